@@ -88,8 +88,8 @@ void fill_dropout(RandomKey key, std::uint64_t row, double p, std::span<float> o
 
 Permutation::Permutation(RandomKey key, std::uint64_t size) : key_(key), size_(size) {
   ensure(size > 0, "a permutation has elements");
-  const int bits = std::bit_width(size - 1);
-  half_bits_ = static_cast<unsigned>(bits < 2 ? 1 : (bits + 1) / 2);
+  const auto bits = static_cast<unsigned>(std::bit_width(size - 1));
+  half_bits_ = bits < 2 ? 1 : (bits + 1) / 2;
 }
 
 std::uint64_t Permutation::once(std::uint64_t index) const {

@@ -1,7 +1,10 @@
 #include "base/stop.h"
 
-#include <csignal>
 #include <unistd.h>
+
+#include <csignal>
+#include <initializer_list>
+
 
 namespace alibi {
 namespace {
