@@ -63,6 +63,7 @@ struct DataConfig {
   std::vector<std::string> train;  // .txt, .jsonl, folders, or one folder made by `prepare`
   std::vector<std::string> valid;  // empty: valid_fraction of the documents of train
   double valid_fraction = 0.02;
+  bool separate_documents = false;
   std::string cache_folder;  // empty: prepared/ in the user's cache folder
 };
 

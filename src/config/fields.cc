@@ -109,6 +109,8 @@ Fields data_fields(DataConfig& d) {
   add(f, "valid_fraction", &d.valid_fraction, "Share of the documents held out, by hash of their content.")
       .range(0, 0.5)
       .only_if(d.valid.empty(), "data.valid is not given");
+  add(f, "separate_documents", &d.separate_documents,
+      "Each token sees its own document only, in training and evaluation. Default: one joined stream.");
   add(f, "cache_folder", &d.cache_folder, "Where tokenised text is kept. Default: the user's cache folder.").free();
   return f;
 }

@@ -311,4 +311,19 @@ std::string config_json(const Config& config) { return to_json(config, false).du
 
 std::string identity_json(const Config& config) { return to_json(config, true).dump(); }
 
+std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second) {
+  const ordered_json a = to_json(first, true).flatten(), b = to_json(second, true).flatten();
+  const auto text = [](const ordered_json& values, const std::string& key) {
+    return values.contains(key) ? values[key].dump() : std::string("(absent)");
+  };
+  std::vector<ConfigDifference> differences;
+  for (const auto& [key, value] : a.items()) {
+    if (text(b, key) != value.dump()) differences.push_back({key, value.dump(), text(b, key)});
+  }
+  for (const auto& [key, value] : b.items()) {
+    if (!a.contains(key)) differences.push_back({key, "(absent)", value.dump()});
+  }
+  return differences;
+}
+
 }  // namespace alibi

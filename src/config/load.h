@@ -23,6 +23,12 @@ std::string config_json(const Config& config);
 // Compact JSON of the keys that change a result: equal text means equal run on equal data.
 std::string identity_json(const Config& config);
 
+// Identity keys in which two configs differ, with both values as JSON ("(absent)": no effect there).
+struct ConfigDifference {
+  std::string pointer, first, second;
+};
+std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second);
+
 std::string config_schema();     // JSON Schema (draft 2020-12) for editors
 std::string config_reference();  // Markdown: every key with default, range and meaning
 

@@ -1,0 +1,162 @@
+// alibi train: config in, run folder out.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "commands/commands.h"
+#include "commands/text_progress.h"
+#include "commands/train_summary.h"
+#include "config/load.h"
+#include "config/validate.h"
+#include "device/device.h"
+#include "device/gemm_rate.h"
+#include "device/memory.h"
+#include "report/progress.h"
+#include "report/table.h"
+#include "train/trainer.h"
+
+namespace alibi {
+namespace {
+
+struct Options {
+  std::vector<std::string> configs, overrides;
+  bool resume = false;
+  bool print_config = false;
+};
+
+// Turns the trainer's events into the live line and the lines between.
+class Terminal {
+ public:
+  Terminal(const TrainPlan& plan, torch::Device device, std::int64_t first_step)
+      : plan_(plan), device_(device), first_step_(first_step), start_(seconds_now()), line_(stderr) {}
+
+  void operator()(const Event& event) {
+    std::visit([this](const auto& e) { show(e); }, event);
+  }
+
+  void finish() { line_.finish(); }
+
+ private:
+  void show(const StepEvent& e) {
+    // A mean over the last steps: single steps jump about.
+    rate_ = rate_ <= 0 ? 1 / e.seconds : 0.9 * rate_ + 0.1 / e.seconds;
+    const double tokens_per_second = rate_ * static_cast<double>(plan_.tokens_per_step);
+    const double operations = tokens_per_second * plan_.operations_per_token;
+    const double per_step = (seconds_now() - start_) / static_cast<double>(e.step - first_step_);
+    line_.show({.step = e.step,
+                .steps = plan_.steps,
+                .tokens = e.tokens,
+                .loss = e.loss,
+                .learning_rate = e.learning_rate,
+                .grad_norm = e.gradient_norm,
+                .tokens_per_second = tokens_per_second,
+                .gflops = operations / 1e9,
+                .share_of_peak = operations / plan_.gemm_rate,
+                .memory_bytes = device_.is_cuda() ? peak_memory_bytes(device_) : resident_bytes(),
+                .eta_seconds = per_step * static_cast<double>(plan_.steps - e.step)});
+    if (e.skipped) print(cat("step ", e.step, ": loss or gradient not finite, step skipped"));
+  }
+  void show(const ValidationEvent& e) {
+    print(cat("step ", e.step, "  validation loss ", fixed(e.loss, 4), "  perplexity ", fixed(std::exp(e.loss), 2),
+              e.best ? "  (best so far)" : ""));
+  }
+  void show(const SaveEvent&) {}
+
+  void print(const std::string& text) {
+    line_.interrupt();
+    log_info(text);
+  }
+
+  TrainPlan plan_;
+  torch::Device device_;
+  std::int64_t first_step_;
+  double start_;
+  double rate_ = 0;
+  ProgressLine line_;
+};
+
+PreparedText prepare(const Config& config, int threads) {
+  TextProgress progress;
+  PreparedText text = prepare_text(config.data, config.tokenizer, threads, progress.hooks());
+  progress.finish();
+  return text;
+}
+
+// Resolves what only this machine can tell: device and precision. A resumed run keeps its first answer.
+torch::Device resolve_machine(Config& config, bool resume) {
+  const torch::Device device = open_device(config.runtime.device);
+  if (resume && config.runtime.precision == Precision::kAuto) {
+    config.runtime.precision = stored_precision(config.run.folder).value_or(Precision::kAuto);
+  }
+  config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  return device;
+}
+
+std::string end_summary(Trainer& trainer, const RunFolder& folder, double seconds, int signal) {
+  const Progress& p = trainer.progress();
+  std::vector<std::pair<std::string, std::string>> pairs = {
+      {signal == 0 ? "finished" : "stopped", cat("step ", p.step, " of ", trainer.total_steps(), ", ", with_commas(p.tokens),
+                                                 " tokens, ", human_seconds(seconds), " in this session")}};
+  if (std::isfinite(p.best_validation_loss)) {
+    pairs.emplace_back("best", cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
+                                   fixed(std::exp(p.best_validation_loss), 2), ", at step ", p.best_step));
+  }
+  if (p.skipped_steps > 0) pairs.emplace_back("skipped", cat(p.skipped_steps, " steps that were not finite"));
+  pairs.emplace_back("written", folder.path().string());
+  return format_pairs(pairs);
+}
+
+int run(const Options& options) {
+  Config config = load_config(options.configs, options.overrides);
+  if (options.print_config) {
+    std::fputs(config_json(config).c_str(), stdout);
+    return 0;
+  }
+  if (config.data.train.empty()) throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
+  const torch::Device device = resolve_machine(config, options.resume);
+  const int threads = set_threads(config.runtime.threads);
+  for (const std::string& note : advice(config)) log_info("note: " + note);
+  RunFolder folder(config, options.resume);
+  const PreparedText text = prepare(config, threads);
+  const auto resume = folder.resume_point(config, run_identity(config, text.data_hash));
+  write_file_atomic(folder.path() / "config.json", config_json(config));
+
+  std::unique_ptr<Terminal> terminal;
+  Trainer trainer({config, text, folder, device}, resume, [&terminal](const Event& event) { (*terminal)(event); });
+  const BatchShape shape = batch_shape(config.batch);
+  const TrainPlan plan{.steps = trainer.total_steps(),
+                       .tokens_per_step = shape.tokens(),
+                       .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
+                                                      *config.batch.micro_batch_tokens, config.model.width),
+                       .operations_per_token = training_operations(config, *trainer.model()),
+                       .parameters = trainer.model()->parameter_count()};
+  log_info(start_summary(config, text, *trainer.model(), plan, device));
+  if (resume) log_info(cat("resuming after step ", resume->progress.step));
+  terminal = std::make_unique<Terminal>(plan, device, trainer.progress().step);
+  const double start = seconds_now();
+  const int signal = trainer.run();
+  terminal->finish();
+  log_info(end_summary(trainer, folder, seconds_now() - start, signal));
+  if (signal == 0) return 0;
+  log_info("saved; the same command with --resume goes on from here");
+  return 128 + signal;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, Session& session) {
+  CLI::App* command = add_command(app, "train", "Train a model", "alibi train configs/quickstart.json --set run.seed=1");
+  auto options = std::make_shared<Options>();
+  command->add_option("CONFIG", options->configs, "Config files, merged left to right");
+  add_set_option(*command, options->overrides);
+  command->add_flag("--resume", options->resume, "Go on from the newest valid checkpoint of the run folder");
+  command->add_flag("--print-config", options->print_config, "Print the resolved config and leave");
+  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+}
+
+}  // namespace alibi

@@ -1,0 +1,51 @@
+#include "device/cuda_library.h"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+
+#include <filesystem>
+
+namespace alibi {
+namespace {
+
+// The driver's own count: asking LibTorch would fix its answer before CUDA is loaded.
+std::string why_no_device() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return "no NVIDIA driver on this machine";
+  using Initialise = int (*)(unsigned);
+  using Count = int (*)(int*);
+  const auto initialise = reinterpret_cast<Initialise>(dlsym(driver, "cuInit"));
+  const auto count = reinterpret_cast<Count>(dlsym(driver, "cuDeviceGetCount"));
+  int devices = 0;
+  if (initialise == nullptr || count == nullptr) return "libcuda.so.1 lacks cuInit";
+  if (initialise(0) != 0 || count(&devices) != 0 || devices == 0) return "the NVIDIA driver finds no device";
+  return {};
+}
+
+std::filesystem::path library_beside_torch(const char* name) {
+  Dl_info info{};
+  // Any function that lives in libtorch_cpu.so tells where that library is.
+  const auto address = reinterpret_cast<const void*>(&at::get_num_threads);
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return name;
+  return std::filesystem::path(info.dli_fname).parent_path() / name;
+}
+
+CudaState open_once() {
+  const std::string missing = why_no_device();
+  if (!missing.empty()) return {false, missing};
+  const std::filesystem::path library = library_beside_torch("libtorch_cuda.so");
+  if (!std::filesystem::exists(library)) {
+    return {false, library.string() + " is missing: run scripts/setup --cuda"};
+  }
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return {false, dlerror()};
+  return {true, {}};
+}
+
+}  // namespace
+
+const CudaState& open_cuda_library() {
+  static const CudaState state = open_once();
+  return state;
+}
+
+}  // namespace alibi

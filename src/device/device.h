@@ -1,0 +1,28 @@
+// Which processor a run uses, how many threads, which precision.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "config/config.h"
+
+namespace alibi {
+
+// Opens CUDA when asked for (cuda) or when it is there (auto). Throws Error when `cuda` cannot be had.
+torch::Device open_device(Device choice);
+
+// auto -> bf16 where the processor multiplies bf16 fast, else fp32; others unchanged.
+Precision resolve_precision(Precision choice, torch::Device device);
+
+torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
+
+// threads > 0 sets LibTorch's count; 0 keeps OMP_NUM_THREADS or all cores. Returns the count in force.
+int set_threads(std::int64_t threads);
+
+std::string describe_device(torch::Device device);  // "cpu, 2 threads, AVX-512 bf16"
+
+// True where avx512_bf16 is there: the test of Precision::kAuto.
+bool cpu_has_fast_bf16();
+
+}  // namespace alibi

@@ -1,0 +1,45 @@
+#include "device/memory.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace alibi {
+namespace {
+
+std::int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    std::istringstream fields(line.substr(key.size() + 1));
+    std::int64_t kib = 0;
+    fields >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+c10::DeviceAllocator* device_allocator(torch::Device device) { return c10::getDeviceAllocator(device.type()); }
+
+}  // namespace
+
+std::int64_t resident_bytes() { return status_bytes("VmRSS"); }
+
+std::int64_t peak_memory_bytes(torch::Device device) {
+  if (!device.is_cuda()) return status_bytes("VmHWM");
+  using c10::CachingAllocator::StatType;
+  const auto statistics = device_allocator(device)->getDeviceStats(device.index());
+  return statistics.allocated_bytes[static_cast<std::size_t>(StatType::AGGREGATE)].peak;
+}
+
+void reset_peak_memory(torch::Device device) {
+  if (device.is_cuda()) {
+    device_allocator(device)->resetPeakStats(device.index());
+  } else {
+    std::ofstream("/proc/self/clear_refs") << "5";
+  }
+}
+
+}  // namespace alibi

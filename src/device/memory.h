@@ -1,0 +1,16 @@
+// Memory of this process, as the system counts it. Peaks are per phase: reset, work, read.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+
+namespace alibi {
+
+std::int64_t resident_bytes();  // VmRSS; 0 where /proc is missing
+
+// Highest use since reset_peak_memory: VmHWM on CPU, the allocator's peak on CUDA.
+std::int64_t peak_memory_bytes(torch::Device device);
+void reset_peak_memory(torch::Device device);  // silently without effect where the system refuses
+
+}  // namespace alibi

@@ -1,0 +1,28 @@
+// A model's extrapolation curve: one text, the same targets at every length.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "checkpoint/load_model.h"
+#include "report/curve.h"
+
+namespace alibi {
+
+struct CurveOptions {
+  std::vector<std::int64_t> lengths;  // rising, the trained length among them
+  Protocol protocol = Protocol::kNonOverlapping;
+  std::int64_t stride = 0;  // sliding: 0 means half of each length
+  std::int64_t batch_tokens = 8192;
+  std::function<void(const std::string& task, std::int64_t done, std::int64_t total)> progress;
+};
+
+// Scores `targets` (a multiple of the longest length) at each length. Lengths that the model's positions
+// cannot reach become points marked not applicable. Name and checksum are the caller's to fill.
+Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets, const CurveOptions& options);
+
+// The protocol's words for reports.
+CurveProtocol describe_protocol(const LoadedModel& loaded, const CurveOptions& options);
+
+}  // namespace alibi

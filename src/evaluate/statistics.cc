@@ -1,0 +1,60 @@
+#include "evaluate/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/random.h"
+
+namespace alibi {
+namespace {
+
+// Sums and sizes of consecutive blocks; a shorter last one joins the one before it.
+struct Blocks {
+  std::vector<double> sums, sizes;
+};
+
+Blocks blocks_of(std::span<const float> losses, std::int64_t block) {
+  const std::int64_t count = std::max<std::int64_t>(1, std::ssize(losses) / block);
+  Blocks blocks{std::vector<double>(static_cast<std::size_t>(count)), std::vector<double>(static_cast<std::size_t>(count))};
+  for (std::int64_t i = 0; i < std::ssize(losses); ++i) {
+    const auto at = static_cast<std::size_t>(std::min(i / block, count - 1));
+    blocks.sums[at] += losses[static_cast<std::size_t>(i)];
+    blocks.sizes[at] += 1;
+  }
+  return blocks;
+}
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(at));
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - std::floor(at)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block) {
+  ensure(!losses.empty() && block > 0, "a bootstrap has losses and blocks");
+  const Blocks blocks = blocks_of(losses, block);
+  const auto count = static_cast<double>(blocks.sums.size());
+  std::vector<double> means;
+  for (int draw = 0; draw < kBootstrapDraws; ++draw) {
+    const RandomKey key = RandomKey{0}.with("bootstrap").with(static_cast<std::uint64_t>(draw));
+    double sum = 0, size = 0;
+    for (std::size_t i = 0; i < blocks.sums.size(); ++i) {
+      const auto chosen = static_cast<std::size_t>(uniform(key, i) * count);
+      sum += blocks.sums[chosen];
+      size += blocks.sizes[chosen];
+    }
+    means.push_back(sum / size);
+  }
+  return means;
+}
+
+Interval middle_95(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {percentile(values, 0.025), percentile(values, 0.975)};
+}
+
+}  // namespace alibi

@@ -1,0 +1,28 @@
+// Text token by token with a key/value cache; with ALiBi as far as memory goes.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "generate/sample.h"
+#include "model/gpt.h"
+
+namespace alibi {
+
+struct GenerateOptions {
+  SampleOptions sample;
+  std::int64_t tokens = 200;          // at most this many new ones
+  bool stop_at_end = true;            // an end-of-document token ends the text; it is not reported
+  std::int64_t prefill_chunk = 1024;  // prompt tokens per forward pass
+};
+
+// Continues `prompt` (at least one token) and calls `on_token` with each new id; false stops early.
+// Returns the new ids. Learned positions throw Error past their table.
+std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& prompt, const GenerateOptions& options,
+                                   torch::Device device, const std::function<bool(std::int32_t)>& on_token);
+
+// Logits (V) fp32 of the token after `tokens`, read into `cache` in chunks of `chunk`.
+torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk, KeyValueCache& cache,
+                      torch::Device device);
+
+}  // namespace alibi

@@ -1,0 +1,77 @@
+#include "loss/cross_entropy.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace alibi {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+torch::ScalarType exact_type(const torch::Tensor& x) {
+  return x.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+}
+
+class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& hidden_NC,
+                               const torch::Tensor& weight_VC, const torch::Tensor& targets_N, std::int64_t chunk_rows,
+                               bool needs_gradient) {
+    const std::int64_t rows = hidden_NC.size(0);
+    const auto exact = exact_type(hidden_NC);
+    const torch::Tensor w_VC = weight_VC.to(hidden_NC.scalar_type());
+    torch::Tensor total = torch::zeros({}, hidden_NC.options().dtype(exact));
+    torch::Tensor dhidden_NC = needs_gradient ? torch::empty_like(hidden_NC) : torch::Tensor();
+    torch::Tensor dweight_VC = needs_gradient ? torch::zeros_like(weight_VC) : torch::Tensor();
+    for (std::int64_t first = 0; first < rows; first += chunk_rows) {
+      const std::int64_t count = std::min(chunk_rows, rows - first);
+      const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
+      const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1);
+      torch::Tensor p_RV = at::linear(h_RC, w_VC).to(exact);
+      const torch::Tensor lse_R1 = p_RV.logsumexp(1, true);
+      total += (lse_R1 - p_RV.gather(1, target_R1)).sum();
+      if (!needs_gradient) continue;
+      p_RV.sub_(lse_R1).exp_();
+      p_RV.scatter_add_(1, target_R1, torch::full_like(lse_R1, -1.0));
+      const torch::Tensor g_RV = p_RV.mul_(1.0 / static_cast<double>(rows)).to(hidden_NC.scalar_type());
+      dhidden_NC.narrow(0, first, count).copy_(g_RV.mm(w_VC));
+      dweight_VC.add_(g_RV.t().mm(h_RC));
+    }
+    if (needs_gradient) context->save_for_backward({dhidden_NC, dweight_VC});
+    return total / rows;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    return {saved[0] * gradients[0].to(saved[0].scalar_type()), saved[1] * gradients[0].to(saved[1].scalar_type()),
+            torch::Tensor(), torch::Tensor(), torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+torch::Tensor cross_entropy(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                            const torch::Tensor& targets_N, std::int64_t chunk_rows) {
+  ensure(hidden_NC.size(0) == targets_N.size(0) && hidden_NC.size(0) > 0, "every row has a target");
+  const bool needs_gradient =
+      at::GradMode::is_enabled() && (hidden_NC.requires_grad() || weight_VC.requires_grad());
+  return CrossEntropy::apply(hidden_NC, weight_VC, targets_N, chunk_rows, needs_gradient);
+}
+
+torch::Tensor token_losses(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                           const torch::Tensor& targets_N, std::int64_t chunk_rows) {
+  const torch::NoGradGuard guard;
+  const auto exact = exact_type(weight_VC);
+  std::vector<torch::Tensor> parts;
+  for (std::int64_t first = 0; first < hidden_NC.size(0); first += chunk_rows) {
+    const std::int64_t count = std::min(chunk_rows, hidden_NC.size(0) - first);
+    const torch::Tensor logits_RV = at::linear(hidden_NC.narrow(0, first, count).to(exact), weight_VC);
+    const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1);
+    parts.push_back((logits_RV.logsumexp(1, true) - logits_RV.gather(1, target_R1)).squeeze(1));
+  }
+  return torch::cat(parts);
+}
+
+}  // namespace alibi

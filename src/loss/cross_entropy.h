@@ -1,0 +1,20 @@
+// Cross-entropy from hidden states, in chunks of rows: logits of all rows never exist together.
+//
+// Letters: N rows, C width, V vocabulary.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace alibi {
+
+// Mean of -log softmax(hidden weight^T)[target] over N rows, in nats, fp32 (fp64 for fp64). Differentiable
+// in hidden and weight: gradients are made in the forward pass, chunk by chunk, and scaled in backward.
+// Products run in hidden's type, sums in fp32. hidden_NC and weight_VC may have different types.
+torch::Tensor cross_entropy(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                            const torch::Tensor& targets_N, std::int64_t chunk_rows);
+
+// The same losses one by one, fp32 logits whatever the activations: what evaluation sums.
+torch::Tensor token_losses(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                           const torch::Tensor& targets_N, std::int64_t chunk_rows);
+
+}  // namespace alibi

@@ -1,0 +1,28 @@
+// The program: builds the command line, runs one command, turns an Error into one line and an exit code.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "commands/commands.h"
+
+int main(int argc, char** argv) {
+  alibi::install_stop_handlers();
+  CLI::App app;
+  alibi::Session session{.arguments = {argv, argv + argc}, .run = {}};
+  alibi::add_commands(app, session);
+  try {
+    app.parse(argc, argv);
+    return session.run();
+  } catch (const CLI::ParseError& error) {
+    return alibi::explain_parse_error(app, error);
+  } catch (const alibi::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "out of memory (use a smaller batch.micro_batch_tokens or model)\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", alibi::first_line(error.what()).c_str());
+  }
+  return 1;
+}

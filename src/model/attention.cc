@@ -1,0 +1,144 @@
+#include "model/attention.h"
+
+#include <array>
+#include <vector>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "model/attention_reference.h"
+
+namespace alibi {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+bool always(const AttentionProblem&, torch::Device) { return true; }
+
+constexpr std::array<AttentionKernel, 1> kKernels = {{
+    {"reference", always, reference_attention_forward, reference_attention_backward},
+}};
+
+// Largest difference that two orders of summation may leave, by type of the inputs.
+double rounding(torch::ScalarType type) {
+  if (type == torch::kDouble) return 1e-9;
+  return type == torch::kFloat ? 1e-4 : 4e-2;
+}
+
+void compare(const char* what, const char* kernel, const torch::Tensor& found, const torch::Tensor& expected) {
+  if (!expected.defined() || expected.numel() == 0) return;
+  const torch::Tensor difference = (found.to(torch::kDouble) - expected.to(torch::kDouble)).abs();
+  const double size = std::max(1.0, expected.to(torch::kDouble).abs().max().item<double>());
+  const double worst = difference.max().item<double>() / size;
+  if (worst <= rounding(expected.scalar_type())) return;
+  throw Error("runtime.attention.kernel", cat("kernel ", kernel, " differs from the reference in ", what, " by ", worst,
+                                              " of its largest value, at element ", difference.argmax().item<std::int64_t>()),
+              "choose \"reference\" and report this line");
+}
+
+AttentionOutputs run_forward(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check) {
+  AttentionOutputs outputs = kernel.forward(inputs);
+  if (check) {
+    const AttentionOutputs expected = attention_kernels().back().forward(inputs);
+    compare("output", kernel.name, outputs.output_BHTD, expected.output_BHTD);
+    compare("log-sum-exp", kernel.name, outputs.lse_BHT, expected.lse_BHT);
+  }
+  return outputs;
+}
+
+// What backward needs beside tensors; kept alive by the node through a shared pointer.
+struct Call : torch::CustomClassHolder {
+  ScoreOptions options;
+  const AttentionKernel* kernel = nullptr;
+  bool check = false;
+};
+
+class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
+                               const torch::Tensor& v, const torch::Tensor& /*slopes*/, const torch::Tensor& /*buckets*/,
+                               const c10::intrusive_ptr<Call>& call) {
+    const AttentionOutputs outputs = run_forward({q, k, v, call->options}, *call->kernel, call->check);
+    context->save_for_backward({q, k, v, outputs.output_BHTD, outputs.lse_BHT});
+    context->saved_data["call"] = c10::IValue::make_capsule(call);
+    return outputs.output_BHTD;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto call = c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
+    const variable_list saved = context->get_saved_variables();
+    const AttentionInputs inputs{saved[0], saved[1], saved[2], call->options};
+    const AttentionOutputs outputs{saved[3], saved[4]};
+    const AttentionGradients result = call->kernel->backward(inputs, outputs, gradients[0]);
+    if (call->check) check_backward(inputs, outputs, gradients[0], *call, result);
+    return {result.q_BHTD, result.k_BGSD, result.v_BGSD, result.slopes_H, result.buckets_NH, torch::Tensor()};
+  }
+
+ private:
+  static void check_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
+                             const torch::Tensor& gradient, const Call& call, const AttentionGradients& result) {
+    const AttentionGradients expected = attention_kernels().back().backward(inputs, outputs, gradient);
+    compare("gradient of q", call.kernel->name, result.q_BHTD, expected.q_BHTD);
+    compare("gradient of k", call.kernel->name, result.k_BGSD, expected.k_BGSD);
+    compare("gradient of v", call.kernel->name, result.v_BGSD, expected.v_BGSD);
+    compare("gradient of slopes", call.kernel->name, result.slopes_H, expected.slopes_H);
+    compare("gradient of buckets", call.kernel->name, result.buckets_NH, expected.buckets_NH);
+  }
+};
+
+ScalarKind scalar_kind(torch::ScalarType type) {
+  if (type == torch::kDouble) return ScalarKind::kFp64;
+  return type == torch::kBFloat16 ? ScalarKind::kBf16 : ScalarKind::kFp32;
+}
+
+}  // namespace
+
+std::span<const AttentionKernel> attention_kernels() { return kKernels; }
+
+AttentionProblem describe_problem(const AttentionInputs& inputs) {
+  const ScoreOptions& o = inputs.options;
+  const auto& q = inputs.q_BHTD;
+  const bool learned = (o.slopes_H.defined() && o.slopes_H.requires_grad()) ||
+                       (o.buckets_NH.defined() && o.buckets_NH.requires_grad());
+  return {.sequences = q.size(0),
+          .heads = q.size(1),
+          .key_value_heads = inputs.k_BGSD.size(1),
+          .queries = q.size(2),
+          .keys = inputs.k_BGSD.size(2),
+          .head_width = q.size(3),
+          .scalar = scalar_kind(q.scalar_type()),
+          .bias = o.slopes_H.defined()     ? ScoreBias::kLinear
+                  : o.buckets_NH.defined() ? ScoreBias::kBuckets
+                                           : ScoreBias::kNone,
+          .bias_gradient = learned,
+          .dropout = o.dropout > 0,
+          .documents = o.document_start_BT.defined()};
+}
+
+const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
+                                        const std::string& choice) {
+  const bool automatic = choice == "auto" || choice == "check";
+  std::vector<std::string> names = {"auto", "check"};
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    names.emplace_back(kernel.name);
+    const bool fits = kernel.supports(problem, device);
+    if (automatic && fits) return kernel;
+    if (choice != kernel.name) continue;
+    if (!fits) throw usage_error("/runtime/attention/kernel", "\"" + choice + "\" does not support this model", "use \"auto\"");
+    return kernel;
+  }
+  throw usage_error("/runtime/attention/kernel",
+                    "found \"" + choice + "\", expected one of \"" + join(names, "\", \"") + "\"");
+}
+
+torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice) {
+  ensure(inputs.k_BGSD.size(2) >= inputs.q_BHTD.size(2), "there is a key for every query");
+  auto call = c10::make_intrusive<Call>();
+  call->options = inputs.options;
+  call->kernel = &choose_attention(describe_problem(inputs), inputs.q_BHTD.device(), choice);
+  call->check = choice == "check";
+  return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD, inputs.options.slopes_H,
+                                  inputs.options.buckets_NH, call);
+}
+
+}  // namespace alibi

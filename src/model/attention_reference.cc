@@ -1,0 +1,191 @@
+// For a chunk of R query rows:  s = q k^T scale + bias;  p = softmax(s);  o = (p * mask) v.
+// Backward, from the stored log-sum-exp:  p = exp(s - lse);  dv = (p * mask)^T do;  dp = (do v^T) * mask;
+// ds = p * (dp - rowsum(do * o));  dq = ds k scale;  dk = ds^T q scale;  dslope_h = sum ds * (j - i).
+//
+// Letters: B sequences, H heads, G key/value heads, R rows of a chunk, S keys a chunk can see, D width.
+// All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact integer distances.
+#include "model/attention_reference.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "model/position.h"
+
+namespace alibi {
+namespace {
+
+// Scores of one chunk take at most this many bytes, so long sequences use short chunks.
+constexpr std::int64_t kChunkBytes = 32 << 20;
+constexpr std::int64_t kLongestChunk = 128;
+
+class Reference {
+ public:
+  explicit Reference(const AttentionInputs& inputs)
+      : options_(inputs.options),
+        exact_(inputs.q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat),
+        q_BHTD_(inputs.q_BHTD.to(exact_).contiguous()),
+        k_BGSD_(inputs.k_BGSD.to(exact_).contiguous()),
+        v_BGSD_(inputs.v_BGSD.to(exact_).contiguous()),
+        queries_(q_BHTD_.size(2)),
+        keys_(k_BGSD_.size(2)) {}
+
+  AttentionOutputs forward() {
+    std::vector<torch::Tensor> outputs, lses;
+    for (std::int64_t first = 0; first < queries_; first += chunk()) {
+      set_chunk(first);
+      const torch::Tensor scores_BHRS = scores();
+      const torch::Tensor lse_BHR = scores_BHRS.logsumexp(3);
+      torch::Tensor p_BHRS = (scores_BHRS - lse_BHR.unsqueeze(3)).exp_();
+      if (options_.dropout > 0) p_BHRS.mul_(mask());
+      outputs.push_back(times(p_BHRS, values()));
+      lses.push_back(lse_BHR);
+    }
+    return {torch::cat(outputs, 2), torch::cat(lses, 2)};
+  }
+
+  AttentionGradients backward(const AttentionOutputs& outputs, const torch::Tensor& gradient_BHTD) {
+    const torch::Tensor do_BHTD = gradient_BHTD.to(exact_).contiguous();
+    const torch::Tensor delta_BHT = (do_BHTD * outputs.output_BHTD.to(exact_)).sum(3);
+    AttentionGradients total{{}, torch::zeros_like(k_BGSD_), torch::zeros_like(v_BGSD_), {}, {}};
+    std::vector<torch::Tensor> dq;
+    for (std::int64_t first = 0; first < queries_; first += chunk()) {
+      set_chunk(first);
+      const torch::Tensor do_BHRD = rows(do_BHTD);
+      torch::Tensor p_BHRS = (scores() - rows(outputs.lse_BHT).unsqueeze(3)).exp_();
+      torch::Tensor dp_BHRS = times(do_BHRD, values().transpose(2, 3));
+      torch::Tensor kept_BHRS = p_BHRS;
+      if (options_.dropout > 0) {
+        const torch::Tensor mask_BHRS = mask();
+        kept_BHRS = p_BHRS * mask_BHRS;
+        dp_BHRS.mul_(mask_BHRS);
+      }
+      total.v_BGSD.narrow(2, 0, seen_).add_(transposed_times(kept_BHRS, do_BHRD));
+      const torch::Tensor ds_BHRS = dp_BHRS.sub_(rows(delta_BHT).unsqueeze(3)).mul_(p_BHRS);
+      dq.push_back(times(ds_BHRS, keys()).mul_(options_.scale));
+      total.k_BGSD.narrow(2, 0, seen_).add_(transposed_times(ds_BHRS, rows(q_BHTD_)), options_.scale);
+      add_bias_gradients(ds_BHRS, total);
+    }
+    total.q_BHTD = torch::cat(dq, 2);
+    return total;
+  }
+
+ private:
+  std::int64_t chunk() const {
+    const std::int64_t row_bytes = q_BHTD_.size(0) * q_BHTD_.size(1) * keys_ * 4;
+    return std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(row_bytes, 1), 8, kLongestChunk);
+  }
+
+  void set_chunk(std::int64_t first) {
+    first_ = first;
+    count_ = std::min(chunk(), queries_ - first);
+    seen_ = keys_ - queries_ + first + count_;
+  }
+
+  torch::Tensor rows(const torch::Tensor& x_BHT) const { return x_BHT.narrow(2, first_, count_); }
+  torch::Tensor keys() const { return k_BGSD_.narrow(2, 0, seen_); }
+  torch::Tensor values() const { return v_BGSD_.narrow(2, 0, seen_); }
+
+  // a (B, H, R, x) times b (B, G, x, y): the H / G heads of a group share one product.
+  static torch::Tensor times(const torch::Tensor& a, const torch::Tensor& b) {
+    const std::int64_t groups = b.size(1), per_group = a.size(1) / groups;
+    const torch::Tensor grouped = a.reshape({a.size(0), groups, per_group * a.size(2), a.size(3)});
+    return torch::matmul(grouped, b).view({a.size(0), a.size(1), a.size(2), b.size(3)});
+  }
+
+  // a^T b summed over each group's heads: (B, H, R, S), (B, H, R, D) -> (B, G, S, D).
+  torch::Tensor transposed_times(const torch::Tensor& a, const torch::Tensor& b) const {
+    const std::int64_t groups = k_BGSD_.size(1);
+    const auto grouped = [groups](const torch::Tensor& x) {
+      return x.reshape({x.size(0), groups, x.size(1) / groups * x.size(2), x.size(3)});
+    };
+    return torch::matmul(grouped(a).transpose(2, 3), grouped(b));
+  }
+
+  // Distance i - j of each query to each key, as int64 (R, S); negative: a future key.
+  torch::Tensor distance() const {
+    const auto options = torch::TensorOptions().dtype(torch::kLong).device(q_BHTD_.device());
+    const std::int64_t position = keys_ - queries_ + first_;
+    return torch::arange(position, position + count_, options).unsqueeze(1) -
+           torch::arange(seen_, options).unsqueeze(0);
+  }
+
+  torch::Tensor bucket(const torch::Tensor& distance_RS) const {
+    return t5_bucket(distance_RS.clamp_min(0), options_.buckets_NH.size(0), options_.bucket_max_distance);
+  }
+
+  torch::Tensor scores() const {
+    torch::Tensor scores_BHRS = times(rows(q_BHTD_), keys().transpose(2, 3)).mul_(options_.scale);
+    const torch::Tensor distance_RS = distance();
+    if (options_.slopes_H.defined()) {
+      const torch::Tensor slopes_H = options_.slopes_H.detach().to(exact_);
+      scores_BHRS.sub_(slopes_H.view({-1, 1, 1}) * distance_RS.to(exact_));
+    }
+    if (options_.buckets_NH.defined()) {
+      scores_BHRS.add_(options_.buckets_NH.detach().to(exact_).index({bucket(distance_RS)}).permute({2, 0, 1}));
+    }
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    scores_BHRS.masked_fill_(distance_RS < 0, kNever);
+    if (options_.document_start_BT.defined()) {
+      const torch::Tensor start_BR = options_.document_start_BT.narrow(1, first_, count_);
+      const torch::Tensor key_S = torch::arange(seen_, start_BR.options());
+      scores_BHRS.masked_fill_((key_S < start_BR.unsqueeze(2)).unsqueeze(1), kNever);
+    }
+    return scores_BHRS;
+  }
+
+  // The dropout mask of this chunk: element (b, h, i, j) depends on nothing but the key and (b, h, i, j).
+  torch::Tensor mask() const {
+    const std::int64_t pairs = q_BHTD_.size(0) * q_BHTD_.size(1);
+    torch::Tensor mask_PRS = torch::empty({pairs, count_, seen_}, torch::kFloat);
+    float* data = mask_PRS.data_ptr<float>();
+    at::parallel_for(0, pairs * count_, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        const std::int64_t row = n / count_ * queries_ + first_ + n % count_;
+        fill_dropout(options_.dropout_key, static_cast<std::uint64_t>(row), options_.dropout,
+                     {data + n * seen_, static_cast<std::size_t>(seen_)});
+      }
+    });
+    return mask_PRS.view({q_BHTD_.size(0), q_BHTD_.size(1), count_, seen_}).to(q_BHTD_.options());
+  }
+
+  void add_bias_gradients(const torch::Tensor& ds_BHRS, AttentionGradients& total) const {
+    if (options_.slopes_H.defined() && options_.slopes_H.requires_grad()) {
+      const torch::Tensor part_H = (ds_BHRS.sum(0) * distance().to(exact_)).sum({1, 2}).neg_();
+      total.slopes_H = total.slopes_H.defined() ? total.slopes_H + part_H : part_H;
+    }
+    if (options_.buckets_NH.defined() && options_.buckets_NH.requires_grad()) {
+      const torch::Tensor ds_MH = ds_BHRS.sum(0).permute({1, 2, 0}).reshape({-1, ds_BHRS.size(1)});
+      const torch::Tensor part_NH = torch::zeros(options_.buckets_NH.sizes(), ds_MH.options())
+                                        .index_add_(0, bucket(distance()).reshape({-1}), ds_MH);
+      total.buckets_NH = total.buckets_NH.defined() ? total.buckets_NH + part_NH : part_NH;
+    }
+  }
+
+  ScoreOptions options_;
+  torch::ScalarType exact_;
+  torch::Tensor q_BHTD_, k_BGSD_, v_BGSD_;
+  std::int64_t queries_, keys_;
+  std::int64_t first_ = 0, count_ = 0, seen_ = 0;  // this chunk: its rows and the keys they see
+};
+
+}  // namespace
+
+AttentionOutputs reference_attention_forward(const AttentionInputs& inputs) {
+  const torch::NoGradGuard guard;
+  AttentionOutputs outputs = Reference(inputs).forward();
+  outputs.output_BHTD = outputs.output_BHTD.to(inputs.q_BHTD.scalar_type());
+  return outputs;
+}
+
+AttentionGradients reference_attention_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
+                                                const torch::Tensor& gradient_BHTD) {
+  const torch::NoGradGuard guard;
+  AttentionGradients gradients = Reference(inputs).backward(outputs, gradient_BHTD);
+  gradients.q_BHTD = gradients.q_BHTD.to(inputs.q_BHTD.scalar_type());
+  gradients.k_BGSD = gradients.k_BGSD.to(inputs.k_BGSD.scalar_type());
+  gradients.v_BGSD = gradients.v_BGSD.to(inputs.v_BGSD.scalar_type());
+  return gradients;
+}
+
+}  // namespace alibi

@@ -1,0 +1,30 @@
+#include "model/cache.h"
+
+#include <algorithm>
+
+namespace alibi {
+namespace {
+
+void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t used, std::int64_t needed) {
+  const std::int64_t room = store.defined() ? store.size(2) : 0;
+  if (room >= needed) return;
+  torch::Tensor larger = torch::empty(
+      {like.size(0), like.size(1), std::max(needed, 2 * room), like.size(3)}, like.options());
+  if (used > 0) larger.narrow(2, 0, used).copy_(store.narrow(2, 0, used));
+  store = larger;
+}
+
+}  // namespace
+
+KeyValueCache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD) {
+  const torch::NoGradGuard guard;
+  View& stored = layers_.at(static_cast<std::size_t>(layer));
+  const std::int64_t added = k_BGTD.size(2), needed = length_ + added;
+  make_room(stored.k_BGSD, k_BGTD, length_, needed);
+  make_room(stored.v_BGSD, v_BGTD, length_, needed);
+  stored.k_BGSD.narrow(2, length_, added).copy_(k_BGTD);
+  stored.v_BGSD.narrow(2, length_, added).copy_(v_BGTD);
+  return {stored.k_BGSD.narrow(2, 0, needed), stored.v_BGSD.narrow(2, 0, needed)};
+}
+
+}  // namespace alibi

@@ -1,0 +1,13 @@
+// Dropout whose mask is a pure function of a key: the same for any thread count, before and after a resume.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "base/random.h"
+
+namespace alibi {
+
+// x with each element zeroed with probability p and the others divided by 1 - p; x itself when p is 0.
+torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key);
+
+}  // namespace alibi

@@ -1,0 +1,184 @@
+#include "model/gpt.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "model/dropout.h"
+#include "model/position.h"
+
+namespace alibi {
+namespace {
+
+std::int64_t head_width(const ModelConfig& m) { return m.width / m.heads; }
+std::int64_t key_value_heads(const ModelConfig& m) { return m.key_value_heads.value_or(m.heads); }
+
+// (B, T, heads * D) -> (B, heads, T, D)
+torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
+  return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
+}
+
+}  // namespace
+
+BlockImpl::BlockImpl(const ModelConfig& m) {
+  const std::int64_t qkv_width = (m.heads + 2 * key_value_heads(m)) * head_width(m);
+  const std::int64_t mlp_width = m.mlp_width.value_or(4 * m.width);
+  norm_1 = register_module("norm_1", Norm(m.width, m.norm_epsilon, m.norm_bias));
+  qkv = register_module("qkv", Affine(m.width, qkv_width, m.attention_bias));
+  out = register_module("out", Affine(m.width, m.width, m.attention_bias));
+  norm_2 = register_module("norm_2", Norm(m.width, m.norm_epsilon, m.norm_bias));
+  up = register_module("up", Affine(m.width, mlp_width, m.mlp_bias));
+  down = register_module("down", Affine(mlp_width, m.width, m.mlp_bias));
+}
+
+GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type, std::string kernel)
+    : config_(model), vocabulary_(vocabulary), type_(type), kernel_(std::move(kernel)) {
+  const ModelConfig& m = config_;
+  embedding_VC_ = register_parameter("embedding", torch::zeros({vocabulary, m.width}));
+  if (m.position == Position::kLearned) {
+    ensure(m.max_sequence_length.has_value(), "learned positions have a resolved length");
+    positions_LC_ = register_parameter("positions", torch::zeros({*m.max_sequence_length, m.width}));
+  }
+  if (m.embedding_norm) embedding_norm_ = register_module("embedding_norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
+  if (m.position == Position::kAlibi) slopes_ = alibi_slopes(m);
+  if (m.position == Position::kAlibi && m.learned_slopes) {
+    learned_slopes_H_ = register_parameter("slopes", torch::tensor(slopes_, torch::kFloat));
+  }
+  if (m.position == Position::kT5) {
+    for (std::int64_t i = 0; i < (m.t5_shared ? 1 : m.layers); ++i) {
+      buckets_NH_.push_back(register_parameter(cat("buckets_", i), torch::zeros({m.t5_buckets, m.heads})));
+    }
+  }
+  for (std::int64_t i = 0; i < m.layers; ++i) blocks_.push_back(register_module(cat("block_", i), Block(m)));
+  norm_ = register_module("norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
+  if (!m.tied_head) head_VC_ = register_parameter("head", torch::zeros({vocabulary, m.width}));
+}
+
+void GptImpl::initialize(std::uint64_t seed, double standard_deviation) {
+  const torch::NoGradGuard guard;
+  const double residual = standard_deviation / std::sqrt(2.0 * static_cast<double>(config_.layers));
+  for (auto& parameter : named_parameters()) {
+    torch::Tensor& value = parameter.value();
+    if (value.dim() < 2) continue;  // norms, biases and slopes start at their constants
+    const std::string& name = parameter.key();
+    const bool ends_branch = name.ends_with(".out.weight") || name.ends_with(".down.weight");
+    torch::Tensor drawn = torch::empty(value.sizes(), torch::kFloat);
+    fill_normal(RandomKey{seed}.with("initialize").with(name), ends_branch ? residual : standard_deviation,
+                {drawn.data_ptr<float>(), static_cast<std::size_t>(drawn.numel())});
+    value.copy_(drawn);
+  }
+}
+
+torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptions& options) {
+  const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
+  torch::Tensor x_BTC = embed(tokens_BT, first, options);
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    x_BTC = x_BTC + mix(layer, x_BTC, options);
+    x_BTC = x_BTC + mlp(layer, x_BTC, options);
+  }
+  if (options.cache != nullptr) options.cache->advance(tokens_BT.size(1));
+  return norm_->forward(x_BTC);
+}
+
+torch::Tensor GptImpl::logits(const torch::Tensor& hidden) {
+  return at::linear(hidden.to(head_VC().scalar_type()), head_VC());
+}
+
+const torch::Tensor& GptImpl::head_VC() const { return head_VC_.defined() ? head_VC_ : embedding_VC_; }
+
+std::int64_t GptImpl::parameter_count() const {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
+                                      bool training) const {
+  ForwardOptions options;
+  options.training = training;
+  const auto shape = [&](std::int64_t heads) {
+    return torch::empty({sequences, heads, length, head_width(config_)}, torch::TensorOptions(torch::kMeta).dtype(type_));
+  };
+  const AttentionProblem problem = describe_problem(
+      {shape(config_.heads), shape(key_value_heads(config_)), {}, score_options(0, options)});
+  return choose_attention(problem, device, kernel_).name;
+}
+
+torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first, const ForwardOptions& options) {
+  const ModelConfig& m = config_;
+  const std::int64_t length = tokens_BT.size(1);
+  torch::Tensor x_BTC = at::embedding(embedding_VC_, tokens_BT);
+  if (position_traits(m.position).scales_embeddings) x_BTC = x_BTC * std::sqrt(static_cast<double>(m.width));
+  if (m.position == Position::kSinusoidal) {
+    x_BTC = x_BTC + sinusoidal_rows(first, length, m.width, tokens_BT.device()).to(x_BTC.scalar_type());
+  }
+  if (m.position == Position::kLearned) {
+    if (first + length > *m.max_sequence_length) {
+      throw Error("model.max_sequence_length",
+                  cat("found input of ", first + length, " positions, expected at most ", *m.max_sequence_length),
+                  "learned positions end at their table; ALiBi does not");
+    }
+    x_BTC = x_BTC + positions_LC_.narrow(0, first, length);
+  }
+  if (embedding_norm_) x_BTC = embedding_norm_->forward(x_BTC);
+  if (options.training) x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
+  return x_BTC.scalar_type() == torch::kDouble ? x_BTC : x_BTC.to(type_);
+}
+
+ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& options) const {
+  const ModelConfig& m = config_;
+  ScoreOptions scores;
+  scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
+  scores.document_start_BT = options.document_start_BT;
+  if (learned_slopes_H_.defined()) {
+    scores.slopes_H = learned_slopes_H_;
+  } else if (!slopes_.empty()) {
+    scores.slopes_H = torch::tensor(slopes_, torch::kFloat).to(embedding_VC_.device());
+  }
+  if (!buckets_NH_.empty()) {
+    scores.buckets_NH = buckets_NH_[m.t5_shared ? 0 : static_cast<std::size_t>(layer)];
+    scores.bucket_max_distance = m.t5_max_distance;
+  }
+  if (options.training) {
+    scores.dropout = m.attention_dropout;
+    scores.dropout_key = options.random.with("attention").with(static_cast<std::uint64_t>(layer));
+  }
+  return scores;
+}
+
+torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options) {
+  const ModelConfig& m = config_;
+  Block& block = blocks_[static_cast<std::size_t>(layer)];
+  const std::int64_t kv_width = key_value_heads(m) * head_width(m);
+  const auto parts = block->qkv->forward(block->norm_1->forward(x_BTC)).split_with_sizes({m.width, kv_width, kv_width}, 2);
+  AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
+                         split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
+  if (m.position == Position::kRotary) {
+    const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
+    inputs.q_BHTD = rotate(inputs.q_BHTD, first, m.rotary_base);
+    inputs.k_BGSD = rotate(inputs.k_BGSD, first, m.rotary_base);
+  }
+  if (options.cache != nullptr) {
+    const KeyValueCache::View all = options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD);
+    inputs.k_BGSD = all.k_BGSD;
+    inputs.v_BGSD = all.v_BGSD;
+  }
+  const torch::Tensor mixed_BTC = attention(inputs, kernel_).transpose(1, 2).reshape(x_BTC.sizes());
+  const torch::Tensor added = block->out->forward(mixed_BTC);
+  if (!options.training) return added;
+  return dropout(added, m.residual_dropout, options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
+}
+
+torch::Tensor GptImpl::mlp(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options) {
+  const ModelConfig& m = config_;
+  Block& block = blocks_[static_cast<std::size_t>(layer)];
+  const auto part = static_cast<std::uint64_t>(layer);
+  torch::Tensor h_BTF = block->up->forward(block->norm_2->forward(x_BTC));
+  h_BTF = at::gelu(h_BTF, m.activation == Activation::kGeluTanh ? "tanh" : "none");
+  if (options.training) h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
+  const torch::Tensor added = block->down->forward(h_BTF);
+  if (!options.training) return added;
+  return dropout(added, m.residual_dropout, options.random.with("mlp out").with(part));
+}
+
+}  // namespace alibi

@@ -1,0 +1,32 @@
+#include "model/layers.h"
+
+namespace alibi {
+namespace {
+
+torch::Tensor like(const torch::Tensor& parameter, const torch::Tensor& x) {
+  return parameter.defined() ? parameter.to(x.scalar_type()) : parameter;
+}
+
+}  // namespace
+
+AffineImpl::AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias) {
+  weight_OI = register_parameter("weight", torch::zeros({outputs, inputs}));
+  if (has_bias) bias_O = register_parameter("bias", torch::zeros({outputs}));
+}
+
+torch::Tensor AffineImpl::forward(const torch::Tensor& x) { return at::linear(x, like(weight_OI, x), like(bias_O, x)); }
+
+NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : epsilon(norm_epsilon) {
+  weight_C = register_parameter("weight", torch::ones({width}));
+  if (has_bias) bias_C = register_parameter("bias", torch::zeros({width}));
+}
+
+torch::Tensor NormImpl::forward(const torch::Tensor& x) {
+  // On CPU bf16 rows may meet fp32 gains; LibTorch's CUDA kernel wants one type.
+  const bool mixed = x.is_cpu() && x.scalar_type() == torch::kBFloat16;
+  const torch::Tensor bias = mixed && !bias_C.defined() ? torch::zeros_like(weight_C) : bias_C;
+  return mixed ? at::layer_norm(x, weight_C.sizes(), weight_C, bias, epsilon)
+               : at::layer_norm(x, weight_C.sizes(), like(weight_C, x), like(bias, x), epsilon);
+}
+
+}  // namespace alibi

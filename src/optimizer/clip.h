@@ -1,0 +1,16 @@
+// Norm of all gradients together, and scaling them down to a limit.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+namespace alibi {
+
+// Square root of the sum of squares over all gradients, summed in fp64; parameters without one count 0.
+double gradient_norm(const std::vector<torch::Tensor>& parameters);
+
+// Multiplies every gradient by limit / norm when norm exceeds limit > 0.
+void clip_gradients(const std::vector<torch::Tensor>& parameters, double norm, double limit);
+
+}  // namespace alibi

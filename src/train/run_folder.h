@@ -1,0 +1,45 @@
+// The folder of one run, held by one process at a time.
+//
+//   RUN/config.json    the resolved config
+//   RUN/log.jsonl      one line per reported step and per validation
+//   RUN/checkpoints/   see checkpoint/checkpoint.h
+//   RUN/lock           held while a process trains here
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/files.h"
+#include "checkpoint/checkpoint.h"
+#include "config/config.h"
+
+namespace alibi {
+
+// Checksum of everything that decides a run's result: identity keys, data and program version.
+std::string run_identity(const Config& config, const std::string& data_hash);
+
+class RunFolder {
+ public:
+  // Without `resume` the folder must not exist yet; with it a missing one is made. Throws Error when it
+  // exists without --resume, is in use, or cannot be written.
+  RunFolder(const Config& config, bool resume);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path log() const { return path_ / "log.jsonl"; }
+
+  // The newest valid checkpoint; nothing when the run has none yet. Throws Error (exit code 2) when it
+  // belongs to another config, other data or another program version, naming the first key that differs.
+  std::optional<Checkpoint> resume_point(const Config& config, const std::string& identity) const;
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<FileLock> lock_;
+};
+
+// The precision stored by an earlier start of this run, so that `auto` keeps its first answer.
+std::optional<Precision> stored_precision(const std::filesystem::path& run_folder);
+
+}  // namespace alibi
