@@ -51,12 +51,13 @@ void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
 void commit(const fs::path& aside, const fs::path& target) {
   fs::path replaced = target;
   replaced += kReplacedSuffix;
-  if (fs::exists(target)) {
-    if (fs::exists(replaced)) discard_folder(replaced);
+  std::error_code ignored;
+  if (fs::exists(target, ignored)) {
+    if (fs::exists(replaced, ignored)) discard_folder(replaced);
     rename_durably(target, replaced);
   }
   rename_durably(aside, target);
-  if (fs::exists(replaced)) discard_folder(replaced);
+  if (fs::exists(replaced, ignored)) discard_folder(replaced);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ std::string header_text(const std::vector<const Entry*>& order, const TensorMeta
     if (text.size() > 1) text += ',';
     text += json_quoted(name) + ":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-      text += (i == 0 ? "" : ",") + std::to_string(tensor.shape[i]);
+      text += cat(i == 0 ? "" : ",", tensor.shape[i]);
     }
     const std::uint64_t end = offset + byte_size(tensor);
     text += cat("],\"data_offsets\":[", offset, ",", end, "]}");
