@@ -1,0 +1,68 @@
+// Checkpoints: everything a run needs to go on, in a folder that is either whole or not there.
+//
+//   RUN/checkpoints/
+//     step-00000123/
+//       manifest.json           sizes and SHA-256 of all others and of each tensor, written last
+//       config.json             the resolved config
+//       progress.json           see checkpoint/progress.h
+//       tokenizer.model         absent: bytes
+//       weights.safetensors
+//       optimizer.safetensors
+//     step-00000123.old/        only after a kill while step 123 was saved a second time
+//     .tmp-PID-step-00000124/   a save not finished; the next save removes those of dead processes
+//
+// A save fsyncs every file, the folder, renames it once and fsyncs the folder above. No file says
+// which checkpoint is newest: it is the one with the highest step whose manifest verifies.
+// One process at a time may save into a folder; the run folder's lock sees to that.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/progress.h"
+#include "checkpoint/tensors.h"
+
+namespace alibi {
+
+struct Checkpoint {
+  std::string config_json;
+  std::string tokenizer_model;  // "" means bytes
+  std::string identity;         // run hash
+  Progress progress;
+  Tensors weights;    // contiguous CPU tensors are saved without a copy
+  Tensors optimizer;  // empty when only the weights were asked for
+};
+
+enum class Load { kWeights, kAll };
+
+// Returns the new folder. A checkpoint of the same step is replaced, and is lost at no moment.
+// Throws Error (full disk, folder not writable); former checkpoints are then as they were.
+std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder,
+                                      const Checkpoint& checkpoint);
+
+// `given` as for resolve_checkpoint. Every file that is read is verified first; kWeights does not
+// look at the optimizer. Throws Error with one line for each damaged file, naming the tensor.
+Checkpoint load_checkpoint(const std::filesystem::path& given, Load parts);
+
+// Turns RUN, RUN/checkpoints, RUN/best or a checkpoint's folder into the latter. A run gives its
+// newest valid one; `best` the one with the lowest validation loss. Throws Error that says what is
+// missing: nothing there, a run without checkpoint yet, all damaged, no checkpoint at all.
+std::filesystem::path resolve_checkpoint(const std::filesystem::path& given);
+
+// Verifies from the highest step downwards until one is whole; nothing when there is none. A line
+// for each bad one goes into `skipped`, or as a warning into the log when that is null.
+std::optional<std::filesystem::path> newest_valid_checkpoint(
+    const std::filesystem::path& checkpoints_folder, std::vector<std::string>* skipped = nullptr);
+
+// What is wrong with one checkpoint folder; empty means whole. Reads every byte of it.
+std::vector<Fault> checkpoint_faults(const std::filesystem::path& checkpoint_folder);
+
+// Keeps the `keep` newest steps (>= 1), `best_step` and at least one valid checkpoint; removes the
+// rest, oldest first. A kill leaves no half checkpoint under a valid name. Reads the newest one.
+void rotate_checkpoints(const std::filesystem::path& checkpoints_folder, std::int64_t keep,
+                        std::int64_t best_step);
+
+}  // namespace alibi

@@ -1,0 +1,116 @@
+#include "checkpoint/folders.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "checkpoint/checkpoint.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kStepPrefix = "step-";
+constexpr std::string_view kAside = ".tmp-";
+
+std::int64_t parse_step(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return -1;
+  const std::string_view digits = name.substr(kStepPrefix.size());
+  std::int64_t step = -1;
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  const bool is_whole = result.ec == std::errc() && result.ptr == digits.data() + digits.size();
+  return is_whole && step >= 0 && step_name(step) == name ? step : -1;
+}
+
+// Made by a process that is gone, or by an earlier save of this one.
+bool is_leftover(std::string_view name) {
+  if (!name.starts_with(kAside)) return false;
+  const std::string_view rest = name.substr(kAside.size());
+  pid_t process = 0;
+  const auto result = std::from_chars(rest.data(), rest.data() + rest.size(), process);
+  if (result.ec != std::errc() || process <= 0) return false;
+  if (result.ptr == rest.data() + rest.size() || *result.ptr != '-') return false;
+  return process == ::getpid() || (::kill(process, 0) != 0 && errno == ESRCH);
+}
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::error_code code;
+  std::vector<fs::path> paths;
+  fs::directory_iterator entry(folder, code);
+  if (code == std::errc::no_such_file_or_directory) return paths;
+  for (; !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    paths.push_back(entry->path());
+  }
+  if (code) throw Error(folder.string(), "cannot list: " + code.message());
+  return paths;
+}
+
+}  // namespace
+
+std::string step_name(std::int64_t step) {
+  std::string digits = std::to_string(step);
+  if (digits.size() < 8) digits.insert(0, 8 - digits.size(), '0');
+  return std::string(kStepPrefix) + digits;
+}
+
+std::int64_t named_step(const fs::path& checkpoint_folder) {
+  std::string name = checkpoint_folder.filename().string();
+  if (name.ends_with(kReplacedSuffix))
+    name.resize(name.size() - std::string_view(kReplacedSuffix).size());
+  return parse_step(name);
+}
+
+std::vector<StepFolder> step_folders(const fs::path& checkpoints_folder) {
+  std::vector<StepFolder> folders;
+  for (const fs::path& path : entries(checkpoints_folder)) {
+    const std::int64_t step = named_step(path);
+    if (step >= 0)
+      folders.push_back({step, path.filename().string().ends_with(kReplacedSuffix), path});
+  }
+  std::sort(folders.begin(), folders.end(), [](const StepFolder& a, const StepFolder& b) {
+    return std::tuple(-a.step, a.replaced) < std::tuple(-b.step, b.replaced);
+  });
+  return folders;
+}
+
+fs::path aside_path(const fs::path& checkpoints_folder, const std::string& name) {
+  return checkpoints_folder / cat(kAside, ::getpid(), "-", name);
+}
+
+void discard_folder(const fs::path& folder) {
+  const fs::path aside = aside_path(folder.parent_path(), "old-" + folder.filename().string());
+  remove_tree(aside);
+  rename_durably(folder, aside);
+  remove_tree(aside);
+}
+
+void remove_leftovers(const fs::path& checkpoints_folder) {
+  for (const fs::path& path : entries(checkpoints_folder)) {
+    if (is_leftover(path.filename().string())) remove_tree(path);
+  }
+  for (const StepFolder& folder : step_folders(checkpoints_folder)) {
+    const fs::path successor = checkpoints_folder / step_name(folder.step);
+    if (folder.replaced && checkpoint_faults(successor).empty()) discard_folder(folder.path);
+  }
+}
+
+Manifest checkpoint_manifest(const fs::path& checkpoint_folder) {
+  Manifest manifest = read_manifest(checkpoint_folder);
+  for (const char* name : {kConfigFile, kProgressFile, kWeightsFile, kOptimizerFile}) {
+    if (manifest.find(name) == nullptr) {
+      throw Error((checkpoint_folder / kManifestName).string(),
+                  cat("does not list \"", name, "\""));
+    }
+  }
+  return manifest;
+}
+
+}  // namespace alibi

@@ -1,0 +1,64 @@
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::uint64_t kLargestText = 16ull << 20;
+constexpr std::uint64_t kLargestTokenizer = 64ull << 20;
+
+ProgressFile read_progress(const fs::path& folder) {
+  const fs::path path = folder / kProgressFile;
+  ProgressFile file = parse_progress(read_file(path, kLargestText), path.string());
+  const std::int64_t step = named_step(folder);
+  if (step >= 0 && step != file.progress.step) {
+    throw Error(path.string(),
+                cat("is of step ", file.progress.step, ", its folder of step ", step),
+                "give the folder its own name back");
+  }
+  return file;
+}
+
+}  // namespace
+
+std::vector<Fault> checkpoint_faults(const fs::path& checkpoint_folder) {
+  try {
+    const Manifest manifest = checkpoint_manifest(checkpoint_folder);
+    std::vector<Fault> faults = manifest_faults(manifest, checkpoint_folder);
+    if (faults.empty()) read_progress(checkpoint_folder);
+    return faults;
+  } catch (const Error& error) {
+    return {{"", error.what(), ""}};
+  }
+}
+
+Checkpoint load_checkpoint(const fs::path& given, Load parts) {
+  const fs::path folder = resolve_checkpoint(given);
+  Manifest manifest = checkpoint_manifest(folder);
+  if (parts == Load::kWeights) {
+    std::erase_if(manifest.files,
+                  [](const ManifestFile& file) { return file.name == kOptimizerFile; });
+  }
+  if (const std::vector<Fault> faults = manifest_faults(manifest, folder); !faults.empty()) {
+    throw Error(faults, ExitCode::kFailure);
+  }
+  Checkpoint checkpoint;
+  ProgressFile file = read_progress(folder);
+  checkpoint.progress = file.progress;
+  checkpoint.identity = std::move(file.identity);
+  checkpoint.config_json = read_file(folder / kConfigFile, kLargestText);
+  if (manifest.find(kTokenizerFile) != nullptr) {
+    checkpoint.tokenizer_model = read_file(folder / kTokenizerFile, kLargestTokenizer);
+  }
+  checkpoint.weights = load_tensors(folder / kWeightsFile);
+  if (parts == Load::kAll) checkpoint.optimizer = load_tensors(folder / kOptimizerFile);
+  return checkpoint;
+}
+
+}  // namespace alibi

@@ -1,0 +1,38 @@
+// progress.json: how far a run is, the whole of its state beside tensors.
+//
+//   {"format_version": 1, "identity": "run hash", "step": 123, "tokens": 456,
+//    "best_validation_loss": 1.25, ...the fields of Progress by name..., "finished": false}
+//
+// "best_validation_loss" is null while nothing was evaluated: JSON has no infinity.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace alibi {
+
+// Random state is missing on purpose: it is a function of the run's seed and the step.
+struct Progress {
+  std::int64_t step = 0;
+  std::int64_t tokens = 0;
+  double best_validation_loss = std::numeric_limits<double>::infinity();  // infinity: none yet
+  std::int64_t best_step = 0;  // meaningless while there is no best loss
+  std::int64_t evaluations_without_improvement = 0;
+  std::int64_t skipped_steps = 0;
+  bool finished = false;
+  bool operator==(const Progress&) const = default;
+};
+
+struct ProgressFile {
+  Progress progress;
+  std::string identity;  // run hash
+};
+
+std::string progress_text(const ProgressFile& file);
+
+// Strict: every field there, none else, exact types. Throws Error headed by `place`.
+ProgressFile parse_progress(std::string_view text, const std::string& place);
+
+}  // namespace alibi

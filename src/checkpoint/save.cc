@@ -1,0 +1,83 @@
+#include <exception>
+#include <system_error>
+
+#include "base/checksums.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+void write_synced(const fs::path& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.sync();
+  file.close();
+}
+
+void add_text(const fs::path& folder, const char* name, std::string_view text, Manifest& manifest) {
+  write_synced(folder / name, text);
+  manifest.files.push_back({name, text.size(), sha256_hex(text)});
+}
+
+void add_tensors(const fs::path& folder, const char* name, const Tensors& tensors,
+                 Manifest& manifest) {
+  const SafetensorsDigests digests = save_tensors(folder / name, tensors);
+  manifest.files.push_back({name, digests.bytes, digests.file});
+  for (const auto& [tensor, digest] : digests.tensors) {
+    manifest.tensors.push_back({name, tensor, digest});
+  }
+}
+
+void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
+  Manifest manifest;
+  add_text(folder, kConfigFile, checkpoint.config_json, manifest);
+  add_text(folder, kProgressFile, progress_text({checkpoint.progress, checkpoint.identity}),
+           manifest);
+  if (!checkpoint.tokenizer_model.empty()) {
+    add_text(folder, kTokenizerFile, checkpoint.tokenizer_model, manifest);
+  }
+  add_tensors(folder, kWeightsFile, checkpoint.weights, manifest);
+  add_tensors(folder, kOptimizerFile, checkpoint.optimizer, manifest);
+  write_synced(folder / kManifestName, manifest_text(manifest));
+  sync_folder(folder);
+}
+
+// A folder cannot be renamed over a full one, so an older save of the step steps aside first, under
+// a name that still counts as a checkpoint: at every moment one of the two is there.
+void commit(const fs::path& aside, const fs::path& target) {
+  fs::path replaced = target;
+  replaced += kReplacedSuffix;
+  std::error_code ignored;
+  if (fs::exists(target, ignored)) {
+    if (fs::exists(replaced, ignored)) discard_folder(replaced);
+    rename_durably(target, replaced);
+  }
+  rename_durably(aside, target);
+  if (fs::exists(replaced, ignored)) discard_folder(replaced);
+}
+
+}  // namespace
+
+fs::path save_checkpoint(const fs::path& checkpoints_folder, const Checkpoint& checkpoint) {
+  make_folders(checkpoints_folder);
+  sync_folder(checkpoints_folder.parent_path());
+  remove_leftovers(checkpoints_folder);
+  const std::string name = step_name(checkpoint.progress.step);
+  const fs::path aside = aside_path(checkpoints_folder, name);
+  try {
+    make_folders(aside);
+    write_content(aside, checkpoint);
+    commit(aside, checkpoints_folder / name);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(aside, ignored);
+    throw;
+  }
+  return checkpoints_folder / name;
+}
+
+}  // namespace alibi

@@ -1,0 +1,84 @@
+#include "checkpoint/tensors.h"
+
+#include <torch/types.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "formats/strict_json.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::array<std::pair<torch::ScalarType, const char*>, 10> kDtypes{
+    {{torch::kFloat64, "F64"},
+     {torch::kFloat32, "F32"},
+     {torch::kFloat16, "F16"},
+     {torch::kBFloat16, "BF16"},
+     {torch::kInt64, "I64"},
+     {torch::kInt32, "I32"},
+     {torch::kInt16, "I16"},
+     {torch::kInt8, "I8"},
+     {torch::kUInt8, "U8"},
+     {torch::kBool, "BOOL"}}};
+
+std::string tensor_place(const std::filesystem::path& path, const std::string& name) {
+  return cat(path.string(), ": tensor ", shown(name));
+}
+
+std::string dtype_name(const torch::Tensor& tensor, const std::string& place) {
+  for (const auto& [dtype, name] : kDtypes) {
+    if (tensor.scalar_type() == dtype) return name;
+  }
+  throw Error(place, cat("has dtype ", tensor.scalar_type(), ", which safetensors cannot hold"));
+}
+
+torch::Tensor load_tensor(const TensorView& view, const std::string& place) {
+  const auto* dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
+                                   [&](const auto& entry) { return entry.second == view.dtype; });
+  ensure(dtype != kDtypes.end(), "a checked file holds known dtypes only");
+  torch::Tensor tensor = torch::empty(view.shape, torch::TensorOptions().dtype(dtype->first));
+  ensure(tensor.nbytes() == view.bytes.size(), "a checked tensor's bytes match its shape");
+  // Any other byte in a bool is undefined behaviour for whoever reads it.
+  if (dtype->first == torch::kBool && std::any_of(view.bytes.begin(), view.bytes.end(),
+                                                  [](std::byte b) { return b > std::byte{1}; })) {
+    throw Error(place, "holds a truth value that is neither 0 nor 1");
+  }
+  if (!view.bytes.empty()) {
+    std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
+  }
+  return tensor;
+}
+
+}  // namespace
+
+SafetensorsDigests save_tensors(const std::filesystem::path& path, const Tensors& tensors) {
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors) {
+    const std::string place = tensor_place(path, name);
+    ensure(tensor.defined(), "a tensor to save is defined");
+    views.emplace(name, TensorView{dtype_name(tensor, place), tensor.sizes().vec(), {}});
+  }
+  torch::Tensor current;  // keeps a temporary alive while it is written
+  const auto source = [&](const std::string& name) {
+    current = tensors.at(name).detach().to(torch::kCPU).contiguous();
+    return std::span(static_cast<const std::byte*>(current.const_data_ptr()), current.nbytes());
+  };
+  // Hugging Face's loaders ask for this key.
+  return write_safetensors(path, views, {{"format", "pt"}}, source);
+}
+
+Tensors load_tensors(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  Tensors tensors;
+  for (const auto& [name, view] : file.tensors()) {
+    tensors.emplace(name, load_tensor(view, tensor_place(path, name)));
+  }
+  return tensors;
+}
+
+}  // namespace alibi

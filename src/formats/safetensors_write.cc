@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/checksums.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "formats/safetensors.h"
+#include "formats/strict_json.h"
+
+namespace alibi {
+namespace {
+
+using Entry = TensorViews::value_type;
+
+std::uint64_t byte_size(const TensorView& tensor) {
+  std::uint64_t size = *dtype_width(tensor.dtype);
+  for (const std::int64_t dimension : tensor.shape) {
+    ensure(dimension >= 0, "a tensor's dimensions are not negative");
+    ensure(!__builtin_mul_overflow(size, static_cast<std::uint64_t>(dimension), &size),
+           "a tensor's size fits 64 bits");
+  }
+  return size;
+}
+
+// Wider types first, then by name: then every tensor lies on a multiple of its value's width.
+std::vector<const Entry*> file_order(const TensorViews& tensors) {
+  std::vector<const Entry*> order;
+  for (const Entry& entry : tensors) {
+    ensure(dtype_width(entry.second.dtype).has_value(), "a tensor to write has a known dtype");
+    ensure(entry.first != "__metadata__", "a tensor's name is not the reserved one");
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
+    return *dtype_width(a->second.dtype) > *dtype_width(b->second.dtype);
+  });
+  return order;
+}
+
+std::string metadata_text(const TensorMetadata& metadata) {
+  std::string text = "\"__metadata__\":{";
+  for (const auto& [key, value] : metadata) {
+    if (text.back() != '{') text += ',';
+    text += json_quoted(key) + ":" + json_quoted(value);
+  }
+  return text + "}";
+}
+
+std::string header_text(const std::vector<const Entry*>& order, const TensorMetadata& metadata) {
+  std::string text = "{";
+  if (!metadata.empty()) text += metadata_text(metadata);
+  std::uint64_t offset = 0;
+  for (const Entry* entry : order) {
+    const auto& [name, tensor] = *entry;
+    if (text.size() > 1) text += ',';
+    text += json_quoted(name) + ":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
+    for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+      text += cat(i == 0 ? "" : ",", tensor.shape[i]);
+    }
+    const std::uint64_t end = offset + byte_size(tensor);
+    text += cat("],\"data_offsets\":[", offset, ",", end, "]}");
+    offset = end;
+  }
+  text += "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+}  // namespace
+
+SafetensorsDigests write_safetensors(const std::filesystem::path& path, const TensorViews& tensors,
+                                     const TensorMetadata& metadata, const TensorSource& source) {
+  const std::vector<const Entry*> order = file_order(tensors);
+  const std::string header = header_text(order, metadata);
+  OutputFile file(path);
+  Sha256 digest;
+  SafetensorsDigests digests;
+  const auto put = [&](std::span<const std::byte> bytes) {
+    file.write(bytes);
+    digest.update(bytes);
+    digests.bytes += bytes.size();
+  };
+  const std::uint64_t length = header.size();
+  put(std::as_bytes(std::span(&length, 1)));
+  put(std::as_bytes(std::span(header)));
+  for (const Entry* entry : order) {
+    const auto bytes = source(entry->first);
+    ensure(bytes.size() == byte_size(entry->second), "a tensor's bytes match its shape");
+    put(bytes);
+    digests.tensors.emplace(entry->first, sha256_hex(bytes));
+  }
+  file.sync();
+  file.close();
+  digests.file = digest.hex();
+  return digests;
+}
+
+SafetensorsDigests write_safetensors(const std::filesystem::path& path, const TensorViews& tensors,
+                                     const TensorMetadata& metadata) {
+  return write_safetensors(path, tensors, metadata, [&tensors](const std::string& name) {
+    return tensors.find(name)->second.bytes;
+  });
+}
+
+}  // namespace alibi

@@ -1,0 +1,148 @@
+// A checkpoint comes back as it was, and no byte of it can change unseen.
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "checkpoint/example.h"
+#include "checkpoint/folders.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+namespace fs = std::filesystem;
+
+TEST(SaveLoad, ComesBackAsItWas) {
+  const TemporaryFolder folder;
+  Checkpoint saved = example_checkpoint(123);
+  const fs::path path = save_checkpoint(folder.path() / "checkpoints", saved);
+  EXPECT_EQ(path, folder.path() / "checkpoints" / "step-00000123");
+  EXPECT_TRUE(checkpoint_faults(path).empty());
+  EXPECT_TRUE(same_checkpoint(load_checkpoint(path, Load::kAll), saved));
+  const Checkpoint weights = load_checkpoint(path, Load::kWeights);
+  EXPECT_TRUE(same_tensors(weights.weights, saved.weights));
+  EXPECT_TRUE(weights.optimizer.empty());
+  saved.tokenizer_model = "";
+  saved.progress.best_validation_loss = 1.0 / 3;
+  saved.progress.finished = true;
+  save_checkpoint(folder.path() / "checkpoints", saved);
+  EXPECT_FALSE(fs::exists(path / kTokenizerFile));
+  EXPECT_TRUE(same_checkpoint(load_checkpoint(path, Load::kAll), saved));
+}
+
+TEST(SaveLoad, SavingAStepAgainReplacesItAndLeavesNothingElse) {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), example_checkpoint(5));
+  Checkpoint second = example_checkpoint(5);
+  second.weights["norm"] = torch::zeros({3});
+  const fs::path path = save_checkpoint(folder.path(), second);
+  EXPECT_TRUE(same_checkpoint(load_checkpoint(path, Load::kAll), second));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(SaveLoad, GoesOnAfterAKillBetweenTheTwoRenames) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(5));
+  fs::rename(path, folder.path() / "step-00000005.old");
+  EXPECT_EQ(newest_valid_checkpoint(folder.path()), folder.path() / "step-00000005.old");
+  EXPECT_TRUE(same_checkpoint(load_checkpoint(folder.path(), Load::kAll), example_checkpoint(5)));
+  save_checkpoint(folder.path(), example_checkpoint(6));
+  EXPECT_TRUE(fs::exists(folder.path() / "step-00000005.old"));
+  save_checkpoint(folder.path(), example_checkpoint(5));
+  EXPECT_FALSE(fs::exists(folder.path() / "step-00000005.old"));
+}
+
+TEST(SaveLoad, RemovesWhatDeadProcessesLeft) {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {".tmp-4194399-step-00000001", ".tmp-1-step-00000001", ".tmp-x", "notes"}) {
+    make_folders(folder.path() / name);
+  }
+  make_folders(aside_path(folder.path(), "step-00000001"));
+  save_checkpoint(folder.path(), example_checkpoint(2));
+  EXPECT_FALSE(fs::exists(folder.path() / ".tmp-4194399-step-00000001"));  // above any process id
+  EXPECT_FALSE(fs::exists(aside_path(folder.path(), "step-00000001")));
+  EXPECT_TRUE(fs::exists(folder.path() / ".tmp-1-step-00000001"));  // process 1 is alive
+  EXPECT_TRUE(fs::exists(folder.path() / ".tmp-x"));
+  EXPECT_TRUE(fs::exists(folder.path() / "notes"));
+}
+
+// Tries `damage` on every byte of every file and expects an Error that names the file.
+template <class Damage>
+void expect_found(const Damage& damage) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(9));
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    const std::string good = read_file(entry.path());
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      OutputFile(entry.path()).write(damage(good, i));
+      const std::string error = error_of([&] { load_checkpoint(path, Load::kAll); });
+      EXPECT_NE(error.find(entry.path().string()), std::string::npos) << i << ": " << error;
+      EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+    }
+    OutputFile(entry.path()).write(good);
+  }
+  EXPECT_TRUE(checkpoint_faults(path).empty());
+}
+
+TEST(SaveLoad, FindsAFlipOfEveryByte) {
+  expect_found([](std::string bytes, std::size_t i) {
+    bytes[i] = static_cast<char>(bytes[i] ^ (1 << i % 8));
+    return bytes;
+  });
+}
+
+TEST(SaveLoad, FindsEveryTruncation) {
+  expect_found([](const std::string& bytes, std::size_t i) { return bytes.substr(0, i); });
+}
+
+TEST(SaveLoad, NamesEveryMissingFileAndTheChangedTensor) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(9));
+  std::string bytes = read_file(path / kWeightsFile);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  OutputFile(path / kWeightsFile).write(bytes);
+  const auto load = [&] { load_checkpoint(path, Load::kAll); };
+  EXPECT_NE(error_of(load).find("weights.safetensors: tensor \"norm\""), std::string::npos);
+  fs::remove(path / kConfigFile);
+  fs::remove(path / kOptimizerFile);
+  const std::string error = error_of(load);
+  for (const char* name :
+       {"config.json: is missing", "optimizer.safetensors: is missing", "\"norm\""}) {
+    EXPECT_NE(error.find(name), std::string::npos) << error;
+  }
+}
+
+TEST(SaveLoad, WeightsNeedNoOptimizerFile) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(9));
+  fs::remove(path / kOptimizerFile);
+  EXPECT_TRUE(
+      same_tensors(load_checkpoint(path, Load::kWeights).weights, example_checkpoint(9).weights));
+  EXPECT_NE(error_of([&] { load_checkpoint(path, Load::kAll); }), "");
+}
+
+TEST(SaveLoad, IgnoresFilesThatAreNotListed) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(9));
+  write_file_atomic(path / "NOTES.txt", "mine");
+  EXPECT_TRUE(checkpoint_faults(path).empty());
+}
+
+TEST(SaveLoad, RefusesAFolderUnderAnotherStepsName) {
+  const TemporaryFolder folder;
+  fs::rename(save_checkpoint(folder.path(), example_checkpoint(9)),
+             folder.path() / "step-00000010");
+  EXPECT_EQ(newest_valid_checkpoint(folder.path(), nullptr), std::nullopt);
+  fs::rename(folder.path() / "step-00000010", folder.path() / "mine");
+  EXPECT_EQ(load_checkpoint(folder.path() / "mine", Load::kAll).progress.step, 9);
+}
+
+TEST(SaveLoad, RefusesAManifestThatListsTooLittle) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(9));
+  write_file_atomic(path / kManifestName, manifest_text({}));
+  const std::string error = error_of([&] { load_checkpoint(path, Load::kAll); });
+  EXPECT_NE(error.find("does not list \"config.json\""), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace alibi
