@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "checkpoint/progress.h"
 #include "checkpoint/tensors.h"
 

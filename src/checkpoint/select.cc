@@ -56,7 +56,7 @@ fs::path best_of(const fs::path& checkpoints_folder, const fs::path& given) {
     throw Error(given.string(), "the run was never evaluated, so no checkpoint is the best",
                 "name the run folder for its newest one");
   }
-  const fs::path best = checkpoints_folder / step_name(progress.best_step);
+  fs::path best = checkpoints_folder / step_name(progress.best_step);
   if (!is_folder(best)) throw Error(best.string(), "the best checkpoint is no longer there");
   return best;
 }

@@ -88,8 +88,7 @@ bool is_plain_file(const fs::path& path) {
 
 // Which tensor of a changed file is another; a header that cannot be read is a fault of its own.
 Fault changed_file(const Manifest& manifest, const ManifestFile& entry, const fs::path& path) {
-  const Fault whole{path.string(), "its content changed since it was written (SHA-256 differs)",
-                    ""};
+  Fault whole{path.string(), "its content changed since it was written (SHA-256 differs)", ""};
   bool has_tensors = false;
   for (const ManifestTensor& tensor : manifest.tensors) has_tensors |= tensor.file == entry.name;
   if (!has_tensors) return whole;

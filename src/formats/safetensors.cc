@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -25,7 +26,6 @@ struct Placed {
   std::uint64_t begin;
   std::uint64_t end;
   std::string name;
-  auto operator<=>(const Placed&) const = default;
 };
 
 std::string tensor_place(const std::string& place, std::string_view name) {
@@ -109,7 +109,9 @@ TensorMetadata parse_metadata(const StrictJson& json, const std::string& place) 
 
 // Each tensor begins where the one before it ended, and the last one ends the file.
 void check_layout(std::vector<Placed>& layout, std::uint64_t data_size, const std::string& place) {
-  std::sort(layout.begin(), layout.end());
+  std::sort(layout.begin(), layout.end(), [](const Placed& a, const Placed& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
   std::uint64_t end = 0;
   for (const Placed& tensor : layout) {
     if (tensor.begin != end) {
