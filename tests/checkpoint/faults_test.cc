@@ -55,7 +55,7 @@ TEST(Faults, ADiskFullAtAnyByteKeepsTheFormerCheckpoint) {
   const TemporaryFolder folder;
   const fs::path former = save_checkpoint(folder.path(), example_checkpoint(1));
   const std::uint64_t largest = fs::file_size(former / kManifestName);
-  for (std::uint64_t limit = 0; limit < largest; limit += 3) {
+  for (std::uint64_t limit = 0; limit < largest; limit += 11) {
     const std::string error = error_in_child([&] {
       limit_file_size(limit);
       save_checkpoint(folder.path(), example_checkpoint(2));
