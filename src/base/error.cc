@@ -43,10 +43,9 @@ Error usage_error(std::string place, std::string problem, std::string way_out) {
   return Error(std::move(place), std::move(problem), std::move(way_out), ExitCode::kUsage);
 }
 
-void ensure(bool holds, const char* what, std::source_location where) {
+void ensure(bool holds, const char* what, const char* file, int line) {
   if (holds) return;
-  std::fprintf(stderr, "alibi: internal fault at %s:%u: expected that %s. Please report this line.\n",
-               where.file_name(), static_cast<unsigned>(where.line()), what);
+  std::fprintf(stderr, "alibi: internal fault at %s:%d: expected that %s. Please report this line.\n", file, line, what);
   std::abort();
 }
 

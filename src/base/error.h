@@ -1,7 +1,6 @@
 // What goes wrong: Error is for faults the user or the machine can mend, ensure() for our own.
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,7 +34,7 @@ class Error : public std::runtime_error {
 Error usage_error(std::string place, std::string problem, std::string way_out = {});
 
 // Aborts with the place when our own reasoning is wrong. Never for input.
-void ensure(bool holds, const char* what,
-            std::source_location where = std::source_location::current());
+// (The builtins are what std::source_location is made of; clang 14 cannot read libstdc++'s header.)
+void ensure(bool holds, const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 }  // namespace alibi

@@ -70,7 +70,7 @@ void OutputFile::close() {
 }
 
 std::string read_file(const fs::path& path, std::uint64_t limit) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) fail(path, "open", errno);
   std::string text;
   char buffer[1 << 16];
