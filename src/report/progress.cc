@@ -63,7 +63,9 @@ std::vector<LivePart> train_line_parts(const TrainLine& line) {
   const std::string arithmetic = speed_of_arithmetic(line);
   if (!arithmetic.empty()) parts.push_back({arithmetic, kShare});
   if (line.memory_bytes >= 0) parts.push_back({human_bytes(double(line.memory_bytes)), kMemory});
-  if (known(line.eta_seconds) && line.eta_seconds > 0) parts.push_back({"ETA " + human_seconds(line.eta_seconds), kEta});
+  if (known(line.eta_seconds) && line.eta_seconds > 0) {
+    parts.push_back({"ETA " + human_seconds(line.eta_seconds), kEta});
+  }
   return parts;
 }
 

@@ -1,7 +1,7 @@
 // SVG 1.1 by hand: shapes with light colours as attributes and a class beside them.
 //
 // Attributes suit printing and plain rasterisers; a page may override the classes for a dark screen
-// (see page_style.cc): paper, ink, muted, grid, axis, s0 .. s6 (series), on elements line and fill.
+// (see page_style.cc): paper, ink, muted, grid, axis, and stroke0 .. stroke6, fill0 .. fill6 (series).
 // No ids and no style element, so that many pictures fit into one page.
 #pragma once
 
