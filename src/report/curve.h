@@ -1,0 +1,99 @@
+// A measured extrapolation curve: loss against context length, from a model trained at one length.
+//
+// evaluate/ fills these structs; writers, plots and the page only read them. A figure that was not
+// measured is NaN (or 0 where it counts something). curve.json, format_version 1 (non-finite
+// figures are null):
+//   {format_version, kind: "curve", program_version, created, command_line,
+//    protocol: {name, stride, description, document_borders, precision, device, kernel},
+//    text: {files: [..], sha256, tokens_scored, tokens_cut_off, bytes},
+//    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
+//    sequence_length,
+//      train_sequence_length_scaling, parameters,
+//      points: [{length, multiple, applicable, note, loss, loss_low, loss_high, perplexity,
+//        perplexity_low, perplexity_high, change_from_1x, change_low, change_high, bits_per_byte,
+//        targets, seconds, tokens_per_second, peak_memory_bytes}],
+//      loss_by_position: [{length, bins: [{first, last, loss, count}]}]}]}
+// curve.csv: one line per point; columns of its curve, of the protocol (no sentences), its own.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace alibi {
+
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+struct CurvePoint {
+  std::int64_t length = 0;  // tokens of one window
+  double multiple = 0;      // length / trained length
+  // low and high are the ends of 95 % intervals.
+  double loss = kNotMeasured, loss_low = kNotMeasured, loss_high = kNotMeasured;  // nats per token
+  double perplexity = kNotMeasured, perplexity_low = kNotMeasured, perplexity_high = kNotMeasured;
+  // perplexity / perplexity at 1x - 1, with its paired interval
+  double change_from_1x = kNotMeasured, change_low = kNotMeasured, change_high = kNotMeasured;
+  double bits_per_byte = kNotMeasured;
+  std::int64_t targets = 0;
+  double seconds = kNotMeasured, tokens_per_second = kNotMeasured;
+  std::int64_t peak_memory_bytes = 0;
+  bool applicable = true;  // false: this model cannot take this length; `note` says why
+  std::string note;
+};
+
+// Mean loss of the targets at positions first .. last of a window; the first target is position 1.
+struct PositionBin {
+  std::int64_t first = 0, last = 0;
+  double loss = kNotMeasured;
+  std::int64_t count = 0;
+};
+
+struct LossByPosition {
+  std::int64_t length = 0;
+  std::vector<PositionBin> bins;
+};
+
+struct Curve {
+  std::string name, position;  // the label in every legend; "alibi", "sinusoidal", ...
+  std::string checkpoint, checkpoint_sha256;
+  std::int64_t step = 0;
+  std::int64_t trained_length = 0;   // L * s, what "1x" means
+  std::int64_t sequence_length = 0;  // L
+  double train_sequence_length_scaling = 1;
+  std::int64_t parameters = 0;
+  std::vector<CurvePoint> points;  // by rising length
+  std::vector<LossByPosition> loss_by_position;
+};
+
+struct CurveProtocol {
+  std::string name;                           // "non-overlapping", "sliding"
+  std::int64_t stride = 0;                    // 0: none, or not the same for every length
+  std::string description, document_borders;  // a sentence each
+  std::string precision, device, kernel;
+};
+
+struct CurveText {
+  std::vector<std::string> files;
+  std::string sha256;
+  std::int64_t tokens_scored = 0, tokens_cut_off = 0, bytes = 0;
+};
+
+struct CurveSet {
+  CurveProtocol protocol;
+  CurveText text;
+  std::string program_version, command_line, created;  // created: utc_timestamp()
+  std::vector<Curve> curves;
+};
+
+// For the terminal: one table per curve, then protocol and text. Marks the trained length and L.
+std::string curve_table(const CurveSet& set);
+std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
+std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells
+
+// One sentence in words: the change from 1x to the longest length, honest when it is worse or when
+// the interval holds 0. "no point could be measured" for an empty curve.
+std::string curve_summary(const Curve& curve);
+// What a falling curve under this protocol does and does not show.
+std::string curve_caution(const CurveProtocol& protocol);
+
+}  // namespace alibi

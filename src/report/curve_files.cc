@@ -1,0 +1,150 @@
+// curve.json and curve.csv, as drawn in curve.h.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/strings.h"
+#include "report/curve.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// One list of a point's columns, for both formats: a figure, a count, a flag or a text.
+using Cells = std::vector<std::pair<const char*, Json>>;
+
+Cells point_cells(const CurvePoint& point) {
+  return {{"length", point.length},
+          {"multiple", number(point.multiple)},
+          {"applicable", point.applicable},
+          {"note", point.note},
+          {"loss", number(point.loss)},
+          {"loss_low", number(point.loss_low)},
+          {"loss_high", number(point.loss_high)},
+          {"perplexity", number(point.perplexity)},
+          {"perplexity_low", number(point.perplexity_low)},
+          {"perplexity_high", number(point.perplexity_high)},
+          {"change_from_1x", number(point.change_from_1x)},
+          {"change_low", number(point.change_low)},
+          {"change_high", number(point.change_high)},
+          {"bits_per_byte", number(point.bits_per_byte)},
+          {"targets", point.targets},
+          {"seconds", number(point.seconds)},
+          {"tokens_per_second", number(point.tokens_per_second)},
+          {"peak_memory_bytes", point.peak_memory_bytes}};
+}
+
+Cells curve_cells(const Curve& curve) {
+  return {{"name", curve.name},
+          {"position", curve.position},
+          {"checkpoint", curve.checkpoint},
+          {"checkpoint_sha256", curve.checkpoint_sha256},
+          {"step", curve.step},
+          {"trained_length", curve.trained_length},
+          {"sequence_length", curve.sequence_length},
+          {"train_sequence_length_scaling", number(curve.train_sequence_length_scaling)},
+          {"parameters", curve.parameters}};
+}
+
+Cells protocol_cells(const CurveProtocol& protocol) {
+  return {{"name", protocol.name},
+          {"stride", protocol.stride},
+          {"description", protocol.description},
+          {"document_borders", protocol.document_borders},
+          {"precision", protocol.precision},
+          {"device", protocol.device},
+          {"kernel", protocol.kernel}};
+}
+
+Json object(const Cells& cells) {
+  Json result = Json::object();
+  for (const auto& [name, value] : cells) result[name] = value;
+  return result;
+}
+
+Json loss_by_position(const Curve& curve) {
+  Json lengths = Json::array();
+  for (const LossByPosition& measured : curve.loss_by_position) {
+    Json bins = Json::array();
+    for (const PositionBin& bin : measured.bins) {
+      bins.push_back(object({{"first", bin.first},
+                             {"last", bin.last},
+                             {"loss", number(bin.loss)},
+                             {"count", bin.count}}));
+    }
+    lengths.push_back(object({{"length", measured.length}, {"bins", std::move(bins)}}));
+  }
+  return lengths;
+}
+
+Json curve_object(const Curve& curve) {
+  Json result = object(curve_cells(curve));
+  result["points"] = Json::array();
+  for (const CurvePoint& point : curve.points)
+    result["points"].push_back(object(point_cells(point)));
+  result["loss_by_position"] = loss_by_position(curve);
+  return result;
+}
+
+std::string csv_cell(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+// The columns of one line; `names` gives their titles instead of their values.
+std::string csv_line(const Curve& curve, const CurveProtocol& protocol, const CurvePoint& point,
+                     bool names) {
+  std::vector<std::string> cells;
+  const auto add = [&](const Cells& from, std::string_view prefix) {
+    for (const auto& [name, value] : from)
+      cells.push_back(names ? cat(prefix, name) : csv_cell(value));
+  };
+  add(curve_cells(curve), "");
+  Cells short_cells = protocol_cells(protocol);
+  std::erase_if(short_cells, [](const auto& cell) {  // whole sentences stay in curve.json
+    return std::string_view("description document_borders").find(cell.first) !=
+           std::string_view::npos;
+  });
+  add(short_cells, "protocol_");
+  add(point_cells(point), "");
+  return join(cells, ",") + "\n";
+}
+
+}  // namespace
+
+std::string curve_json(const CurveSet& set) {
+  Json root = {{"format_version", 1},
+               {"kind", "curve"},
+               {"program_version", set.program_version},
+               {"created", set.created},
+               {"command_line", set.command_line},
+               {"protocol", object(protocol_cells(set.protocol))},
+               {"text",
+                {{"files", set.text.files},
+                 {"sha256", set.text.sha256},
+                 {"tokens_scored", set.text.tokens_scored},
+                 {"tokens_cut_off", set.text.tokens_cut_off},
+                 {"bytes", set.text.bytes}}},
+               {"curves", Json::array()}};
+  for (const Curve& curve : set.curves) root["curves"].push_back(curve_object(curve));
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string curve_csv(const CurveSet& set) {
+  std::string text = csv_line({}, {}, {}, true);
+  for (const Curve& curve : set.curves) {
+    for (const CurvePoint& point : curve.points)
+      text += csv_line(curve, set.protocol, point, false);
+  }
+  return text;
+}
+
+}  // namespace alibi

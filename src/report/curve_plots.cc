@@ -1,0 +1,147 @@
+#include "report/curve_plots.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+std::string label(const Curve& curve) { return curve.name.empty() ? curve.position : curve.name; }
+
+PlotPoint plot_point(const CurvePoint& point, CurveFigure figure) {
+  const auto x = static_cast<double>(point.length);
+  switch (figure) {
+    case CurveFigure::kPerplexity:
+      return {x, point.perplexity, point.perplexity_low, point.perplexity_high};
+    case CurveFigure::kLoss:
+      return {x, point.loss, point.loss_low, point.loss_high};
+    case CurveFigure::kBitsPerByte:
+      return {x, point.bits_per_byte};
+  }
+  return {};
+}
+
+// "not applicable beyond 256", or the lengths themselves when shorter ones are missing too.
+std::string missing_note(const Curve& curve) {
+  std::vector<std::string> missing;
+  std::int64_t longest = 0;
+  std::int64_t shortest_missing = 0;
+  for (const CurvePoint& point : curve.points) {
+    if (point.applicable) {
+      longest = std::max(longest, point.length);
+    } else {
+      if (missing.empty() || point.length < shortest_missing) shortest_missing = point.length;
+      missing.push_back(with_commas(point.length));
+    }
+  }
+  if (missing.empty()) return "";
+  if (longest > 0 && shortest_missing > longest)
+    return "not applicable beyond " + with_commas(longest);
+  return "not applicable at " + join(missing, ", ");
+}
+
+// Curves trained at one length share a mark; where there are several lengths each names its curves.
+std::vector<PlotMark> trained_marks(const CurveSet& set) {
+  std::vector<std::pair<std::int64_t, std::vector<std::string>>> lengths;
+  for (const Curve& curve : set.curves) {
+    if (curve.trained_length <= 0) continue;
+    auto found = std::find_if(lengths.begin(), lengths.end(), [&](const auto& entry) {
+      return entry.first == curve.trained_length;
+    });
+    if (found == lengths.end()) found = lengths.insert(found, {curve.trained_length, {}});
+    found->second.push_back(label(curve));
+  }
+  std::sort(lengths.begin(), lengths.end());
+  std::vector<PlotMark> marks;
+  for (const auto& [length, names] : lengths) {
+    std::string text = "trained length " + with_commas(length);
+    if (lengths.size() > 1)
+      text += cat(" (", names.size() > 2 ? cat(names.size(), " curves") : join(names, ", "), ")");
+    marks.push_back({static_cast<double>(length), text});
+  }
+  return marks;
+}
+
+const char* figure_title(CurveFigure figure) {
+  switch (figure) {
+    case CurveFigure::kPerplexity:
+      return "Perplexity";
+    case CurveFigure::kLoss:
+      return "Loss";
+    case CurveFigure::kBitsPerByte:
+      return "Bits per byte";
+  }
+  return "";
+}
+
+const char* figure_axis(CurveFigure figure) {
+  switch (figure) {
+    case CurveFigure::kPerplexity:
+      return "perplexity per token";
+    case CurveFigure::kLoss:
+      return "loss (nats per token)";
+    case CurveFigure::kBitsPerByte:
+      return "bits per byte of text";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string protocol_line(const CurveSet& set) {
+  std::vector<std::string> parts;
+  if (!set.protocol.name.empty()) parts.push_back(set.protocol.name + " windows");
+  if (set.protocol.stride > 0) parts.push_back("stride " + with_commas(set.protocol.stride));
+  if (set.text.tokens_scored > 0) {
+    parts.push_back(with_commas(set.text.tokens_scored) + " targets at every length");
+  }
+  if (!set.protocol.precision.empty()) parts.push_back(set.protocol.precision);
+  return join(parts, ", ");
+}
+
+PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
+  PlotSpec plot;
+  plot.title = cat(figure_title(figure), " against context length");
+  plot.subtitle = protocol_line(set);
+  plot.x_title = "length of the window (tokens)";
+  plot.y_title = figure_axis(figure);
+  plot.marks = trained_marks(set);
+  if (plot.marks.size() == 1) plot.x_unit = plot.marks.front().x;
+  for (const Curve& curve : set.curves) {
+    PlotSeries series{label(curve), missing_note(curve), {}};
+    for (const CurvePoint& point : curve.points) {
+      if (point.applicable) series.points.push_back(plot_point(point, figure));
+    }
+    plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+PlotSpec position_plot(const CurveSet& set, const Curve& curve) {
+  PlotSpec plot;
+  plot.title = "Loss by position in the window: " + label(curve);
+  plot.subtitle = protocol_line(set);
+  plot.x_title = "position of the target in the window (tokens of context)";
+  plot.y_title = "loss (nats per token)";
+  const auto trained = static_cast<double>(curve.trained_length);
+  if (trained > 0)
+    plot.marks.push_back({trained, "trained length " + with_commas(curve.trained_length)});
+  for (const LossByPosition& measured : curve.loss_by_position) {
+    PlotSeries series{cat("window ", with_commas(measured.length)), "", {}};
+    if (trained > 0)
+      series.label += cat(" (", times(static_cast<double>(measured.length) / trained), ")");
+    for (const PositionBin& bin : measured.bins) {
+      // The middle of a bin on a logarithmic axis.
+      const double middle =
+          std::sqrt(static_cast<double>(bin.first) * static_cast<double>(bin.last));
+      series.points.push_back({middle, bin.count > 0 ? bin.loss : kNotMeasured});
+    }
+    plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+}  // namespace alibi

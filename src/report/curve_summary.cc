@@ -1,0 +1,99 @@
+// The curve in words. Says less rather than more: an interval that holds 0 is "no measurable
+// change".
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/curve.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+bool measured(const CurvePoint& point) {
+  return point.applicable && std::isfinite(point.perplexity);
+}
+
+std::string interval(const CurvePoint& point) {
+  return cat("95 % interval ", percent(point.change_low), " to ", percent(point.change_high));
+}
+
+// "1280 tokens (10x)"
+std::string place(const CurvePoint& point) {
+  return cat(with_commas(point.length), " tokens (", times(point.multiple), ")");
+}
+
+std::string without_sign(double fraction) {
+  return percent(std::abs(fraction)).substr(fraction == 0 ? 0 : 1);
+}
+
+std::string change_in_words(const CurvePoint& point) {
+  const std::string start = cat("perplexity at ", place(point), " is ");
+  const bool has_interval = std::isfinite(point.change_low) && std::isfinite(point.change_high);
+  const std::string direction = point.change_from_1x > 0 ? " higher" : " lower";
+  const std::string size = without_sign(point.change_from_1x) + direction + " than at 1x";
+  if (point.change_from_1x == 0) return cat(start, "the same as at 1x");
+  if (!has_interval) return cat(start, size, " (no interval measured)");
+  if (point.change_low <= 0 && point.change_high >= 0) {
+    return cat(start, "not measurably different from that at 1x: ", percent(point.change_from_1x),
+               " (", interval(point), ", which holds 0)");
+  }
+  return cat(start, size, " (", interval(point), ")");
+}
+
+std::string limit_in_words(const Curve& curve) {
+  std::vector<std::string> lengths;
+  for (const CurvePoint& point : curve.points) {
+    if (!point.applicable) lengths.push_back(with_commas(point.length));
+  }
+  if (lengths.empty()) return "";
+  return cat(" Not applicable at ", join(lengths, ", "), " tokens.");
+}
+
+}  // namespace
+
+std::string curve_summary(const Curve& curve) {
+  const std::string subject = (curve.name.empty() ? std::string("this model") : curve.name) + ": ";
+  const CurvePoint* longest = nullptr;
+  const CurvePoint* lowest = nullptr;
+  for (const CurvePoint& point : curve.points) {
+    if (!measured(point)) continue;
+    if (longest == nullptr || point.length >= longest->length) longest = &point;
+    if (lowest == nullptr || point.perplexity < lowest->perplexity) lowest = &point;
+  }
+  if (longest == nullptr) return subject + "no point could be measured." + limit_in_words(curve);
+  if (!std::isfinite(longest->change_from_1x) || longest->length == curve.trained_length) {
+    const char* missing = longest->length > curve.trained_length
+                              ? "; without a figure at 1x there is nothing to compare it with."
+                              : "; lengths beyond 1x were not measured.";
+    return cat(subject, "perplexity ", four_digits(longest->perplexity), " at ", place(*longest),
+               missing, limit_in_words(curve));
+  }
+  std::string text = subject + change_in_words(*longest) + ".";
+  if (lowest != longest) {
+    text += cat(" Its lowest perplexity, ", four_digits(lowest->perplexity), ", is at ",
+                place(*lowest), ".");
+  }
+  return text + limit_in_words(curve);
+}
+
+std::string curve_caution(const CurveProtocol& protocol) {
+  const std::string common =
+      "a falling curve alone does not show that the longer context is used; the loss by position "
+      "does "
+      "(compare the last positions of a long window with the last positions at 1x).";
+  if (protocol.name == "sliding") {
+    return "Sliding window: every target but those of the first window has at least length minus "
+           "stride "
+           "tokens of context, so few targets suffer from a short one; what remains of that effect "
+           "still "
+           "shrinks with length, and " +
+           common;
+  }
+  return "At longer lengths fewer targets stand near the start of a window, where context is short "
+         "(the "
+         "early-token curse, Press et al. 2022, appendix B). Perplexity can fall for that reason "
+         "alone, so " +
+         common;
+}
+
+}  // namespace alibi

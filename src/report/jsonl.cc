@@ -1,0 +1,75 @@
+#include "report/jsonl.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/strings.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A log of a line every step stays far below this.
+constexpr std::uint64_t kLargestLog = 8ull << 30;
+
+Json json_value(const JsonValue& value) {
+  if (const double* number = std::get_if<double>(&value);
+      number != nullptr && !std::isfinite(*number)) {
+    return std::isnan(*number) ? "nan" : *number > 0 ? "inf" : "-inf";
+  }
+  return std::visit([](const auto& known) { return Json(known); }, value);
+}
+
+// Whether a whole line stays, given the fate of the line before; nothing for a torn line.
+std::optional<bool> stays(std::string_view line, std::int64_t last_step, bool before) {
+  const auto parsed = nlohmann::json::parse(line, nullptr, false);
+  if (!parsed.is_object()) return std::nullopt;
+  const auto step = parsed.find("step");
+  if (step == parsed.end() || !step->is_number_integer()) return before;
+  return step->get<std::int64_t>() <= last_step;
+}
+
+}  // namespace
+
+std::string json_line(const JsonFields& fields) {
+  Json object = Json::object();
+  for (const auto& [key, value] : fields) object[key] = json_value(value);
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+JsonLines::JsonLines(std::filesystem::path path)
+    : file_(std::move(path), OutputFile::Mode::kAppend) {}
+
+void JsonLines::append(const JsonFields& fields) { file_.write(json_line(fields) + "\n"); }
+
+void JsonLines::sync() { file_.sync(); }
+
+void JsonLines::close() { file_.close(); }
+
+std::int64_t truncate_after_step(const std::filesystem::path& path, std::int64_t step) {
+  if (!std::filesystem::exists(path)) return 0;
+  const std::string old = read_file(path, kLargestLog);
+  std::string kept;
+  std::int64_t dropped = 0;
+  bool stay = true;
+  for (std::string_view rest = old; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    // Without its newline the last line is torn even when it happens to parse.
+    const auto verdict = end == std::string_view::npos ? std::nullopt : stays(line, step, stay);
+    stay = verdict.value_or(stay);
+    if (verdict.value_or(false)) {
+      kept.append(line).append("\n");
+    } else {
+      ++dropped;
+    }
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  if (dropped > 0) write_file_atomic(path, kept);
+  return dropped;
+}
+
+}  // namespace alibi

@@ -1,0 +1,40 @@
+// log.jsonl: one JSON object a line, appended as the run goes and cut back on resume.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/files.h"
+
+namespace alibi {
+
+using JsonValue = std::variant<bool, std::int64_t, double, std::string>;
+using JsonFields = std::vector<std::pair<std::string, JsonValue>>;  // written in this order
+
+// {"step":12,"loss":3.25} without a newline. JSON has no nan: non-finite numbers are the strings
+// "nan", "inf" and "-inf". Invalid UTF-8 becomes U+FFFD. Keys must differ.
+std::string json_line(const JsonFields& fields);
+
+class JsonLines {
+ public:
+  // Appends to `path`, which is made when missing. Throws Error when it cannot be opened.
+  explicit JsonLines(std::filesystem::path path);
+  void append(const JsonFields& fields);  // one write per line, so only the last can be torn
+  void sync();                            // before a checkpoint that promises these lines
+  void close();
+
+ private:
+  OutputFile file_;
+};
+
+// Drops the lines of steps after `step`, so that a resumed run writes them anew; atomic. A line
+// without an integer "step" shares the fate of the line before it. Lines that are no JSON object
+// (torn by a crash) are dropped too. A missing file is fine. Returns how many lines were dropped;
+// nothing is written when none are.
+std::int64_t truncate_after_step(const std::filesystem::path& path, std::int64_t step);
+
+}  // namespace alibi

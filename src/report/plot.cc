@@ -1,0 +1,290 @@
+// curve_svg: lays a plot out from top to bottom, then draws it.
+#include "report/plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/axis.h"
+#include "report/svg.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+constexpr double kWidth = 760, kPlotHeight = 300, kRight = 20;
+constexpr double kTickSize = 12, kLegendSize = 13, kRow = 19;
+constexpr std::size_t kMarkersUpTo = 24;  // points of a series; more are a line without markers
+
+struct LegendEntry {
+  double x = 0, y = 0;  // y from the legend's top
+  std::string label, note;
+};
+
+struct Layout {
+  Axis x, y;
+  std::vector<Tick> x_ticks, y_ticks;
+  std::vector<Xy> mark_labels;  // the start of each text
+  std::vector<LegendEntry> legend;
+  double top = 0, bottom = 0, legend_top = 0, height = 0;
+};
+
+bool drawable(const PlotPoint& point) { return std::isfinite(point.y) && point.x > 0; }
+bool has_interval(const PlotPoint& point) {
+  return drawable(point) && std::isfinite(point.low) && std::isfinite(point.high);
+}
+
+std::string colour_attributes(std::size_t series, const char* property) {
+  const std::size_t colour = series % kSeriesColours.size();
+  return cat("class=\"", property, colour, "\" ", property, "=\"", kSeriesColours[colour], "\"");
+}
+
+std::string dash_attribute(std::size_t series) {
+  static constexpr const char* kDashes[] = {"", " stroke-dasharray=\"7 4\"",
+                                            " stroke-dasharray=\"2 3\""};
+  return kDashes[series / kSeriesColours.size() % 3];
+}
+
+// Rows of labels above the plot, each as low as it fits beside its neighbours; returns their
+// height.
+double place_marks(const PlotSpec& plot, Layout& layout) {
+  std::vector<double> row_ends;
+  double rows = 0;
+  for (const PlotMark& mark : plot.marks) {
+    const double width = text_width(mark.label, kTickSize);
+    const double centre = layout.x.at(mark.x);
+    const double left = layout.x.begin;
+    const double start = std::clamp(centre - width / 2, left, std::max(left, kWidth - 4 - width));
+    std::size_t row = 0;
+    while (row < row_ends.size() && start < row_ends[row] + 10) ++row;
+    if (row == row_ends.size()) row_ends.push_back(0);
+    row_ends[row] = start + width;
+    layout.mark_labels.push_back({start, static_cast<double>(row)});
+    rows = std::max(rows, static_cast<double>(row + 1));
+  }
+  return rows * 16;
+}
+
+// Entries from left to right, a new row where one does not fit; returns the legend's height.
+double place_legend(const PlotSpec& plot, double left, Layout& layout) {
+  double x = left;
+  double y = 0;
+  for (const PlotSeries& series : plot.series) {
+    LegendEntry entry;
+    const double room = kWidth - kRight - left - 34;
+    entry.label = shorten(series.label, kLegendSize, room);
+    const double label_width = text_width(entry.label, kLegendSize);
+    if (!series.note.empty()) {
+      entry.note = shorten("(" + series.note + ")", kTickSize, std::max(60.0, room - label_width));
+    }
+    const double width =
+        34 + label_width + (entry.note.empty() ? 0 : text_width(entry.note, kTickSize) + 6);
+    if (x > left && x + width > kWidth - kRight) {
+      x = left;
+      y += kRow;
+    }
+    entry.x = x;
+    entry.y = y;
+    x += width + 18;
+    layout.legend.push_back(entry);
+  }
+  return plot.series.empty() ? 0 : y + kRow;
+}
+
+void place_axes(const PlotSpec& plot, Layout& layout) {
+  std::vector<double> lengths, values, marks;
+  for (const PlotSeries& series : plot.series) {
+    for (const PlotPoint& point : series.points) {
+      if (!drawable(point)) continue;
+      lengths.push_back(point.x);
+      values.insert(values.end(), {point.y, point.low, point.high});
+    }
+  }
+  for (const PlotMark& mark : plot.marks) marks.push_back(mark.x);
+  std::vector<double> all = lengths;
+  all.insert(all.end(), marks.begin(), marks.end());
+  layout.x = length_axis(all);
+  layout.y = value_axis(values);
+  if (!values.empty()) layout.y_ticks = value_ticks(layout.y);
+  double widest = 20;
+  for (const Tick& tick : layout.y_ticks)
+    widest = std::max(widest, text_width(tick.label, kTickSize));
+  layout.x.begin = 32 + widest + 8;
+  layout.x.end = kWidth - kRight;
+  layout.x_ticks = length_ticks(layout.x, lengths, marks, kTickSize);
+}
+
+Layout lay_out(const PlotSpec& plot) {
+  Layout layout;
+  place_axes(plot, layout);
+  const double marks = place_marks(plot, layout);
+  layout.top = 34 + (plot.subtitle.empty() ? 0 : 18) + marks + 8;
+  layout.bottom = layout.top + kPlotHeight;
+  layout.y.begin = layout.bottom;
+  layout.y.end = layout.top;
+  for (Xy& label : layout.mark_labels) label.y = layout.top - 6 - label.y * 16;
+  layout.legend_top = layout.bottom + (plot.x_unit > 0 ? 74 : 58);
+  layout.height = layout.legend_top + place_legend(plot, layout.x.begin, layout) + 22;
+  return layout;
+}
+
+void draw_frame(const PlotSpec& plot, const Layout& layout, Svg& svg) {
+  const double left = layout.x.begin;
+  const double right = layout.x.end;
+  svg.text({left, 25}, shorten(plot.title, 16, right - left), {16, "start", true, false});
+  svg.text({left, 44}, shorten(plot.subtitle, 12, right - left), {12, "start", false, true});
+  for (const Tick& tick : layout.y_ticks) {
+    const double y = layout.y.at(tick.value);
+    svg.line({left, y}, {right, y}, kGridStyle);
+    svg.text({left - 8, y + 4}, tick.label, {kTickSize, "end"});
+  }
+  for (const Tick& tick : layout.x_ticks) {
+    const double x = layout.x.at(tick.value);
+    svg.line({x, layout.top}, {x, layout.bottom}, kGridStyle);
+    svg.line({x, layout.bottom}, {x, layout.bottom + 5}, kAxisStyle);
+    svg.text({x, layout.bottom + 19}, tick.label, {kTickSize, "middle"});
+    if (plot.x_unit > 0) {
+      svg.text({x, layout.bottom + 34}, times(tick.value / plot.x_unit),
+               {11, "middle", false, true});
+    }
+  }
+  svg.line({left, layout.bottom}, {right, layout.bottom}, kAxisStyle);
+  const double title_y = layout.bottom + (plot.x_unit > 0 ? 55 : 40);
+  svg.text({(left + right) / 2, title_y}, plot.x_title, {13, "middle"});
+  svg.text_upwards({18, (layout.top + layout.bottom) / 2}, plot.y_title, {13, "middle"});
+}
+
+void draw_marks(const PlotSpec& plot, const Layout& layout, Svg& svg) {
+  for (std::size_t i = 0; i < plot.marks.size(); ++i) {
+    const double x = layout.x.at(plot.marks[i].x);
+    svg.line({x, layout.mark_labels[i].y + 4}, {x, layout.bottom}, kMarkStyle);
+  }
+  for (std::size_t i = 0; i < plot.marks.size(); ++i) {
+    // Paper behind a label hides the lines of the marks above it.
+    const Xy at = layout.mark_labels[i];
+    svg.rect({at.x - 2, at.y - 11}, {text_width(plot.marks[i].label, kTickSize) + 2, 14},
+             R"(class="paper" fill="#ffffff")");
+    svg.text(layout.mark_labels[i], plot.marks[i].label, {kTickSize});
+  }
+}
+
+// Shades the interval over each unbroken stretch; a stretch of one point gets a whisker.
+void draw_intervals(const PlotSeries& series, std::size_t number, const Layout& layout, Svg& svg) {
+  std::vector<Xy> outline;
+  std::vector<Xy> back;
+  const auto flush = [&] {
+    if (outline.size() == 1) {
+      const std::string style = colour_attributes(number, "stroke") + " stroke-width=\"1.5\"";
+      svg.line(outline[0], back[0], style);
+      for (const Xy end : {outline[0], back[0]})
+        svg.line({end.x - 6, end.y}, {end.x + 6, end.y}, style);
+    } else if (outline.size() > 1) {
+      outline.insert(outline.end(), back.rbegin(), back.rend());
+      svg.polygon(outline, colour_attributes(number, "fill") + " fill-opacity=\"0.16\"");
+    }
+    outline.clear();
+    back.clear();
+  };
+  for (const PlotPoint& point : series.points) {
+    if (!has_interval(point)) {
+      flush();
+      continue;
+    }
+    outline.push_back({layout.x.at(point.x), layout.y.at(point.high)});
+    back.push_back({layout.x.at(point.x), layout.y.at(point.low)});
+  }
+  flush();
+}
+
+void draw_marker(std::size_t number, Xy at, std::string_view tip, Svg& svg) {
+  static constexpr const char* kShapes[] = {"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+                                            "M-3.6-3.6h7.2v7.2h-7.2z",
+                                            "M0-4.8L4.6 3.4h-9.2z",
+                                            "M0-5L5 0L0 5L-5 0z",
+                                            "M0 4.8L4.6-3.4h-9.2z",
+                                            "M-1.6-4.6h3.2v3h3v3.2h-3v3h-3.2v-3h-3v-3.2h3z",
+                                            "M-4.4-1.4L0-4.8L4.4-1.4L2.7 4h-5.4z"};
+  svg.raw(cat("<path transform=\"translate(", coordinate(at.x), " ", coordinate(at.y), ")\" d=\"",
+              kShapes[number % std::size(kShapes)], "\" ", colour_attributes(number, "fill")));
+  svg.raw(tip.empty() ? "/>\n" : cat("><title>", escape_markup(tip), "</title></path>\n"));
+}
+
+void draw_series(const PlotSeries& series, std::size_t number, const Layout& layout, Svg& svg) {
+  const std::string style = colour_attributes(number, "stroke") +
+                            " fill=\"none\" stroke-width=\"2\" stroke-linejoin=\"round\"" +
+                            dash_attribute(number);
+  std::vector<Xy> stretch;
+  const auto flush = [&] {
+    if (stretch.size() > 1) svg.polyline(stretch, style);
+    stretch.clear();
+  };
+  for (const PlotPoint& point : series.points) {
+    if (!drawable(point)) {
+      flush();
+      continue;
+    }
+    stretch.push_back({layout.x.at(point.x), layout.y.at(point.y)});
+  }
+  flush();
+  const auto count =
+      static_cast<std::size_t>(std::count_if(series.points.begin(), series.points.end(), drawable));
+  if (count > kMarkersUpTo) return;
+  for (const PlotPoint& point : series.points) {
+    if (!drawable(point)) continue;
+    std::string tip =
+        cat(series.label, ", ", with_commas(std::llround(point.x)), ": ", four_digits(point.y));
+    if (has_interval(point))
+      tip += cat(" (", four_digits(point.low), " to ", four_digits(point.high), ")");
+    draw_marker(number, {layout.x.at(point.x), layout.y.at(point.y)}, tip, svg);
+  }
+}
+
+void draw_legend(const Layout& layout, Svg& svg) {
+  for (std::size_t i = 0; i < layout.legend.size(); ++i) {
+    const LegendEntry& entry = layout.legend[i];
+    const double y = layout.legend_top + entry.y;
+    svg.line({entry.x, y}, {entry.x + 26, y},
+             colour_attributes(i, "stroke") + " stroke-width=\"2\"" + dash_attribute(i));
+    draw_marker(i, {entry.x + 13, y}, "", svg);
+    // One text, so that the note follows the label in whatever font there is.
+    svg.raw(cat("<text x=\"", coordinate(entry.x + 34), "\" y=\"", coordinate(y + 4.5),
+                "\" font-size=\"", kLegendSize, "\" class=\"ink\" fill=\"#1f2328\">",
+                escape_markup(entry.label)));
+    if (!entry.note.empty()) {
+      svg.raw(cat("<tspan dx=\"6\" font-size=\"", kTickSize, "\" class=\"muted\" fill=\"#57606a\">",
+                  escape_markup(entry.note), "</tspan>"));
+    }
+    svg.raw("</text>\n");
+  }
+}
+
+std::string foot_text(const PlotSpec& plot, const Layout& layout) {
+  bool intervals = false;
+  bool values = false;
+  for (const PlotSeries& series : plot.series) {
+    intervals = intervals || std::any_of(series.points.begin(), series.points.end(), has_interval);
+    values = values || std::any_of(series.points.begin(), series.points.end(), drawable);
+  }
+  if (!values) return "nothing measured";
+  std::string text = intervals ? "shaded: 95 % interval; " : "";
+  if (layout.y.logarithmic) return text + "both axes logarithmic";
+  return text +
+         (layout.y.low > 0 ? "the vertical axis does not start at 0" : "the vertical axis holds 0");
+}
+
+}  // namespace
+
+std::string curve_svg(const PlotSpec& plot) {
+  const Layout layout = lay_out(plot);
+  Svg svg(kWidth, layout.height, plot.title);
+  draw_frame(plot, layout, svg);
+  draw_marks(plot, layout, svg);
+  for (std::size_t i = 0; i < plot.series.size(); ++i)
+    draw_intervals(plot.series[i], i, layout, svg);
+  for (std::size_t i = 0; i < plot.series.size(); ++i) draw_series(plot.series[i], i, layout, svg);
+  draw_legend(layout, svg);
+  svg.text({kWidth - kRight, layout.height - 8}, foot_text(plot, layout), {11, "end", false, true});
+  return svg.finish();
+}
+
+}  // namespace alibi

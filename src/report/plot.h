@@ -1,0 +1,63 @@
+// Pictures as SVG: curves over a logarithmic axis of length or position, and attention biases.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace alibi {
+
+struct PlotPoint {
+  double x = 0;
+  double y = 0;  // a point that is not finite breaks the line
+  double low =
+      std::numeric_limits<double>::quiet_NaN();  // 95 % interval, drawn where both are finite
+  double high = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct PlotSeries {
+  std::string label;
+  std::string note;               // follows the label in the legend: "not applicable beyond 512"
+  std::vector<PlotPoint> points;  // by rising x
+};
+
+struct PlotMark {
+  double x = 0;
+  std::string label;  // "trained length 128"
+};
+
+struct PlotSpec {
+  std::string title, subtitle;  // the subtitle names the protocol
+  std::string x_title, y_title;
+  double x_unit = 0;  // > 0: ticks also say x / x_unit as "4x" (the trained length)
+  std::vector<PlotMark> marks;
+  std::vector<PlotSeries> series;
+};
+
+// 760 px wide, any number of series (colours repeat after seven, with another dash). The y axis
+// need not start at 0 and is logarithmic beyond a factor of five; a line below the plot says so.
+std::string curve_svg(const PlotSpec& plot);
+
+struct BiasHead {
+  double slope = std::numeric_limits<double>::quiet_NaN();  // NaN: none to name in the caption
+  std::vector<double>
+      by_distance;  // nats added to the score of the key d tokens back, d = 0 .. length-1
+};
+
+struct BiasPlot {
+  std::string title, subtitle;
+  std::int64_t length = 0;
+  std::vector<BiasHead> heads;
+};
+
+// -slope * d for each head.
+BiasPlot alibi_bias_plot(const std::vector<double>& slopes, std::int64_t length);
+
+// One square per head, queries downwards, keys to the right, future keys blank; one colour scale
+// for all heads, logarithmic in the size of the bias, so that gentle slopes show beside steep ones.
+// Above 128 tokens (64 with more than 16 heads) a cell stands for several tokens, and the picture
+// says so.
+std::string bias_svg(const BiasPlot& plot);
+
+}  // namespace alibi

@@ -1,0 +1,112 @@
+#include "report/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+// Ranks: what a narrow terminal loses first has the highest.
+enum Rank { kKept, kEta, kSpeed, kGradient, kRate, kShare, kMemory, kTokens };
+
+bool known(double value) { return std::isfinite(value) && value >= 0; }
+
+std::string two_digits(double value) {
+  if (value == 0) return "0";
+  char buffer[32];
+  const int size = std::snprintf(buffer, sizeof buffer, "%.1e", value);
+  return std::string(buffer, static_cast<std::size_t>(std::max(size, 0)));
+}
+
+std::string step_of(const TrainLine& line) {
+  if (line.steps <= 0) return "step " + with_commas(line.step);
+  const auto all = with_commas(line.steps);
+  std::string now = with_commas(line.step);
+  if (now.size() < all.size()) now.insert(0, all.size() - now.size(), ' ');
+  return cat("step ", now, "/", all);
+}
+
+std::string speed_of_arithmetic(const TrainLine& line) {
+  const bool share = known(line.share_of_peak);
+  if (!known(line.gflops)) return share ? fixed(line.share_of_peak * 100, 0) + " % of peak" : "";
+  std::string text = fixed(line.gflops, line.gflops < 9.95 ? 1 : 0) + " GFLOP/s";
+  if (share) text += cat(" (", fixed(line.share_of_peak * 100, 0), " % of peak)");
+  return text;
+}
+
+std::string percent_done(double share) {
+  std::string text = fixed(std::clamp(share, 0.0, 1.0) * 100, 0) + " %";
+  return text.insert(0, text.size() < 5 ? 5 - text.size() : 0, ' ');  // a line that does not jump
+}
+
+std::string amount(double value, const std::string& unit) {
+  return unit == "bytes" ? human_bytes(value) : human_count(value);
+}
+
+}  // namespace
+
+std::vector<LivePart> train_line_parts(const TrainLine& line) {
+  std::vector<LivePart> parts = {{step_of(line), kKept}};
+  if (line.tokens > 0) parts.push_back({human_count(double(line.tokens)) + " tokens", kTokens});
+  parts.push_back({"loss " + fixed(line.loss, 4), kKept});
+  if (known(line.learning_rate)) parts.push_back({"lr " + two_digits(line.learning_rate), kRate});
+  // A norm that is not finite is news, an unknown one (below 0) is not.
+  if (!(line.grad_norm < 0)) parts.push_back({"grad " + fixed(line.grad_norm, 2), kGradient});
+  if (known(line.tokens_per_second)) {
+    parts.push_back({human_count(line.tokens_per_second) + " tok/s", kSpeed});
+  }
+  const std::string arithmetic = speed_of_arithmetic(line);
+  if (!arithmetic.empty()) parts.push_back({arithmetic, kShare});
+  if (line.memory_bytes >= 0) parts.push_back({human_bytes(double(line.memory_bytes)), kMemory});
+  if (known(line.eta_seconds) && line.eta_seconds > 0) {
+    parts.push_back({"ETA " + human_seconds(line.eta_seconds), kEta});
+  }
+  return parts;
+}
+
+void ProgressLine::show(const TrainLine& line) noexcept {
+  try {
+    line_.show(train_line_parts(line));
+  } catch (...) {  // out of memory: the line is lost, the run is not
+  }
+}
+
+TaskProgress::TaskProgress(std::FILE* out, std::string label, double total, std::string unit,
+                           LiveOptions options)
+    : line_(out, options),
+      label_(std::move(label)),
+      total_(total),
+      unit_(std::move(unit)),
+      start_(seconds_now()) {}
+
+std::vector<LivePart> TaskProgress::parts(double done) const {
+  const std::string name = unit_ == "bytes" ? "" : " " + unit_;
+  std::vector<LivePart> parts = {{label_, kKept}};
+  if (total_ > 0) {
+    parts.push_back({percent_done(done / total_), kKept});
+    parts.push_back({cat(amount(done, unit_), " of ", amount(total_, unit_), name), kRate});
+  } else {
+    parts.push_back({amount(done, unit_) + name, kKept});
+  }
+  const double seconds = seconds_now() - start_;
+  if (done <= 0 || seconds <= 0.05) return parts;  // too early for a rate
+  const double rate = done / seconds;
+  parts.push_back({cat(amount(rate, unit_), name, "/s"), kSpeed});
+  if (done < total_) parts.push_back({"ETA " + human_seconds((total_ - done) / rate), kEta});
+  if (total_ > 0 && done >= total_) parts.push_back({"in " + human_seconds(seconds), kEta});
+  return parts;
+}
+
+void TaskProgress::show(double done) noexcept {
+  try {
+    line_.show(parts(done));
+  } catch (...) {  // as in ProgressLine::show
+  }
+}
+
+}  // namespace alibi

@@ -1,0 +1,65 @@
+// What a run shows while it works: a line of training figures, or a task with a count and an end.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "report/live_line.h"
+
+namespace alibi {
+
+// Figures below 0 (and NaN for all but loss and grad_norm) are unknown and left out of the line.
+struct TrainLine {
+  std::int64_t step = 0;
+  std::int64_t steps = 0;   // of the whole run; 0: unknown
+  std::int64_t tokens = 0;  // seen so far; 0: left out
+  double loss = 0;          // nats per token
+  double learning_rate = -1;
+  double grad_norm = -1;  // before clipping
+  double tokens_per_second = -1;
+  double gflops = -1;         // GFLOP/s
+  double share_of_peak = -1;  // fraction of the measured GEMM rate
+  std::int64_t memory_bytes = -1;
+  double eta_seconds = -1;
+};
+
+// "step 120/1,000  loss 3.214  lr 9.8e-04  grad 0.91  12.3k tok/s  62 % of 340 GFLOP/s ..." in
+// parts.
+std::vector<LivePart> train_line_parts(const TrainLine& line);
+
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::FILE* out, LiveOptions options = {}) : line_(out, options) {}
+  void show(const TrainLine& line) noexcept;
+  void interrupt() noexcept { line_.interrupt(); }  // before other output on the same stream
+  void finish() noexcept { line_.finish(); }        // leaves the last line; also on destruction
+  bool live() const noexcept { return line_.live(); }
+
+ private:
+  LiveLine line_;
+};
+
+// "tokenising  45 %  18.2 MiB of 40.1 MiB  9.1 MiB/s  ETA 12 s"; the rate is the mean since the
+// start.
+class TaskProgress {
+ public:
+  // total <= 0: unknown. unit "bytes" is shown in KiB and so on, anything else as a count.
+  TaskProgress(std::FILE* out, std::string label, double total, std::string unit,
+               LiveOptions options = {});
+  void show(double done) noexcept;
+  void interrupt() noexcept { line_.interrupt(); }
+  void finish() noexcept { line_.finish(); }
+
+ private:
+  std::vector<LivePart> parts(double done) const;
+
+  LiveLine line_;
+  std::string label_;
+  double total_;
+  std::string unit_;
+  double start_;
+};
+
+}  // namespace alibi

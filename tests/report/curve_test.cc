@@ -1,0 +1,144 @@
+#include "report/curve.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+#include "report/curves.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+using test::curve;
+using test::curve_set;
+
+// Splits one CSV line by RFC 4180.
+std::vector<std::string> csv_cells(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (quoted && line[i] == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (line[i] == '"') {
+      quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += line[i];
+    }
+  }
+  EXPECT_FALSE(quoted) << line;
+  return cells;
+}
+
+TEST(CurveJson, HoldsEveryFigure) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0})});
+  set.curves[0].loss_by_position = {{128, {{1, 1, 5.5, 10}, {2, 3, kNotMeasured, 0}}}};
+  const auto json = nlohmann::json::parse(curve_json(set));
+  EXPECT_EQ(json["format_version"], 1);
+  EXPECT_EQ(json["text"]["files"], (std::vector<std::string>{"a.txt", "b.txt"}));
+  EXPECT_EQ(json["protocol"]["name"], "non-overlapping");
+  EXPECT_EQ(json["command_line"], set.command_line);
+  const auto& found = json["curves"][0];
+  EXPECT_EQ(found["checkpoint_sha256"], "abc123");
+  EXPECT_EQ(found["train_sequence_length_scaling"], 0.25);
+  EXPECT_EQ(found["points"][1]["perplexity"].get<double>(), 23.0);
+  EXPECT_EQ(found["points"][1]["change_low"].get<double>(), set.curves[0].points[1].change_low);
+  EXPECT_EQ(found["points"][1]["targets"], 512000);
+  EXPECT_EQ(found["loss_by_position"][0]["bins"][0]["loss"], 5.5);
+  EXPECT_TRUE(found["loss_by_position"][0]["bins"][1]["loss"].is_null());
+}
+
+TEST(CurveJson, NonFiniteAndInvalidTextStillParse) {
+  CurveSet set = curve_set({curve("a\xff", {23.4})});
+  set.curves[0].points[0].loss = INFINITY;
+  set.curves[0].points[0].perplexity = NAN;
+  const auto json = nlohmann::json::parse(curve_json(set));
+  EXPECT_TRUE(json["curves"][0]["points"][0]["loss"].is_null());
+  EXPECT_TRUE(json["curves"][0]["points"][0]["perplexity"].is_null());
+  EXPECT_EQ(json["curves"][0]["name"], "a\xef\xbf\xbd");
+}
+
+TEST(CurveJson, EmptySet) {
+  const auto json = nlohmann::json::parse(curve_json(CurveSet{}));
+  EXPECT_TRUE(json["curves"].empty());
+  EXPECT_TRUE(json["curves"].is_array());
+}
+
+TEST(CurveCsv, OneLinePerPointWithQuotedCells) {
+  CurveSet set = curve_set({curve("a, \"b\"", {23.4, 23.0}), curve("learned", {24})});
+  set.curves[1].points.push_back(test::not_applicable(256, "ends at 128"));
+  std::vector<std::string> lines = split(curve_csv(set), '\n');
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines.back(), "");
+  const auto titles = csv_cells(lines[0]);
+  const auto column = [&](const std::string& title) {
+    return static_cast<std::size_t>(std::find(titles.begin(), titles.end(), title) -
+                                    titles.begin());
+  };
+  ASSERT_LT(column("perplexity"), titles.size());
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(csv_cells(lines[i]).size(), titles.size());
+  EXPECT_EQ(csv_cells(lines[2])[column("name")], "a, \"b\"");
+  EXPECT_EQ(csv_cells(lines[2])[column("perplexity")], "23.0");
+  EXPECT_EQ(csv_cells(lines[2])[column("length")], "256");
+  EXPECT_EQ(csv_cells(lines[4])[column("applicable")], "false");
+  EXPECT_EQ(csv_cells(lines[4])[column("perplexity")], "");
+  EXPECT_EQ(csv_cells(lines[4])[column("note")], "ends at 128");
+}
+
+TEST(CurveTable, MarksLengthsAndNamesTheProtocol) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0, 22.9}), curve("learned", {24})});
+  set.curves[1].points.push_back(test::not_applicable(256, "ends at 128"));
+  const std::string text = curve_table(set);
+  EXPECT_NE(text.find("trained length\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  L\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("-2.1 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("   256  2x  not applicable: ends at 128\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("non-overlapping: Windows do not overlap."), std::string::npos) << text;
+  EXPECT_NE(text.find("512,000 tokens scored at every length, 17 cut off"), std::string::npos)
+      << text;
+  for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 116u) << line;
+}
+
+TEST(CurveTable, EmptyCurvesAndUnmeasuredFigures) {
+  EXPECT_NE(curve_table(CurveSet{}).find("no curves"), std::string::npos);
+  CurveSet set = curve_set({curve("a", {})});
+  EXPECT_NE(curve_table(set).find("no lengths measured"), std::string::npos);
+  set.curves[0].points.push_back({});
+  EXPECT_EQ(curve_table(set).find("nan"), std::string::npos);
+}
+
+TEST(CurveSummary, LowerHigherAndUndecided) {
+  EXPECT_EQ(curve_summary(curve("alibi", {100, 98})),
+            "alibi: perplexity at 256 tokens (2x) is 2.0 % lower than at 1x (95 % interval -2.6 % "
+            "to -1.5 %).");
+  EXPECT_EQ(curve_summary(curve("s", {100, 150})),
+            "s: perplexity at 256 tokens (2x) is 50.0 % higher than at 1x (95 % interval +49.4 % "
+            "to +50.5 %). "
+            "Its lowest perplexity, 100.0, is at 128 tokens (1x).");
+  EXPECT_EQ(curve_summary(curve("a", {100, 99.8})),
+            "a: perplexity at 256 tokens (2x) is not measurably different from that at 1x: -0.2 % "
+            "(95 % interval "
+            "-0.8 % to +0.3 %, which holds 0).");
+}
+
+TEST(CurveSummary, SaysWhatIsMissing) {
+  Curve one = curve("learned", {100});
+  one.points.push_back(test::not_applicable(256, ""));
+  EXPECT_EQ(curve_summary(one),
+            "learned: perplexity 100.0 at 128 tokens (1x); lengths beyond 1x were not measured. "
+            "Not applicable at "
+            "256 tokens.");
+  EXPECT_EQ(curve_summary(Curve{}), "this model: no point could be measured.");
+  Curve without = curve("a", {100, 98});
+  without.points[1].change_low = kNotMeasured;
+  EXPECT_EQ(curve_summary(without),
+            "a: perplexity at 256 tokens (2x) is 2.0 % lower than at 1x (no interval measured).");
+  without.points[1].change_from_1x = kNotMeasured;
+  EXPECT_NE(curve_summary(without).find("without a figure at 1x"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace alibi

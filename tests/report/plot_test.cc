@@ -1,0 +1,228 @@
+#include "report/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/strings.h"
+#include "report/axis.h"
+#include "report/curve_plots.h"
+#include "report/curves.h"
+#include "report/markup.h"
+#include "report/svg.h"
+
+namespace alibi {
+namespace {
+
+using test::curve;
+using test::curve_set;
+using test::Element;
+using test::has_text;
+using test::named;
+using test::read_markup;
+
+std::vector<Xy> coordinates(const Element& shape) {
+  std::istringstream in(shape.attributes.at("points"));
+  std::vector<Xy> points;
+  char comma = 0;
+  for (Xy point; in >> point.x >> comma >> point.y;) points.push_back(point);
+  return points;
+}
+
+// Boxes of all upright texts by the writer's own width estimate, which is above every usual font's.
+struct Box {
+  double left, right, top, bottom;
+  std::string text;
+};
+
+std::vector<Box> text_boxes(const std::vector<Element>& elements) {
+  std::vector<Box> boxes;
+  for (const Element& text : named(elements, "text")) {
+    if (!text.attributes.contains("x")) continue;
+    const double size = text.number("font-size");
+    const double width = text_width(text.text, size) * 0.85;
+    const auto anchor = text.attributes.find("text-anchor");
+    const std::string how = anchor == text.attributes.end() ? "start" : anchor->second;
+    const double left = text.number("x") - (how == "middle" ? width / 2 : how == "end" ? width : 0);
+    boxes.push_back(
+        {left, left + width, text.number("y") - size * 0.75, text.number("y"), text.text});
+  }
+  return boxes;
+}
+
+void expect_readable(const std::string& svg) {
+  const auto elements = read_markup(svg);
+  const Element& root = elements.front();
+  ASSERT_EQ(root.name, "svg");
+  const auto boxes = text_boxes(elements);
+  for (const Box& box : boxes) {
+    EXPECT_GE(box.left, 0) << box.text;
+    EXPECT_LE(box.right, root.number("width")) << box.text;
+    EXPECT_LE(box.bottom, root.number("height")) << box.text;
+  }
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    for (std::size_t j = i + 1; j < boxes.size(); ++j) {
+      const Box& a = boxes[i];
+      const Box& b = boxes[j];
+      EXPECT_FALSE(a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+          << a.text << " | " << b.text;
+    }
+  }
+}
+
+TEST(CurveSvg, PutsPointsWhereTheyBelong) {
+  const std::string svg =
+      curve_svg(curve_plot(curve_set({curve("alibi", {24, 22, 23})}), CurveFigure::kPerplexity));
+  expect_readable(svg);
+  const auto elements = read_markup(svg);
+  const auto lines = named(elements, "polyline");
+  ASSERT_EQ(lines.size(), 1u);
+  const auto points = coordinates(lines[0]);
+  ASSERT_EQ(points.size(), 3u);
+  // Equal ratios of length are equal steps; a lower value stands lower on the paper.
+  EXPECT_NEAR(points[1].x - points[0].x, points[2].x - points[1].x, 0.02);
+  EXPECT_NEAR((points[1].y - points[0].y) / (points[1].y - points[2].y), 2, 0.01);
+  const auto bands = named(elements, "polygon");
+  ASSERT_EQ(bands.size(), 1u);
+  const auto band = coordinates(bands[0]);
+  ASSERT_EQ(band.size(), 6u);
+  EXPECT_NEAR(band[0].y + band[5].y, 2 * points[0].y, 0.03);
+  for (const char* text : {"128", "256", "512", "1x", "2x", "4x", "trained length 128", "alibi"}) {
+    EXPECT_TRUE(has_text(elements, text)) << text;
+  }
+  EXPECT_TRUE(has_text(elements, "shaded: 95 % interval; the vertical axis does not start at 0"));
+}
+
+TEST(CurveSvg, WideRangesAreLogarithmicAndSaySo) {
+  const auto set = curve_set({curve("alibi", {24, 24}), curve("sinusoidal", {24, 240})});
+  const auto elements = read_markup(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
+  EXPECT_TRUE(has_text(elements, "shaded: 95 % interval; both axes logarithmic"));
+  EXPECT_TRUE(has_text(elements, "100"));
+}
+
+TEST(CurveSvg, MissingPointsBreakTheLineAndAreNamed) {
+  Curve learned = curve("learned", {24, 23});
+  learned.points.push_back(test::not_applicable(512, "limit"));
+  learned.points.push_back(test::not_applicable(1024, "limit"));
+  Curve broken = curve("broken", {24, 23, 22, 21, 20});
+  broken.points[2].perplexity = NAN;
+  const auto elements =
+      read_markup(curve_svg(curve_plot(curve_set({learned, broken}), CurveFigure::kPerplexity)));
+  EXPECT_TRUE(has_text(elements, "(not applicable beyond 256)"));
+  EXPECT_EQ(named(elements, "polyline").size(), 3u);
+}
+
+TEST(CurveSvg, ManyCurvesLongNamesAndSeveralTrainedLengths) {
+  std::vector<Curve> curves;
+  for (int i = 0; i < 20; ++i) {
+    curves.push_back(
+        curve(cat("runs/a-rather-long-name/", std::string(static_cast<std::size_t>(i) * 9, 'w'), i),
+              {24, 23.0 + i}));
+    curves.back().trained_length = i % 3 == 0 ? 128 : i % 3 == 1 ? 160 : 256;
+  }
+  for (int i : {1, 2, 9, 20}) {
+    const std::vector<Curve> some(curves.begin(), curves.begin() + i);
+    expect_readable(curve_svg(curve_plot(curve_set(some), CurveFigure::kPerplexity)));
+  }
+}
+
+TEST(CurveSvg, OnePointNothingAndExtremes) {
+  expect_readable(curve_svg(curve_plot(curve_set({curve("a", {24})}), CurveFigure::kPerplexity)));
+  expect_readable(curve_svg(curve_plot(CurveSet{}, CurveFigure::kLoss)));
+  expect_readable(curve_svg(PlotSpec{}));
+  const auto elements =
+      read_markup(curve_svg(curve_plot(curve_set({curve("a", {})}), CurveFigure::kLoss)));
+  EXPECT_TRUE(has_text(elements, "nothing measured"));
+  for (const std::vector<double>& values : {std::vector<double>{1e-9, 1e9},
+                                            {1e300, 1e305},
+                                            {0, 0},
+                                            {-5, 5},
+                                            {INFINITY, 3},
+                                            {NAN, NAN},
+                                            {1e15, 1e15}}) {
+    PlotSpec plot;
+    plot.series = {{"a & b", "", {{1, values[0]}, {1048576, values[1]}}}};
+    expect_readable(curve_svg(plot));
+  }
+}
+
+TEST(PositionPlot, OneLinePerLengthOverTheMiddleOfEachBin) {
+  Curve measured = curve("alibi", {24, 23});
+  measured.loss_by_position = {{128, {{1, 1, 5, 10}, {2, 8, 4, 70}, {9, 128, kNotMeasured, 0}}},
+                               {256, {}}};
+  const CurveSet set = curve_set({measured});
+  const PlotSpec plot = position_plot(set, set.curves[0]);
+  ASSERT_EQ(plot.series.size(), 2u);
+  EXPECT_EQ(plot.series[0].label, "window 128 (1x)");
+  EXPECT_DOUBLE_EQ(plot.series[0].points[1].x, 4);
+  EXPECT_TRUE(std::isnan(plot.series[0].points[2].y));
+  expect_readable(curve_svg(plot));
+}
+
+TEST(Axis, TicksAreFewRoundAndInside) {
+  for (const double low : {0.0, 1e-6, 3.1, 22.5, 1000.0, 123456.0}) {
+    for (const double factor : {1.0, 1.001, 1.1, 3.0, 4.9, 6.0, 100.0, 1e12}) {
+      const std::vector<double> values = {low, low * factor};
+      const Axis axis = value_axis(values);
+      ASSERT_LT(axis.low, axis.high);
+      const auto ticks = value_ticks(axis);
+      EXPECT_GE(ticks.size(), 2u) << low << " " << factor;
+      EXPECT_LE(ticks.size(), 12u) << low << " " << factor;
+      for (const Tick& tick : ticks) {
+        EXPECT_GE(tick.value, axis.low * (1 - 1e-9));
+        EXPECT_LE(tick.value, axis.high * (1 + 1e-9));
+        EXPECT_NE(tick.label.substr(0, 2), "-0");
+      }
+      for (std::size_t i = 1; i < ticks.size(); ++i) EXPECT_NE(ticks[i].label, ticks[i - 1].label);
+    }
+  }
+}
+
+TEST(BiasSvg, DrawsEveryHeadWithItsSlope) {
+  for (const std::size_t heads : {1u, 2u, 3u, 5u, 8u, 12u, 16u, 17u, 40u, 64u}) {
+    std::vector<double> slopes;
+    for (std::size_t i = 1; i <= heads; ++i)
+      slopes.push_back(std::exp2(-8.0 * double(i) / double(heads)));
+    const std::string svg = bias_svg(alibi_bias_plot(slopes, 64));
+    expect_readable(svg);
+    EXPECT_EQ(named(read_markup(svg), "g").size(), heads);
+    EXPECT_LT(svg.size(), 600'000u);
+  }
+}
+
+TEST(BiasSvg, StaircasesCoverThePastOnly) {
+  const auto elements = read_markup(bias_svg(alibi_bias_plot({0.5}, 3)));
+  std::vector<std::string> paths;
+  for (const Element& path : named(elements, "path")) paths.push_back(path.attributes.at("d"));
+  EXPECT_EQ(paths,
+            (std::vector<std::string>{"M0 0h1v1h1v1h1v1H0z", "M0 1h1v1h1v1H0z", "M0 2h1v1H0z"}));
+  EXPECT_TRUE(has_text(elements, "-1"));  // 0.5 x 2, the far end of the colour bar
+  EXPECT_TRUE(has_text(elements, "bias (nats)"));
+}
+
+TEST(BiasSvg, LongShortFlatSignedAndEmpty) {
+  const auto long_one = read_markup(bias_svg(alibi_bias_plot({0.5, 0.25}, 1000)));
+  EXPECT_TRUE(has_text(
+      long_one, "one colour scale, logarithmic in the size of the bias; a cell is 8 x 8 tokens"));
+  BiasPlot signed_plot{"t5", "", 4, {{kNotMeasured, {1, 0, -1, -2}}}};
+  for (const BiasPlot& plot :
+       {signed_plot, alibi_bias_plot({0.5}, 1), alibi_bias_plot({0.0}, 9), BiasPlot{}}) {
+    expect_readable(bias_svg(plot));
+  }
+}
+
+TEST(Svg, EscapesAndShortens) {
+  EXPECT_EQ(escape_markup("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
+  EXPECT_EQ(escape_markup("\x01\xff\xef\xbf\xbe"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(shorten("short", 10, 100), "short");
+  EXPECT_LE(text_width(shorten(std::string(300, 'w'), 10, 100), 10), 100);
+  EXPECT_EQ(coordinate(-0.001), "0");
+  EXPECT_EQ(coordinate(10), "10");
+  EXPECT_EQ(coordinate(2.50), "2.5");
+  EXPECT_EQ(coordinate(NAN), "0");
+}
+
+}  // namespace
+}  // namespace alibi
