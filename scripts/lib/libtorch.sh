@@ -36,7 +36,7 @@ add_wheel() {
   local mark="$5/.installed/$1-$2-$4"
   if [ -e "$mark" ]; then return; fi
   step "$1 $2 ($4 part) from PyPI"
-  local download="$TEMPORARY/$1"
+  local download="$TEMPORARY/wheel"
   pip_download "$download" "$1==$2" "$3" --only-binary=:all: --python-version 3.11
   run_quietly "$download.log" python3 "$LIB/unpack_wheel.py" "$download"/*.whl "$5" "$4"
   rm -rf "$download"
@@ -70,7 +70,7 @@ install_libtorch() {
     return
   fi
   target="$TORCH_FOLDER"
-  [ -e "$target" ] || target="$TEMPORARY/torch"
+  [ -e "$target" ] || target="$TEMPORARY/tree"
   while read -r name version hash part; do
     add_wheel "$name" "$version" "$hash" "$part" "$target"
   done <<<"$missing"
