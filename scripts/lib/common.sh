@@ -35,17 +35,30 @@ step_done() {
 }
 already() { say "$1 ... already there"; }
 
-# run_quietly LOG COMMAND...: output goes to LOG; on failure its last telling line becomes our error.
+# failure_reason LOG: one line that tells why the command failed.
+failure_reason() {
+  if grep -qiE 'NewConnectionError|name resolution|Name or service not known|Temporary failure resolving|Network is unreachable|timed out' "$1"; then
+    echo "the package index cannot be reached; check the network and run this again"
+    return
+  fi
+  if grep -q 'DO NOT MATCH THE HASHES' "$1"; then
+    echo "a downloaded file is not the pinned one (its sha256 differs); try again, and check any package mirror you use"
+    return
+  fi
+  local reason
+  reason="$(grep -iE 'error|could not|unable|no space|fatal' "$1" | grep -v '^ *File ' | tail -n 1 || true)"
+  [ -n "$reason" ] || reason="$(tail -n 1 "$1")"
+  echo "${reason:-no output}"
+}
+
+# run_quietly LOG COMMAND...: output goes to LOG; on failure one telling line of it becomes our error.
 run_quietly() {
   local log="$1"
   shift
   if ! "$@" >"$log" 2>&1; then
-    local reason
-    reason="$(grep -iE 'error|could not|unable|no space|fatal' "$log" | grep -v '^ *File ' | tail -n 1 || true)"
-    [ -n "$reason" ] || reason="$(tail -n 1 "$log")"
     local kept="$CACHE/last-failure.log"
     cp "$log" "$kept" 2>/dev/null || kept="(not kept)"
-    fail "'$1 ${2:-} ${3:-} ${4:-}' failed: ${reason:-no output}. Whole output: $kept"
+    fail "$(failure_reason "$log") (command: '${*:1:5} ...'; its whole output: $kept)"
   fi
 }
 

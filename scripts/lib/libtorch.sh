@@ -7,6 +7,9 @@ TORCH_FOLDER="$CACHE/torch-$TORCH_VERSION"
 # own_torch: prints where the user's own LibTorch is named, or nothing.
 own_torch() {
   if [ -n "${Torch_DIR:-}" ]; then
+    if [ ! -e "$Torch_DIR/TorchConfig.cmake" ]; then
+      fail "Torch_DIR=$Torch_DIR holds no TorchConfig.cmake. Set it to LibTorch's share/cmake/Torch, or unset it for the pinned package"
+    fi
     echo "Torch_DIR=$Torch_DIR"
     return
   fi
@@ -21,13 +24,13 @@ own_torch() {
 }
 
 # pip_download FOLDER REQUIREMENT SHA256 OPTION...: one file of PyPI, its hash checked by pip.
-# --no-cache-dir: pip would keep half a gigabyte a second time.
+# PIP_NO_CACHE_DIR: else pip would keep half a gigabyte a second time.
 pip_download() {
   local folder="$1" requirement="$2" hash="$3"
   shift 3
   mkdir -p "$folder"
   echo "$requirement --hash=sha256:$hash" >"$folder.txt"
-  run_quietly "$folder.log" python3 -m pip --disable-pip-version-check --no-cache-dir \
+  PIP_NO_CACHE_DIR=1 run_quietly "$folder.log" python3 -m pip --disable-pip-version-check \
     download --no-deps --require-hashes "$@" -d "$folder" -r "$folder.txt"
 }
 
