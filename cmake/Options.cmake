@@ -1,0 +1,23 @@
+# One interface target that all our own code uses: warnings, sanitizers, hardening.
+add_library(alibi_options INTERFACE)
+target_compile_options(alibi_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-math-errno)
+if(ALIBI_WARNINGS_AS_ERRORS)
+  target_compile_options(alibi_options INTERFACE -Werror)
+endif()
+if(ALIBI_SANITIZE)
+  target_compile_options(alibi_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                         -fno-omit-frame-pointer -g1)
+  target_link_options(alibi_options INTERFACE -fsanitize=address,undefined)
+else()
+  target_compile_options(alibi_options INTERFACE -fstack-protector-strong $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>
+                         $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+endif()
+target_include_directories(alibi_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_link_options(alibi_options INTERFACE -Wl,-z,relro,-z,now)
+
+# alibi_cache: where scripts/setup keeps what it downloads.
+if(DEFINED ENV{XDG_CACHE_HOME})
+  set(ALIBI_CACHE "$ENV{XDG_CACHE_HOME}/alibi" CACHE PATH "Folder that scripts/setup fills")
+else()
+  set(ALIBI_CACHE "$ENV{HOME}/.cache/alibi" CACHE PATH "Folder that scripts/setup fills")
+endif()

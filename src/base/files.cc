@@ -1,0 +1,159 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strings.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail(const fs::path& path, const char* action, int number) {
+  std::string way_out;
+  if (number == ENOSPC || number == EDQUOT) way_out = "free some space, then run again";
+  if (number == EACCES || number == EROFS || number == EPERM) way_out = "choose a folder you may write";
+  throw Error(path.string(), cat("cannot ", action, ": ", std::strerror(number)), way_out);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
+  const int how = mode == Mode::kCreate ? O_TRUNC : O_APPEND;
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+  if (descriptor_ < 0) fail(path_, "create", errno);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, "write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void OutputFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, "write", errno);
+    offset += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void OutputFile::sync() {
+  if (::fsync(descriptor_) != 0) fail(path_, "fsync", errno);
+}
+
+void OutputFile::close() {
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "close", errno);
+}
+
+std::string read_file(const fs::path& path, std::uint64_t limit) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(path, "open", errno);
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || text.size() > limit) {
+      const int number = errno;
+      ::close(descriptor);
+      if (got < 0) fail(path, "read", number);
+      break;
+    }
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  if (text.size() > limit) throw Error(path.string(), cat("is larger than ", human_bytes(double(limit))));
+  return text;
+}
+
+void write_file_atomic(const fs::path& path, std::string_view text) {
+  fs::path aside = path;
+  aside += ".tmp";
+  try {
+    OutputFile file(aside);
+    file.write(text);
+    file.sync();
+    file.close();
+    rename_durably(aside, path);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(aside, ignored);
+    throw;
+  }
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) fail(path, "make folder", code.value());
+}
+
+void sync_folder(const fs::path& path) {
+  const fs::path folder = path.empty() ? fs::path(".") : path;
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail(folder, "open folder", errno);
+  const int result = ::fsync(descriptor);
+  const int number = errno;
+  ::close(descriptor);
+  if (result != 0) fail(folder, "fsync folder", number);
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "rename into place", errno);
+  sync_folder(to.parent_path());
+}
+
+void remove_tree(const fs::path& path) {
+  std::error_code code;
+  fs::remove_all(path, code);
+  if (code) fail(path, "remove", code.value());
+}
+
+FileLock::FileLock(const fs::path& path, const std::string& who) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(path, "open lock", errno);
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(descriptor_);
+    throw Error(path.string(), who + " is in use by another process",
+                "wait for it to end or choose another folder");
+  }
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+fs::path cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0) {
+    return fs::path(cache) / "alibi";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0) {
+    return fs::path(home) / ".cache" / "alibi";
+  }
+  return fs::path(".cache") / "alibi";
+}
+
+}  // namespace alibi

@@ -1,0 +1,62 @@
+// Writing that survives a crash: data first, then its name. All writing goes through this file.
+//
+// fsync is final: after a failed one the kernel may have dropped the pages, so nothing retries it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace alibi {
+
+// A file being written. Every failure is an Error with the path and the system's reason.
+class OutputFile {
+ public:
+  enum class Mode { kCreate, kAppend };
+  explicit OutputFile(std::filesystem::path path, Mode mode = Mode::kCreate);
+  ~OutputFile();  // closes without fsync; an unfinished file is left for its owner to remove
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);  // within what was written
+  void sync();
+  void close();
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+// Whole file as text. Throws Error when it cannot be read or is larger than `limit` bytes.
+std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1ull << 30);
+
+// Writes `path` beside itself, fsyncs, renames over it, fsyncs the folder: old or new, never half.
+void write_file_atomic(const std::filesystem::path& path, std::string_view text);
+
+void make_folders(const std::filesystem::path& path);
+void sync_folder(const std::filesystem::path& path);
+// Renames and makes the new name durable by an fsync of its folder.
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+void remove_tree(const std::filesystem::path& path);  // nothing there is fine
+
+// An exclusive advisory lock on `path` (made when missing), held until destruction.
+class FileLock {
+ public:
+  // Throws Error at once when another process holds it; `who` names what is locked for the message.
+  FileLock(const std::filesystem::path& path, const std::string& who);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// $XDG_CACHE_HOME/alibi, else ~/.cache/alibi.
+std::filesystem::path cache_folder();
+
+}  // namespace alibi

@@ -1,0 +1,35 @@
+#include "base/stop.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <initializer_list>
+
+
+namespace alibi {
+namespace {
+
+// One of the two mutable globals of the program (the other is the log): a handler has no other way.
+volatile std::sig_atomic_t requested = 0;
+
+void on_signal(int signal) {
+  if (requested != 0) _exit(128 + signal);
+  requested = signal;
+}
+
+}  // namespace
+
+void install_stop_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) sigaction(signal, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int stop_signal() { return requested; }
+void request_stop(int signal) { requested = signal; }
+void clear_stop() { requested = 0; }
+
+}  // namespace alibi

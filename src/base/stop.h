@@ -1,0 +1,12 @@
+// Stopping by signal. The first TERM, INT, USR1 or HUP asks the loop to finish its step and save;
+// a second one leaves at once. PIPE is ignored, so a closed pipe is an ordinary write error.
+#pragma once
+
+namespace alibi {
+
+void install_stop_handlers();
+int stop_signal();              // 0 while nobody asked, else the signal's number
+void request_stop(int signal);  // the same from code: what tests and limits use
+void clear_stop();              // for tests and for a program that runs several jobs
+
+}  // namespace alibi

@@ -1,0 +1,36 @@
+// Small text helpers that every folder needs; no formatting library passes through headers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace alibi {
+
+// Concatenates anything that can be streamed: cat("row ", 7, " of ", 9).
+template <class... Parts>
+std::string cat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+std::string fixed(double value, int digits);          // 3.14159, 2 -> "3.14"; "nan", "inf" spelled
+std::string significant(double value, int digits);    // shortest form with at most that many digits
+std::string human_count(double value);                // 29400000 -> "29.4M"
+std::string human_bytes(double bytes);                // 1536 -> "1.5 KiB"
+std::string human_seconds(double seconds);            // 3725 -> "1 h 02 min"
+std::string join(std::span<const std::string> parts, std::string_view separator);
+std::vector<std::string> split(std::string_view text, char separator);  // keeps empty parts
+std::string lower_hex(std::span<const unsigned char> bytes);
+
+// The candidate nearest to `word` by edit distance, or "" when none is close enough to suggest.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// Position of the first byte that is not part of valid UTF-8 (RFC 3629), or npos.
+std::size_t first_invalid_utf8(std::string_view text);
+
+}  // namespace alibi

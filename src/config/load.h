@@ -1,0 +1,29 @@
+// JSON in, validated Config out, and back. Every fault of every file is found before anything throws.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+
+namespace alibi {
+
+// Merges `files` left to right, then `overrides` ("model.heads=4": dots; the value is JSON, else a
+// string), validates and resolves. Comments are allowed in files. Throws Error (exit code 2) with one
+// line per fault: file, JSON pointer, what was found, what was expected.
+Config load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides);
+
+// The same from text: what a run or checkpoint stored, with overrides on top. `place` names it.
+Config parse_config(const std::string& text, const std::string& place,
+                    const std::vector<std::string>& overrides = {});
+
+// Pretty JSON of every key that has an effect; parse_config reads it back to an equal Config.
+std::string config_json(const Config& config);
+
+// Compact JSON of the keys that change a result: equal text means equal run on equal data.
+std::string identity_json(const Config& config);
+
+std::string config_schema();     // JSON Schema (draft 2020-12) for editors
+std::string config_reference();  // Markdown: every key with default, range and meaning
+
+}  // namespace alibi

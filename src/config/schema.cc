@@ -1,0 +1,119 @@
+// JSON Schema and the reference page, both from the field lists.
+#include <cmath>
+
+#include "base/strings.h"
+#include "config/fields.h"
+#include "config/load.h"
+#include "config/strict_json.h"
+
+namespace alibi {
+namespace {
+
+using nlohmann::ordered_json;
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+const char* type_name(const Field& field) {
+  return std::visit(Overloaded{
+                        [](const std::int64_t*) { return "integer"; },
+                        [](const std::optional<std::int64_t>*) { return "integer"; },
+                        [](const double*) { return "number"; },
+                        [](const std::optional<double>*) { return "number"; },
+                        [](const bool*) { return "boolean"; },
+                        [](const std::string*) { return "string"; },
+                        [](const EnumTarget&) { return "string"; },
+                        [](const std::vector<std::string>*) { return "array"; },
+                        [](const std::vector<double>*) { return "array"; },
+                    },
+                    field.target);
+}
+
+bool is_optional(const Field& field) {
+  return std::holds_alternative<std::optional<std::int64_t>*>(field.target) ||
+         std::holds_alternative<std::optional<double>*>(field.target);
+}
+
+std::string sentence(const Field& field) {
+  std::string text = field.documentation;
+  if (!field.condition.empty()) text += " Only where " + field.condition + ".";
+  return text;
+}
+
+ordered_json field_schema(const Field& field) {
+  ordered_json schema;
+  const std::string type = type_name(field);
+  schema["type"] = is_optional(field) ? ordered_json::array({type, "null"}) : ordered_json(type);
+  schema["description"] = sentence(field);
+  if (std::isfinite(field.least)) schema["minimum"] = field.least;
+  if (std::isfinite(field.most)) schema["maximum"] = field.most;
+  if (const auto* target = std::get_if<EnumTarget>(&field.target)) schema["enum"] = target->names;
+  if (std::holds_alternative<std::vector<std::string>*>(field.target)) schema["items"] = {{"type", "string"}};
+  if (std::holds_alternative<std::vector<double>*>(field.target)) schema["items"] = {{"type", "number"}};
+  return schema;
+}
+
+std::string default_text(const Field& field) {
+  return std::visit(Overloaded{
+                        [](const EnumTarget& t) { return t.names[static_cast<std::size_t>(t.get())]; },
+                        [](const bool* v) { return std::string(*v ? "true" : "false"); },
+                        [](const std::int64_t* v) { return cat(*v); },
+                        [](const double* v) { return cat(*v); },
+                        [](const std::string* v) { return v->empty() ? std::string("\"\"") : *v; },
+                        [](const std::vector<std::string>* v) { return "[" + join(*v, ", ") + "]"; },
+                        [](const auto*) { return std::string(); },
+                    },
+                    field.target);
+}
+
+std::string range_text(const Field& field) {
+  if (const auto* target = std::get_if<EnumTarget>(&field.target)) return join(target->names, ", ");
+  if (!std::isfinite(field.least)) return type_name(field);
+  const std::string most = std::isfinite(field.most) ? significant(field.most, 10) : "";
+  return cat(type_name(field), ", ", significant(field.least, 10), " ... ", most);
+}
+
+ordered_json section_schema(const Section& section) {
+  ordered_json schema = {{"type", "object"}, {"description", section.documentation}, {"additionalProperties", false}};
+  schema["properties"] = ordered_json::object();
+  for (const Field& field : section.fields) schema["properties"][field.name] = field_schema(field);
+  return schema;
+}
+
+}  // namespace
+
+std::string config_schema() {
+  Config defaults;
+  ordered_json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                       {"title", "alibi config"},
+                       {"type", "object"},
+                       {"additionalProperties", false}};
+  root["properties"]["$schema"] = {{"type", "string"}};
+  for (const Section& section : sections(defaults)) {
+    ordered_json* parent = &root;
+    const std::vector<std::string> parts = split(section.path, '.');
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i) parent = &(*parent)["properties"][parts[i]];
+    (*parent)["properties"][parts.back()] = section_schema(section);
+  }
+  return root.dump(2) + "\n";
+}
+
+std::string config_reference() {
+  Config defaults;
+  std::string text =
+      "# Every key\n\nMade by `alibi inspect schema --markdown` from the program's field lists. `free` keys do not "
+      "change a result;\nall others are part of a run's identity.\n";
+  for (const Section& section : sections(defaults)) {
+    text += cat("\n## ", section.path, "\n\n", section.documentation,
+                "\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n");
+    for (const Field& field : section.fields) {
+      text += cat("| `", field.name, "` | ", default_text(field), " | ", range_text(field), " | ", sentence(field),
+                  field.identity ? "" : " (free)", " |\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace alibi

@@ -1,0 +1,21 @@
+// JSON without surprises: duplicate keys, deep nesting and trailing text are refused.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace alibi {
+
+struct JsonFault {
+  std::string pointer;
+  std::string problem;
+};
+
+// Parses `text`, comments allowed. On faults the value is null and `faults` says why.
+nlohmann::ordered_json parse_strict(const std::string& text, std::vector<JsonFault>& faults);
+
+// "the string \"x\"", "the number 4.7", "an object": what was found, for messages; never long.
+std::string describe(const nlohmann::ordered_json& value);
+
+}  // namespace alibi
