@@ -32,6 +32,7 @@ check_preset() {
 
 # build_preset NAME
 build_preset() {
+  local start=$SECONDS
   check_preset "$1"
   case "$1" in
     cuda) set_up_once --cuda ;;
@@ -39,5 +40,5 @@ build_preset() {
   esac
   timed "configure $1" cmake --preset "$1"
   timed "compile $1" cmake --build --preset "$1" -j "$(nproc)"
-  say "built in $SECONDS s: build/$1"
+  say "built in $((SECONDS - start)) s: build/$1"
 }
