@@ -1,0 +1,136 @@
+"""Checks what each folder of src/ includes: only lower folders, only the libraries that belong there, and no #if.
+
+usage: python3 scripts/check_layers.py [FOLDER]     FOLDER: src (default)
+
+The tables below are the rules; src/README.md tells them in words. One line for each fault, exit 1.
+"""
+import os
+import re
+import sys
+
+LEVELS = [
+    ["base"],
+    ["config", "kernels", "text", "formats", "report"],
+    ["data", "device", "distributed"],
+    ["model", "loss"],
+    ["checkpoint", "optimizer"],
+    ["generate"],
+    ["evaluate", "convert"],
+    ["train"],
+    ["experiment", "bench"],
+    ["commands"],
+    ["main"],  # the files directly in src/
+]
+LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
+EXTRA = {"text": {"formats"}}  # beside lower levels
+ONLY = {"cuda": {"kernels", "device"}}  # instead of lower levels
+
+# Library headers (a pattern of the include) and the files that may name them (patterns of the path below src/).
+LIBRARIES = [
+    ("sentencepiece", r"sentencepiece", [r"text/.*\.cc"]),
+    ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
+    ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|report)/.*\.cc"]),
+    ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
+]
+TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
+NO_TORCH = {"base", "config", "kernels", "formats", "text", "report"}
+CUDA = re.compile(r"(cuda|cu[a-z]+|nccl|nvtx3/.*)(_[a-z0-9_]+)?\.h")
+CUDA_FOLDERS = {"cuda"}
+CONTAINERS = {"vector", "map", "unordered_map", "set", "unordered_set", "deque", "list", "string", "queue", "stack"}
+
+# Files that a wall lets through, with the reason.
+WALL_EXCEPTIONS = {
+    "kernels/tile_gemm.cc": "wraps LibTorch's just-in-time tile GEMM behind raw pointers",
+}
+# Files that may use #if, with the reason.
+CONDITIONAL_EXCEPTIONS = {}
+
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b")
+
+
+def folder_of(path):
+    return path.split("/")[0] if "/" in path else "main"
+
+
+def layer_fault(path, included):
+    """Why the file may not include this project header, or None."""
+    here, there = folder_of(path), folder_of(included)
+    if there == here:
+        return None
+    if here in ONLY:
+        return None if there in ONLY[here] else f"{here}/ may include only {', '.join(sorted(ONLY[here]))}"
+    if there not in LEVEL:
+        return f"folder {there}/ is in no level of scripts/check_layers.py"
+    if LEVEL[there] < LEVEL[here] or there in EXTRA.get(here, ()):
+        return None
+    return f"{here}/ (level {LEVEL[here]}) may not include {there}/ (level {LEVEL[there]})"
+
+
+def library_fault(path, included):
+    """Why the file may not include this library header, or None."""
+    here = folder_of(path)
+    for name, pattern, places in LIBRARIES:
+        if re.match(pattern, included) and not any(re.fullmatch(place, path) for place in places):
+            return f"{name} belongs only in {' '.join(places)}"
+    if path in WALL_EXCEPTIONS:
+        return None
+    if here in NO_TORCH and TORCH.match(included):
+        return f"{here}/ sees no LibTorch"
+    if here not in CUDA_FOLDERS and CUDA.fullmatch(included):
+        return "CUDA headers belong only in cuda/"
+    if here == "kernels" and included in CONTAINERS:
+        return "kernels/ uses no STL containers"
+    return None
+
+
+def include_fault(root, path, included):
+    """A name without a folder is beside the file, generated, or of the standard library; else its folder decides."""
+    first = included.split("/")[0]
+    if "/" in included and (first in LEVEL or first in ONLY or os.path.isdir(os.path.join(root, first))):
+        return layer_fault(path, included)
+    return library_fault(path, included)
+
+
+def has_guard(lines):
+    """Whether the first two directives are an include guard."""
+    directives = [line.split() for line in lines if line.lstrip().startswith("#")][:2]
+    return (len(directives) == 2 and directives[0][0] == "#ifndef" and directives[1][0] == "#define"
+            and directives[0][1:] == directives[1][1:])
+
+
+def check_file(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    guard_left = 1 if has_guard(lines) else 0
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        fault = include_fault(root, path, match.group(1)) if match else None
+        if fault:
+            yield f"{root}/{path}:{number}: includes {match.group(1)}: {fault}"
+        if CONDITIONAL.match(line) and path not in CONDITIONAL_EXCEPTIONS:
+            guard_left -= 1
+            if guard_left < 0:
+                yield f"{root}/{path}:{number}: {line.strip()}: choose a file in CMake instead of #if"
+
+
+def main():
+    root = (sys.argv[1:] or ["src"])[0].rstrip("/")
+    faults, count = [], 0
+    for folder, _, names in sorted(os.walk(root)):
+        for name in sorted(names):
+            if name.endswith((".cc", ".h", ".cu", ".cuh")):
+                count += 1
+                path = os.path.relpath(os.path.join(folder, name), root)
+                if folder_of(path) not in LEVEL and folder_of(path) not in ONLY:
+                    faults.append(f"{root}/{path}: its folder is in no level of scripts/check_layers.py")
+                    continue
+                faults += check_file(root, path)
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    if not faults:
+        print(f"check: layers: {count} files")
+    sys.exit(1 if faults else 0)
+
+
+main()

@@ -1,0 +1,93 @@
+# Shared by the scripts: messages, timed steps, the cache folder and its lock. Sourced, not run.
+
+CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/alibi"
+PROGRAM="$(basename "$0")"
+STEP_OPEN=0 # 1 while a step's line waits for its end
+
+say() { printf '%s: %s\n' "$PROGRAM" "$*"; }
+
+# fail TEXT: one line on stderr, exit 1. The text names place, found, expected and the way out.
+fail() {
+  if [ "$STEP_OPEN" = 1 ]; then printf 'failed\n'; fi
+  STEP_OPEN=0
+  printf '%s: error: %s\n' "$PROGRAM" "$*" >&2
+  exit 1
+}
+
+# usage_error TEXT: a wrong command line, exit 2.
+usage_error() {
+  printf '%s: error: %s (see %s --help)\n' "$PROGRAM" "$*" "$PROGRAM" >&2
+  exit 2
+}
+
+# show_help: prints the comment block at the head of the running script.
+show_help() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; }
+
+# step TEXT ... step_done | step_there: one line a step, with its time.
+step() {
+  STEP_START=$SECONDS
+  STEP_OPEN=1
+  printf '%s: %s ... ' "$PROGRAM" "$*"
+}
+step_done() {
+  STEP_OPEN=0
+  printf 'done in %d s\n' $((SECONDS - STEP_START))
+}
+already() { say "$1 ... already there"; }
+
+# failure_reason LOG: one line that tells why the command failed.
+failure_reason() {
+  if grep -qiE 'NewConnectionError|name resolution|Name or service not known|Temporary failure resolving|Network is unreachable|timed out' "$1"; then
+    echo "the package index cannot be reached; check the network and run this again"
+    return
+  fi
+  if grep -q 'DO NOT MATCH THE HASHES' "$1"; then
+    echo "a downloaded file is not the pinned one (its sha256 differs); try again, and check any package mirror you use"
+    return
+  fi
+  local reason
+  reason="$(grep -iE 'error|could not|unable|no space|fatal' "$1" | grep -v '^ *File ' | tail -n 1 || true)"
+  [ -n "$reason" ] || reason="$(tail -n 1 "$1")"
+  echo "${reason:-no output}"
+}
+
+# run_quietly LOG COMMAND...: output goes to LOG; on failure one telling line of it becomes our error.
+run_quietly() {
+  local log="$1"
+  shift
+  if ! "$@" >"$log" 2>&1; then
+    local kept="$CACHE/last-failure.log"
+    cp "$log" "$kept" 2>/dev/null || kept="(not kept)"
+    fail "$(failure_reason "$log") (command: '${*:1:5} ...'; its whole output: $kept)"
+  fi
+}
+
+# need_space FOLDER GIGABYTES WHAT
+need_space() {
+  local free
+  free="$(df -Pk "$1" | awk 'NR == 2 {print $4}')"
+  if [ "$free" -lt $(($2 * 1000000)) ]; then
+    fail "$1: $((free / 1000)) MB free, $3 needs $2 GB. Free some space, or set XDG_CACHE_HOME to a folder on a larger disk"
+  fi
+}
+
+# open_cache: makes the cache folder, takes its lock (one set-up at a time), clears what a killed run left behind.
+open_cache() {
+  mkdir -p "$CACHE" 2>/dev/null || fail "$CACHE: cannot make this folder. Set XDG_CACHE_HOME to one you may write"
+  [ -w "$CACHE" ] || fail "$CACHE: not writable by $(id -un). Set XDG_CACHE_HOME to a folder you may write"
+  exec 9>"$CACHE/lock"
+  if ! flock -n 9; then
+    say "another set-up holds $CACHE/lock; waiting for it"
+    flock 9
+  fi
+  rm -rf "$CACHE"/tmp.*
+}
+
+# make_temporary: sets TEMPORARY to a fresh folder in the cache, on the same file system as what is renamed from it.
+make_temporary() {
+  TEMPORARY="$(mktemp -d "$CACHE/tmp.XXXXXX")"
+  export TMPDIR="$TEMPORARY"
+  trap 'rm -rf "$TEMPORARY"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}

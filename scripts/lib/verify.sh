@@ -1,0 +1,24 @@
+# The verification packages: a Python environment of its own, used only by tests that compare with PyTorch.
+# Sourced by scripts/setup. The stamp holds the list's checksum, so a changed list is installed afresh.
+
+VERIFY_FOLDER="$CACHE/verify-1"
+
+install_verify() {
+  local list="$LIB/verify-requirements.txt" stamp="$VERIFY_FOLDER/.complete"
+  local wanted
+  wanted="$(sha256sum <"$list")"
+  if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -x "$VERIFY_FOLDER/bin/python" ]; then
+    already "verification packages in $VERIFY_FOLDER"
+    return
+  fi
+  python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "python3 is $(python3 --version 2>&1); the verification packages expect 3.10 or newer"
+  step "verification packages (PyTorch for Python and what it loads) from PyPI"
+  rm -rf "$VERIFY_FOLDER"
+  run_quietly "$TEMPORARY/verify.log" python3 -m venv "$VERIFY_FOLDER"
+  run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -m pip --disable-pip-version-check --no-cache-dir \
+    install --no-deps --no-compile --require-hashes --only-binary=:all: -r "$list"
+  run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -c 'import torch, safetensors, numpy, sentencepiece'
+  echo "$wanted" >"$stamp"
+  step_done
+}
