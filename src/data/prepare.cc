@@ -1,0 +1,271 @@
+#include "data/prepare.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/checksums.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/stop.h"
+#include "base/strings.h"
+#include "data/hold_out.h"
+#include "text/documents.h"
+#include "text/encode_parallel.h"
+#include "text/train_tokenizer.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+struct Job {
+  const DataConfig& data;
+  const TokenizerConfig& tokenizer;
+  int threads;
+  const PrepareProgress& progress;
+  TextFiles train_files;
+  TextFiles valid_files;
+
+  void note(const std::string& line) const {
+    if (progress.note) progress.note(line);
+  }
+};
+
+void stop_if_asked() {
+  if (const int signal = stop_signal(); signal != 0) {
+    throw Error("prepare", cat("stopped by signal ", signal), "nothing was written");
+  }
+}
+
+// What the result depends on, in words; its hash names the cache folder.
+std::string cache_key(const Job& job, const std::optional<Tokenizer>& given) {
+  std::string key = cat("alibi prepared text ", kPreparedFormatVersion, "\n");
+  const auto add = [&](const char* split, const TextFiles& files) {
+    for (const fs::path& file : files.files) {
+      stop_if_asked();
+      key += cat(split, " ", file.extension().string(), " ", sha256_file(file), "\n");
+    }
+  };
+  add("train", job.train_files);
+  add("valid", job.valid_files);
+  if (job.data.valid.empty())
+    key += cat("valid_fraction ", significant(job.data.valid_fraction, 17), "\n");
+  if (given) {
+    key += cat("tokenizer ", given->hash(), "\n");
+  } else {
+    key += cat("bpe 1 ", job.tokenizer.vocabulary, " ", job.tokenizer.sample_bytes, "\n");
+  }
+  return sha256_hex(key);
+}
+
+// The tokenizer when it does not depend on the text.
+std::optional<Tokenizer> given_tokenizer(const TokenizerConfig& config) {
+  if (config.kind == TokenizerKind::kBytes) return Tokenizer::bytes();
+  if (config.file.empty()) return std::nullopt;
+  Tokenizer tokenizer = Tokenizer::from_file(config.file);
+  if (tokenizer.vocabulary() != config.vocabulary) {
+    throw usage_error(
+        "tokenizer.vocabulary",
+        cat(config.vocabulary, ", but ", config.file, " has ", tokenizer.vocabulary(), " tokens"),
+        cat("set tokenizer.vocabulary to ", tokenizer.vocabulary()));
+  }
+  return tokenizer;
+}
+
+Tokenizer make_tokenizer(const Job& job, const CorpusPlan& plan) {
+  TextSource source;
+  source.bytes = plan.train_bytes;
+  source.for_each = [&](const std::function<void(std::string_view)>& take) {
+    for_each_part(plan, true, [&](std::string_view text, Split) {
+      take(text);
+      return true;
+    });
+  };
+  TokenizerTraining training;
+  training.vocabulary = job.tokenizer.vocabulary;
+  training.sample_bytes = job.tokenizer.sample_bytes;
+  training.progress = job.progress.note;
+  return Tokenizer::from_model(train_tokenizer(source, training, "tokenizer"),
+                               "the tokenizer just trained");
+}
+
+// Takes encoded parts in order: writes them, counts them, reports progress.
+class Collector {
+ public:
+  Collector(const fs::path& folder, const Tokenizer& tokenizer, std::int64_t total,
+            const PrepareProgress& progress)
+      : train_(folder, "train", tokenizer.vocabulary()),
+        valid_(folder, "valid", tokenizer.vocabulary()),
+        total_(total),
+        progress_(progress) {}
+
+  bool take(const EncodedPart& part) {
+    stop_if_asked();
+    ShardSetWriter& writer = part.stream == kTrain ? train_ : valid_;
+    SplitStatistics& counts = part.stream == kTrain ? statistics.train : statistics.valid;
+    writer.append(part.ids);
+    counts.bytes += static_cast<std::int64_t>(part.text.size());
+    counts.tokens += static_cast<std::int64_t>(part.ids.size());
+    counts.unknown += part.unknown;
+    counts.byte_fallback += part.byte_fallback;
+    changed_ = changed_ || !part.survives;
+    if (part.ends_document) {
+      writer.end_document();
+      ++counts.documents;
+      counts.changed_documents += std::exchange(changed_, false);
+    }
+    done_ += static_cast<std::int64_t>(part.text.size());
+    if (progress_.bytes) progress_.bytes(done_, total_);
+    return true;
+  }
+
+  PreparedStatistics statistics;
+  std::vector<fs::path> finish_train() { return train_.finish(); }
+  std::vector<fs::path> finish_valid() { return valid_.finish(); }
+
+ private:
+  ShardSetWriter train_;
+  ShardSetWriter valid_;
+  std::int64_t total_;
+  std::int64_t done_ = 0;
+  bool changed_ = false;
+  const PrepareProgress& progress_;
+};
+
+// Fills `aside`, which exists and is empty.
+void fill(const Job& job, std::optional<Tokenizer> tokenizer, const fs::path& aside) {
+  job.note("reading " +
+           cat(job.train_files.files.size() + job.valid_files.files.size(), " text files"));
+  const CorpusPlan plan =
+      plan_corpus(job.train_files.files, job.valid_files.files, job.data.valid_fraction);
+  if (!tokenizer) tokenizer = make_tokenizer(job, plan);
+  Collector collector(aside, *tokenizer, plan.train_bytes + plan.valid_bytes, job.progress);
+  ParallelEncoder encoder(*tokenizer, job.threads,
+                          [&](const EncodedPart& part) { return collector.take(part); });
+  for_each_part(plan, false,
+                [&](std::string_view text, Split split) { return encoder.add(text, split); });
+  encoder.flush();
+  collector.statistics.empty_documents = plan.empty_documents;
+  collector.statistics.files =
+      static_cast<std::int64_t>(plan.train_files.size() + plan.valid_files.size());
+  collector.statistics.other_files = job.train_files.other_files + job.valid_files.other_files;
+  collector.statistics.hold_out = plan.rule_text();
+  const TokenShards train = TokenShards::open(collector.finish_train(), tokenizer->vocabulary());
+  const TokenShards valid = TokenShards::open(collector.finish_valid(), tokenizer->vocabulary());
+  write_prepared(aside, *tokenizer, train, valid, collector.statistics);
+}
+
+fs::path lock_of(const fs::path& folder) { return folder.string() + ".lock"; }
+
+// Call with the lock held: what an earlier, killed process left aside is removed first. The lock's
+// file goes once the folder stands: whoever still waits for it looks for the folder next.
+PreparedText make(const Job& job, const std::optional<Tokenizer>& given, const fs::path& folder) {
+  const fs::path aside = folder.string() + ".tmp";
+  remove_tree(aside);
+  make_folders(aside);
+  std::error_code ignored;
+  try {
+    fill(job, given, aside);
+    sync_folder(aside);
+    rename_durably(aside, folder);
+  } catch (...) {
+    fs::remove_all(aside, ignored);
+    throw;
+  }
+  fs::remove(lock_of(folder), ignored);
+  PreparedText prepared = open_prepared(folder);
+  prepared.from_cache = false;
+  return prepared;
+}
+
+Job find_job(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
+             const PrepareProgress& progress) {
+  if (data.train.empty()) throw usage_error("data.train", "names no text");
+  for (const std::string& name : data.train) {
+    if (is_prepared(name)) {
+      throw usage_error("data.train", name + " is a prepared folder and stands beside other text",
+                        "name it alone, or name the text it was made from");
+    }
+  }
+  return Job{
+      data, tokenizer, threads, progress, find_text_files(data.train), find_text_files(data.valid)};
+}
+
+PreparedText open_named(const DataConfig& data, const TokenizerConfig& config) {
+  const std::string& name = data.train[0];
+  if (!data.valid.empty()) {
+    throw usage_error("data.valid", "has no effect: " + name + " holds its own validation text",
+                      "leave data.valid out");
+  }
+  PreparedText prepared = open_prepared(name);
+  const Tokenizer& tokenizer = prepared.tokenizer;
+  const bool bytes = config.kind == TokenizerKind::kBytes;
+  if (bytes != tokenizer.is_bytes()) {
+    throw usage_error("tokenizer.kind", cat(bytes ? "bytes" : "bpe", ", but ", name,
+                                            " was prepared with ", bytes ? "bpe" : "bytes"));
+  }
+  if (!bytes && tokenizer.vocabulary() != config.vocabulary) {
+    throw usage_error("tokenizer.vocabulary", cat(config.vocabulary, ", but ", name,
+                                                  " was prepared with ", tokenizer.vocabulary()));
+  }
+  if (!bytes && !config.file.empty() &&
+      Tokenizer::from_file(config.file).hash() != tokenizer.hash()) {
+    throw usage_error("tokenizer.file",
+                      cat(config.file, " is not the tokenizer that ", name, " was prepared with"));
+  }
+  return prepared;
+}
+
+// Waits while another process holds the lock; nothing to wait for when it cannot be opened at all.
+FileLock wait_for_lock(const fs::path& path, const Job& job) {
+  bool told = false;
+  while (true) {
+    try {
+      return FileLock(path, "this prepared text");
+    } catch (const Error&) {
+      if (::access(path.c_str(), R_OK | W_OK) != 0) throw;
+    }
+    if (!std::exchange(told, true))
+      job.note("waiting for another process that prepares the same text");
+    stop_if_asked();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace
+
+PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
+                          const PrepareProgress& progress) {
+  if (data.train.size() == 1 && is_prepared(data.train[0])) return open_named(data, tokenizer);
+  const Job job = find_job(data, tokenizer, threads, progress);
+  const std::optional<Tokenizer> given = given_tokenizer(tokenizer);
+  const fs::path root =
+      data.cache_folder.empty() ? cache_folder() / "prepared" : fs::path(data.cache_folder);
+  const fs::path folder = root / cache_key(job, given).substr(0, 32);
+  if (is_prepared(folder)) return open_prepared(folder);
+  make_folders(root);
+  const FileLock lock = wait_for_lock(lock_of(folder), job);
+  if (is_prepared(folder)) return open_prepared(folder);  // the other process made it
+  return make(job, given, folder);
+}
+
+PreparedText prepare_text_into(const fs::path& named, const DataConfig& data,
+                               const TokenizerConfig& tokenizer, int threads,
+                               const PrepareProgress& progress) {
+  const fs::path folder = named.has_filename() ? named : named.parent_path();  // "out/" means "out"
+  std::error_code code;
+  if (fs::exists(folder, code))
+    throw Error(folder.string(), "exists already", "choose a new folder");
+  const Job job = find_job(data, tokenizer, threads, progress);
+  const std::optional<Tokenizer> given = given_tokenizer(tokenizer);
+  if (folder.has_parent_path()) make_folders(folder.parent_path());
+  const FileLock lock(lock_of(folder), folder.string());
+  return make(job, given, folder);
+}
+
+}  // namespace alibi

@@ -1,0 +1,111 @@
+#include "data/shards.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "text/tokenizer.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+
+TokenShards TokenShards::open(const std::vector<fs::path>& files,
+                              std::int64_t expected_vocabulary) {
+  ensure(!files.empty(), "a split has at least one file");
+  TokenShards shards;
+  shards.vocabulary_ = expected_vocabulary;
+  Sha256 digest;
+  for (const fs::path& path : files) {
+    auto file = std::make_shared<const ShardFile>(path);
+    const ShardHeader& header = file->header();
+    if (header.vocabulary != expected_vocabulary) {
+      throw Error(path.string(),
+                  cat("has vocabulary ", header.vocabulary, ", expected ", expected_vocabulary),
+                  "it was made with another tokenizer: prepare the text again");
+    }
+    const std::int64_t ends = file->count(Tokenizer::kEnd);
+    if (ends != header.documents) {
+      throw Error(path.string(),
+                  cat("header says ", header.documents, " documents, but ", ends, " end in it"),
+                  "prepare the text again");
+    }
+    digest.update(header.payload_sha256);
+    shards.starts_.push_back(shards.starts_.back() + header.tokens);
+    shards.documents_ += header.documents;
+    shards.files_.push_back(std::move(file));
+  }
+  shards.hash_ = digest.hex();
+  return shards;
+}
+
+std::size_t TokenShards::file_of(std::int64_t index) const {
+  const auto after = std::upper_bound(starts_.begin(), starts_.end(), index);
+  return static_cast<std::size_t>(after - starts_.begin()) - 1;
+}
+
+std::int32_t TokenShards::operator[](std::int64_t index) const {
+  ensure(index >= 0 && index < size(), "a token's index is inside its split");
+  const std::size_t file = file_of(index);
+  return (*files_[file])[index - starts_[file]];
+}
+
+void TokenShards::read(std::int64_t first, std::span<std::int64_t> out) const {
+  const auto wanted = static_cast<std::int64_t>(out.size());
+  ensure(first >= 0 && wanted <= size() && first <= size() - wanted,
+         "tokens lie inside their split");
+  while (!out.empty()) {
+    const std::size_t file = file_of(first);
+    const std::int64_t here =
+        std::min(starts_[file + 1] - first, static_cast<std::int64_t>(out.size()));
+    files_[file]->read(first - starts_[file], out.first(static_cast<std::size_t>(here)));
+    out = out.subspan(static_cast<std::size_t>(here));
+    first += here;
+  }
+}
+
+std::vector<ShardHeader> TokenShards::headers() const {
+  std::vector<ShardHeader> all;
+  for (const auto& file : files_) all.push_back(file->header());
+  return all;
+}
+
+ShardSetWriter::ShardSetWriter(fs::path folder, std::string name, std::int64_t vocabulary,
+                               std::int64_t tokens_per_file)
+    : folder_(std::move(folder)),
+      name_(std::move(name)),
+      vocabulary_(vocabulary),
+      tokens_per_file_(tokens_per_file) {
+  start_file();
+}
+
+void ShardSetWriter::start_file() {
+  char number[16];
+  std::snprintf(number, sizeof number, "-%05zu", files_.size());
+  files_.push_back(folder_ / (name_ + number + ".tokens"));
+  writer_ = std::make_unique<ShardWriter>(files_.back(), vocabulary_);
+}
+
+void ShardSetWriter::append(std::span<const std::int32_t> ids) {
+  while (!ids.empty()) {
+    if (writer_->tokens() == tokens_per_file_) {
+      writer_->finish();
+      start_file();
+    }
+    const auto room = static_cast<std::size_t>(tokens_per_file_ - writer_->tokens());
+    const auto part = ids.first(std::min(room, ids.size()));
+    writer_->append(part);
+    ids = ids.subspan(part.size());
+  }
+}
+
+void ShardSetWriter::end_document() { writer_->count_document(); }
+
+std::vector<fs::path> ShardSetWriter::finish() {
+  writer_->finish();
+  writer_.reset();
+  return files_;
+}
+
+}  // namespace alibi

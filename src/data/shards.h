@@ -1,0 +1,63 @@
+// One split (train or valid) as a flat address space of tokens over mapped files; layout of a file
+// in formats/shard.h. Every document ends with the end token, and no other token is one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/shard.h"
+
+namespace alibi {
+
+// A value: copies share the mapped files.
+class TokenShards {
+ public:
+  // Reads and checks everything once, every id included. Throws Error naming file and fault.
+  static TokenShards open(const std::vector<std::filesystem::path>& files,
+                          std::int64_t expected_vocabulary);
+
+  std::int64_t size() const { return starts_.back(); }
+  std::int64_t documents() const { return documents_; }
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::int32_t operator[](std::int64_t index) const;                 // inside 0 .. size() - 1
+  void read(std::int64_t first, std::span<std::int64_t> out) const;  // wholly inside
+  const std::string& hash() const { return hash_; }                  // over the files' checksums
+  std::vector<ShardHeader> headers() const;
+
+ private:
+  TokenShards() = default;
+  std::size_t file_of(std::int64_t index) const;
+
+  std::vector<std::shared_ptr<const ShardFile>> files_;
+  std::vector<std::int64_t> starts_ = {0};  // file i holds tokens starts_[i] .. starts_[i + 1] - 1
+  std::int64_t documents_ = 0;
+  std::int64_t vocabulary_ = 0;
+  std::string hash_;
+};
+
+// Writes `folder/name-00000.tokens`, `-00001`, ... ; at least one file, even without a token.
+class ShardSetWriter {
+ public:
+  static constexpr std::int64_t kTokensPerFile = std::int64_t{1} << 28;
+  ShardSetWriter(std::filesystem::path folder, std::string name, std::int64_t vocabulary,
+                 std::int64_t tokens_per_file = kTokensPerFile);
+  void append(std::span<const std::int32_t> ids);
+  void end_document();                          // counts the end token just appended
+  std::vector<std::filesystem::path> finish();  // the files, durable
+
+ private:
+  void start_file();
+
+  std::filesystem::path folder_;
+  std::string name_;
+  std::int64_t vocabulary_;
+  std::int64_t tokens_per_file_;
+  std::vector<std::filesystem::path> files_;
+  std::unique_ptr<ShardWriter> writer_;
+};
+
+}  // namespace alibi

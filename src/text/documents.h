@@ -1,0 +1,41 @@
+// Raw text: a .txt file is one document, a .jsonl file has one per line, as {"text": "...", "id":
+// "..."} with "id" optional and other keys ignored. All text is UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace alibi {
+
+struct DocumentView {
+  std::string id;         // the key "id", else the file's name (and line)
+  std::string_view text;  // not empty; valid during the call only
+};
+
+// Takes one document; returns false to stop reading.
+using DocumentCall = std::function<bool(const DocumentView&)>;
+
+struct TextFiles {
+  std::vector<std::filesystem::path> files;
+  std::int64_t other_files = 0;  // in folders, with another ending: not read
+  std::int64_t empty_files = 0;  // in folders: not read
+};
+
+// Expands names: .txt and .jsonl files as they are, folders walked recursively in sorted order.
+// Throws Error: missing, unreadable, empty or of another ending when named itself; a folder without
+// text.
+TextFiles find_text_files(const std::vector<std::string>& names);
+
+// Calls for each document in order and returns how many were skipped because their text is empty.
+// Errors name file and line: invalid UTF-8 (with its byte), invalid JSON, "text" missing or no
+// string.
+std::int64_t for_each_document(const std::filesystem::path& file, const DocumentCall& call);
+// The same over several files.
+std::int64_t for_each_document(const std::vector<std::filesystem::path>& files,
+                               const DocumentCall& call);
+
+}  // namespace alibi

@@ -1,0 +1,46 @@
+// Documents to token ids on several threads, results in the order of the documents.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace alibi {
+
+// A document or, cut where the tokenizer allows it, a part of a long one.
+struct EncodedPart {
+  std::string text;
+  int stream = 0;  // what add() was given
+  bool ends_document = false;
+  std::vector<std::int32_t> ids;  // with the end token when ends_document
+  std::int64_t unknown = 0;       // unknown tokens in ids
+  std::int64_t byte_fallback = 0;
+  bool survives = true;  // decode(ids) == text
+};
+
+class ParallelEncoder {
+ public:
+  // Called on the caller's thread, in order, for every part; returns false to take no more.
+  using Sink = std::function<bool(const EncodedPart&)>;
+  ParallelEncoder(Tokenizer tokenizer, int threads, Sink sink);
+
+  // Copies; encodes when enough has come together. Returns false once the sink takes no more.
+  bool add(std::string_view document, int stream);
+  void flush();  // call after the last document
+
+ private:
+  void encode_all();
+
+  Tokenizer tokenizer_;
+  std::size_t threads_;
+  Sink sink_;
+  std::vector<EncodedPart> parts_;
+  std::size_t bytes_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace alibi

@@ -1,0 +1,56 @@
+// Text to token ids and back: a sentencepiece model, or plain bytes (id = byte + 3).
+//
+// A token stands for fixed bytes of text, so decoding is concatenation, and the bytes of a stream
+// of tokens (for bits per byte) are a sum. Models that rewrite characters are therefore refused.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace alibi {
+
+// A value: cheap to copy; all const functions may be called from several threads.
+class Tokenizer {
+ public:
+  static constexpr std::int32_t kUnknown = 0;
+  static constexpr std::int32_t kBegin = 1;
+  static constexpr std::int32_t kEnd = 2;
+  static constexpr std::int64_t kByteVocabulary = 259;
+
+  static Tokenizer bytes();
+  // Throws Error at `place` unless it is a sound BPE or unigram model without character changes,
+  // with ids 0 unknown, 1 begin, 2 end.
+  static Tokenizer from_model(std::string serialized, const std::string& place);
+  static Tokenizer from_file(const std::filesystem::path& path);
+
+  std::int64_t vocabulary() const;
+  bool is_bytes() const { return model().empty(); }
+  const std::string& model() const;  // serialized sentencepiece model; "" for bytes
+  const std::string& hash() const;   // SHA-256 of the model, or of "bytes"
+
+  // No end token is added. Valid UTF-8 expected (else U+FFFD stands in, except in byte mode). Works
+  // in short stretches that no token crosses: the same ids as the whole text at once (only within 1
+  // MiB without a space or line end is a cut forced).
+  std::vector<std::int32_t> encode(std::string_view text) const;
+  // The end of a stretch of at least `least` bytes from the start of `text` after which encoding
+  // may start afresh with the same result; text.size() where there is none.
+  std::size_t safe_cut(std::string_view text, std::size_t least) const;
+
+  std::string decode(std::span<const std::int32_t> ids) const;  // specials decode to nothing
+  // The bytes of text a token stands for; specials 0. The sum over encode(text) is text.size(),
+  // unless the text holds U+2581 (read as a space) or the model adds a space in front.
+  std::int64_t byte_length(std::int32_t id) const;
+  bool is_byte_fallback(std::int32_t id) const;  // one byte of a character outside the vocabulary
+
+ private:
+  struct State;
+  explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace alibi

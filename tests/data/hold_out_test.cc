@@ -1,0 +1,141 @@
+#include "data/hold_out.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/error_text.h"
+#include "support/small_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+struct Sides {
+  std::vector<std::string> train;
+  std::vector<std::string> valid;
+};
+
+Sides sides(const CorpusPlan& plan) {
+  Sides found;
+  for_each_part(plan, false, [&](std::string_view text, Split split) {
+    (split == kTrain ? found.train : found.valid).emplace_back(text);
+    return true;
+  });
+  std::vector<std::string> train_only;
+  for_each_part(plan, true, [&](std::string_view text, Split) {
+    train_only.emplace_back(text);
+    return true;
+  });
+  EXPECT_EQ(train_only, found.train);
+  return found;
+}
+
+std::filesystem::path lines(const TemporaryFolder& folder, const std::string& name, int first,
+                            int count) {
+  std::string text;
+  for (int i = first; i < first + count; ++i)
+    text += "{\"text\": \"document " + std::to_string(i) + "\"}\n";
+  write_file_atomic(folder.path() / name, text);
+  return folder.path() / name;
+}
+
+Sides cut(const std::string& text, double fraction) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "a.txt", text);
+  const CorpusPlan plan = plan_corpus({folder.path() / "a.txt"}, {}, fraction);
+  EXPECT_EQ(plan.rule, HoldOutRule::kTail);
+  EXPECT_EQ(plan.train_bytes + plan.valid_bytes, static_cast<std::int64_t>(text.size()));
+  return sides(plan);
+}
+
+TEST(HoldOut, ByHashIsAPropertyOfTheDocument) {
+  const TemporaryFolder folder;
+  const CorpusPlan plan = plan_corpus({lines(folder, "a.jsonl", 0, 5000)}, {}, 0.02);
+  EXPECT_EQ(plan.rule, HoldOutRule::kHash);
+  const Sides some = sides(plan);
+  EXPECT_GT(some.valid.size(), 60u);  // 100 expected, standard deviation 10
+  EXPECT_LT(some.valid.size(), 140u);
+  const Sides more = sides(plan_corpus({lines(folder, "b.jsonl", 0, 9000)}, {}, 0.02));
+  ASSERT_GT(more.valid.size(), some.valid.size());
+  EXPECT_TRUE(std::equal(some.valid.begin(), some.valid.end(), more.valid.begin()));
+}
+
+TEST(HoldOut, EqualDocumentsLandOnOneSide) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "{\"text\": \"" + std::to_string(i % 40) + "\"}\n";
+  write_file_atomic(folder.path() / "a.jsonl", text);
+  const Sides found = sides(plan_corpus({folder.path() / "a.jsonl"}, {}, 0.3));
+  for (const std::string& document : found.valid) {
+    EXPECT_EQ(std::count(found.train.begin(), found.train.end(), document), 0);
+  }
+}
+
+TEST(HoldOut, ASingleDocumentIsCutAtALineEnd) {
+  const Sides found = cut(small_text(100'000), 0.1);
+  ASSERT_EQ(found.train.size(), 1u);
+  ASSERT_EQ(found.valid.size(), 1u);
+  EXPECT_TRUE(found.train[0].ends_with('\n'));
+  EXPECT_NEAR(static_cast<double>(found.valid[0].size()), 10'000, 500);
+  EXPECT_EQ(found.train[0] + found.valid[0], small_text(100'000));
+}
+
+TEST(HoldOut, AwkwardSingleDocumentsAreStillCut) {
+  const std::pair<std::string, std::string> cases[] = {{"a", "b"},
+                                                       {"ab", "c"},
+                                                       {"a\n", "b"},
+                                                       {"\n", "\n"},
+                                                       {"\n", "abc"},
+                                                       {"abcdefg", "h"},
+                                                       {"\xc3\xa9", "\xc3\xa9"},
+                                                       {"one\n", "two\n"},
+                                                       {"one\ntwo\n", "three"}};
+  for (const auto& [train, valid] : cases) {
+    const Sides found = cut(train + valid, 0.02);
+    EXPECT_EQ(found.train, std::vector<std::string>{train});
+    EXPECT_EQ(found.valid, std::vector<std::string>{valid});
+  }
+}
+
+TEST(HoldOut, ATextTooSmallToCutIsRefused) {
+  const TemporaryFolder folder;
+  for (const char* text : {"a", "\xc3\xa9", "\n"}) {
+    write_file_atomic(folder.path() / "a.txt", text);
+    EXPECT_SAYS(error_text([&] { plan_corpus({folder.path() / "a.txt"}, {}, 0.02); }),
+                "too little to hold a part out");
+  }
+}
+
+TEST(HoldOut, AFewDocumentsGiveTheirTail) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "a.jsonl",
+                    "{\"text\": \"one\\ntwo\\n\"}\n{\"text\": \"three\\nfour\\n\"}\n{\"text\": "
+                    "\"five\\nsix\\n\"}\n");
+  const CorpusPlan plan = plan_corpus({folder.path() / "a.jsonl"}, {}, 0.001);
+  ASSERT_EQ(plan.rule, HoldOutRule::kTail);
+  const Sides found = sides(plan);
+  const std::vector<std::string> train = {"one\ntwo\n", "three\nfour\n", "five\n"};
+  EXPECT_EQ(found.train, train);
+  EXPECT_EQ(found.valid, std::vector<std::string>{"six\n"});
+}
+
+TEST(HoldOut, GivenTextIsTakenWhole) {
+  const TemporaryFolder folder;
+  const CorpusPlan plan =
+      plan_corpus({lines(folder, "a.jsonl", 0, 50)}, {lines(folder, "b.jsonl", 50, 5)}, 0.5);
+  const Sides found = sides(plan);
+  EXPECT_EQ(found.train.size(), 50u);
+  EXPECT_EQ(found.valid.size(), 5u);
+  EXPECT_EQ(plan.rule_text(), "data.valid");
+}
+
+TEST(HoldOut, WithoutAFractionNothingIsHeldOut) {
+  const TemporaryFolder folder;
+  const CorpusPlan plan = plan_corpus({lines(folder, "a.jsonl", 0, 50)}, {}, 0);
+  EXPECT_EQ(plan.rule, HoldOutRule::kNone);
+  EXPECT_TRUE(sides(plan).valid.empty());
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,216 @@
+// Broken input, full disks, killed processes: one clear line, and nothing half made under a real
+// name.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/stop.h"
+#include "data/prepare.h"
+#include "support/error_text.h"
+#include "support/small_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Faulty {
+  TemporaryFolder folder;
+  DataConfig data;
+  TokenizerConfig tokenizer;
+
+  explicit Faulty(const std::string& text = small_text(3'000'000)) {
+    write_file_atomic(folder.path() / "a.txt", text);
+    data.train = {name("a.txt")};
+    data.cache_folder = name("cache");
+    tokenizer.kind = TokenizerKind::kBytes;
+  }
+  std::string name(const std::string& part) const { return (folder.path() / part).string(); }
+  PreparedText prepare(const PrepareProgress& progress = {}) const {
+    return prepare_text(data, tokenizer, 2, progress);
+  }
+  // Entries of the cache folder that would be taken for prepared text.
+  int complete() const {
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator(name("cache"))) {
+      count += entry.is_directory() && entry.path().extension().empty();
+    }
+    return count;
+  }
+};
+
+// Without an fsync, for many broken files.
+void put(const fs::path& path, std::string_view bytes) {
+  OutputFile file(path);
+  file.write(bytes);
+  file.close();
+}
+
+// Runs `call` in a child; returns its wait status. The child exits with 7 when it catches an Error
+// whose text holds `says`.
+template <class Call>
+int in_child(const std::string& says, const Call& call) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      call();
+    } catch (const Error& error) {
+      _exit(std::string(error.what()).find(says) != std::string::npos ? 7 : 8);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(PrepareFaults, TextThatCannotTrain) {
+  Faulty test;
+  test.data.train.clear();
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.train: names no text");
+  test.data.train = {test.name("missing.txt")};
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "missing.txt: ");
+  test.data.train = {test.name("b.txt")};
+  write_file_atomic(test.name("b.txt"), "fine \xff");
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "b.txt: invalid UTF-8 at byte 5");
+  write_file_atomic(test.name("b.txt"), "a");
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.train: holds 1 bytes of text");
+  write_file_atomic(test.name("b.jsonl"), "{\"text\": \"\"}\n");
+  test.data.train = {test.name("b.jsonl")};
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.train: holds no text");
+  test.data.valid = {test.name("b.jsonl")};
+  test.data.train = {test.name("a.txt")};
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.valid: holds no text");
+  test.tokenizer = {};
+  test.data.valid = {};
+  test.tokenizer.vocabulary = 1'000'000;
+  EXPECT_SAYS(error_text([&] { test.prepare(); }),
+              "tokenizer: a vocabulary of 1000000 is too large");
+  test.tokenizer.file = test.name("a.txt");
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "a.txt: is no sentencepiece model");
+  EXPECT_EQ(test.complete(), 0);
+}
+
+TEST(PrepareFaults, AOneByteTextWithItsOwnValidationWorks) {
+  Faulty test("a");
+  write_file_atomic(test.name("v.txt"), "b");
+  test.data.valid = {test.name("v.txt")};
+  EXPECT_EQ(test.prepare().train.size(), 2);
+}
+
+TEST(PrepareFaults, ACacheFolderThatCannotBeWritten) {
+  Faulty test;
+  test.data.cache_folder = test.name("a.txt/cache");
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "a.txt/cache");
+  test.data.cache_folder = "/proc/alibi";
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "/proc/alibi");
+}
+
+TEST(PrepareFaults, AFullDiskLeavesNothing) {
+  const Faulty test;
+  for (const rlim_t limit : {0, 100, 200'000, 1'000'000}) {
+    const int status = in_child("File too large", [&] {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit bound{limit, limit};
+      setrlimit(RLIMIT_FSIZE, &bound);
+      test.prepare();
+    });
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 7) << limit;
+    EXPECT_EQ(test.complete(), 0);
+    for (const auto& entry : fs::directory_iterator(test.name("cache"))) {
+      EXPECT_EQ(entry.path().extension(), ".lock");
+    }
+  }
+  EXPECT_FALSE(test.prepare().from_cache);
+}
+
+TEST(PrepareFaults, AKilledProcessLeavesNothingThatCounts) {
+  Faulty test(small_text(30'000'000));
+  const int status = in_child("", [&] {
+    PrepareProgress progress;
+    progress.bytes = [](std::int64_t done, std::int64_t total) {
+      if (done > total / 2) kill(getpid(), SIGKILL);
+    };
+    test.prepare(progress);
+  });
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(test.complete(), 0);
+  EXPECT_FALSE(test.prepare().from_cache);
+  EXPECT_EQ(test.complete(), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(test.name("cache")), {}), 1);
+}
+
+TEST(PrepareFaults, ASignalStopsCleanly) {
+  const Faulty test;
+  PrepareProgress progress;
+  progress.bytes = [](std::int64_t, std::int64_t) { request_stop(SIGTERM); };
+  EXPECT_SAYS(error_text([&] { test.prepare(progress); }), "stopped by signal 15");
+  clear_stop();
+  EXPECT_EQ(test.complete(), 0);
+}
+
+TEST(PrepareFaults, TwoProcessesMakeItOnce) {
+  const Faulty test(small_text(8'000'000));
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      test.prepare();
+    } catch (...) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  const PreparedText mine = test.prepare();
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(test.complete(), 1);
+  EXPECT_TRUE(test.prepare().from_cache);
+}
+
+TEST(PrepareFaults, DamagedPreparedTextIsNamed) {
+  const Faulty test(small_text(10'000));
+  const fs::path folder = test.prepare().folder;
+  const fs::path json = folder / "prepared.json";
+  const std::string sound = read_file(json);
+  for (std::size_t size = 0; size + 2 < sound.size(); size += 9) {
+    put(json, sound.substr(0, size));
+    EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json");
+  }
+  const std::pair<std::string, std::string> changes[] = {
+      {"\"format_version\": 1", "\"format_version\": 2"},
+      {"\"bytes\"", "\"words\""},
+      {"train-00000", "../../x"},
+      {"\"tokens\": ", "\"tokens\": -"},
+      {"\"sha256\": \"", "\"sha256\": \"0"},
+      {"\"valid\"", "\"other\""},
+      {"\"hold_out\"", "\"x\""},
+      {"\"documents\": 1", "\"documents\": 1.5"}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = sound;
+    changed.replace(changed.find(from), from.size(), to);
+    put(json, changed);
+    EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json");
+  }
+  put(json, std::string(3'000'000, '['));
+  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "is no valid JSON");
+  put(json, sound);
+  EXPECT_NO_THROW(open_prepared(folder));
+  const std::string shard = read_file(folder / "train-00000.tokens");
+  put(folder / "train-00000.tokens", shard.substr(0, shard.size() - 2));
+  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "train-00000.tokens");
+  fs::copy_file(folder / "valid-00000.tokens", folder / "train-00000.tokens",
+                fs::copy_options::overwrite_existing);
+  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json: /train/files/0/sha256");
+  fs::remove(folder / "train-00000.tokens");
+  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "train-00000.tokens: cannot open");
+}
+
+}  // namespace
+}  // namespace alibi

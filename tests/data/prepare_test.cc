@@ -1,0 +1,179 @@
+#include "data/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/error_text.h"
+#include "support/small_tokenizer.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  TemporaryFolder folder;
+  DataConfig data;
+  TokenizerConfig tokenizer;
+
+  explicit Case(const std::string& text = small_text(300'000)) {
+    put("text/a.txt", text);
+    data.train = {name("text")};
+    data.valid_fraction = 0.1;
+    data.cache_folder = name("cache");
+    tokenizer.vocabulary = 500;
+    tokenizer.sample_bytes = 100'000;
+  }
+  std::string name(const std::string& part) const { return (folder.path() / part).string(); }
+  void put(const std::string& part, const std::string& text) const {
+    make_folders((folder.path() / part).parent_path());
+    write_file_atomic(folder.path() / part, text);
+  }
+  PreparedText prepare(int threads = 2) const { return prepare_text(data, tokenizer, threads); }
+  std::vector<std::string> cached() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(name("cache")))
+      names.push_back(entry.path().filename());
+    return names;
+  }
+};
+
+std::string text_of(const PreparedText& prepared, const TokenShards& shards) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < shards.size(); ++i) ids.push_back(shards[i]);
+  return prepared.tokenizer.decode(ids);
+}
+
+TEST(Prepare, TokensAreTheText) {
+  for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kBytes}) {
+    Case test;
+    test.tokenizer.kind = kind;
+    const PreparedText prepared = test.prepare();
+    EXPECT_FALSE(prepared.from_cache);
+    EXPECT_EQ(text_of(prepared, prepared.train) + text_of(prepared, prepared.valid),
+              small_text(300'000));
+    EXPECT_EQ(prepared.train.documents(), 1);
+    EXPECT_EQ(prepared.train[prepared.train.size() - 1], Tokenizer::kEnd);
+    EXPECT_EQ(prepared.train.vocabulary(), prepared.tokenizer.vocabulary());
+    const PreparedStatistics& statistics = prepared.statistics;
+    EXPECT_EQ(statistics.train.bytes + statistics.valid.bytes, 300'000);
+    EXPECT_EQ(statistics.train.tokens, prepared.train.size());
+    EXPECT_EQ(statistics.train.changed_documents, 0);
+    EXPECT_EQ(statistics.train.unknown, 0);
+    EXPECT_EQ(statistics.files, 1);
+    EXPECT_GE(statistics.train.bytes_per_token(), 1);
+    EXPECT_SAYS(statistics.hold_out, "the last 10 %");
+  }
+}
+
+TEST(Prepare, TheSecondCallFindsTheFirst) {
+  const Case test;
+  const PreparedText first = test.prepare();
+  const PreparedText second = test.prepare(1);
+  EXPECT_TRUE(second.from_cache);
+  EXPECT_EQ(second.folder, first.folder);
+  EXPECT_EQ(second.data_hash, first.data_hash);
+  EXPECT_EQ(second.tokenizer.model(), first.tokenizer.model());
+  EXPECT_EQ(second.statistics.train.bytes, first.statistics.train.bytes);
+  EXPECT_EQ(test.cached().size(), 1u);
+}
+
+TEST(Prepare, ChangesMakeANewFolder) {
+  Case test;
+  const PreparedText first = test.prepare();
+  test.put("text/a.txt", small_text(300'000) + "x");
+  EXPECT_NE(test.prepare().data_hash, first.data_hash);
+  test.data.valid_fraction = 0.2;
+  EXPECT_FALSE(test.prepare().from_cache);
+  test.tokenizer.vocabulary = 501;
+  EXPECT_FALSE(test.prepare().from_cache);
+  test.tokenizer.kind = TokenizerKind::kBytes;
+  EXPECT_FALSE(test.prepare().from_cache);
+  test.put("valid.txt", "kalo");
+  test.data.valid = {test.name("valid.txt")};
+  EXPECT_EQ(test.prepare().statistics.valid.bytes, 4);
+  EXPECT_EQ(test.cached().size(), 6u);
+}
+
+TEST(Prepare, TheSameForAnyNumberOfThreadsAndAnyPlace) {
+  const Case one(small_text(2'600'000));
+  const Case other(small_text(2'600'000));
+  const PreparedText a = one.prepare(1);
+  const PreparedText b = other.prepare(4);
+  EXPECT_EQ(a.data_hash, b.data_hash);
+  EXPECT_EQ(a.folder.filename(), b.folder.filename());
+}
+
+TEST(Prepare, JsonLinesAndFoldersMix) {
+  Case test;
+  test.put("text/b.jsonl",
+           "{\"text\": \"kalo\\r\\nmi\"}\n{\"text\": \"\"}\n{\"text\": \"\xf0\x9f\x98\x80\"}\n");
+  test.put("text/c.png", "x");
+  test.put("valid.txt", std::string("an\0es \xe2\x96\x81", 9));
+  test.data.valid = {test.name("valid.txt")};
+  const PreparedText prepared = test.prepare();
+  EXPECT_EQ(prepared.statistics.train.documents, 3);
+  EXPECT_EQ(prepared.statistics.empty_documents, 1);
+  EXPECT_EQ(prepared.statistics.other_files, 1);
+  EXPECT_GE(prepared.statistics.train.byte_fallback, 4);
+  EXPECT_EQ(prepared.statistics.valid.changed_documents, 1);
+  EXPECT_EQ(text_of(prepared, prepared.train), small_text(300'000) + "kalo\r\nmi\xf0\x9f\x98\x80");
+}
+
+TEST(Prepare, AGivenTokenizerIsUsed) {
+  Case test;
+  test.put("my.model", small_model());
+  test.tokenizer.file = test.name("my.model");
+  EXPECT_SAYS(error_text([&] { test.prepare(); }), "tokenizer.vocabulary: 500, but");
+  test.tokenizer.vocabulary = 600;
+  EXPECT_EQ(test.prepare().tokenizer.hash(), small_tokenizer().hash());
+}
+
+TEST(Prepare, APreparedFolderIsUsedAsItIs) {
+  Case test;
+  const PreparedText made = prepare_text_into(test.name("out/mine/"), test.data, test.tokenizer, 2);
+  EXPECT_SAYS(
+      error_text([&] { prepare_text_into(test.name("out/mine"), test.data, test.tokenizer, 2); }),
+      "exists already");
+  EXPECT_EQ(std::distance(fs::directory_iterator(test.name("out")), {}), 1);
+  EXPECT_FALSE(fs::exists(test.name("cache")));
+  test.data.train = {test.name("out/mine")};
+  EXPECT_EQ(test.prepare().data_hash, made.data_hash);
+  Case wrong;
+  wrong.data = test.data;
+  wrong.tokenizer = test.tokenizer;
+  wrong.tokenizer.vocabulary = 400;
+  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "tokenizer.vocabulary: 400, but ");
+  wrong.tokenizer.kind = TokenizerKind::kBytes;
+  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "tokenizer.kind: bytes, but ");
+  wrong.tokenizer = test.tokenizer;
+  wrong.put("x.model", small_model());
+  wrong.tokenizer.file = wrong.name("x.model");
+  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "is not the tokenizer");
+  wrong.data.valid = {wrong.name("text")};
+  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "data.valid: has no effect");
+  wrong.data.valid.clear();
+  wrong.data.train.push_back(wrong.name("text"));
+  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "stands beside other text");
+}
+
+TEST(Prepare, ProgressReachesTheEnd) {
+  const Case test(small_text(2'000'000));
+  std::int64_t last = 0;
+  std::vector<std::string> notes;
+  PrepareProgress progress;
+  progress.note = [&](const std::string& line) { notes.push_back(line); };
+  progress.bytes = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_GT(done, last);
+    EXPECT_EQ(total, 2'000'000);
+    last = done;
+  };
+  prepare_text(test.data, test.tokenizer, 2, progress);
+  EXPECT_EQ(last, 2'000'000);
+  EXPECT_EQ(notes.size(), 3u);
+}
+
+}  // namespace
+}  // namespace alibi

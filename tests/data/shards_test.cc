@@ -1,0 +1,87 @@
+#include "data/shards.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/error_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+std::vector<std::filesystem::path> write_set(const std::filesystem::path& folder,
+                                             std::int64_t vocabulary) {
+  ShardSetWriter writer(folder, "train", vocabulary, 100);
+  for (int document = 0; document < 10; ++document) {
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i < 40 + document; ++i) ids.push_back(3 + (document * 50 + i) % 200);
+    ids.push_back(2);
+    writer.append(ids);
+    writer.end_document();
+  }
+  return writer.finish();
+}
+
+TEST(TokenShards, AreOneAddressSpaceOverFiles) {
+  for (const std::int64_t vocabulary : {259, 70'000}) {
+    const TemporaryFolder folder;
+    const auto files = write_set(folder.path(), vocabulary);
+    ASSERT_EQ(files.size(), 5u);  // 455 tokens
+    EXPECT_EQ(files[4].filename(), "train-00004.tokens");
+    const TokenShards shards = TokenShards::open(files, vocabulary);
+    ASSERT_EQ(shards.size(), 455);
+    EXPECT_EQ(shards.documents(), 10);
+    for (std::int64_t first = 0; first < 455; first += 7) {
+      std::vector<std::int64_t> out(
+          static_cast<std::size_t>(std::min<std::int64_t>(455 - first, 230)));
+      shards.read(first, out);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        ASSERT_EQ(out[i], shards[first + static_cast<std::int64_t>(i)]);
+      }
+    }
+    const TokenShards copy = shards;
+    EXPECT_EQ(copy.hash(), shards.hash());
+    EXPECT_EQ(copy[454], 2);
+  }
+}
+
+TEST(TokenShards, AnotherVocabularyIsRefused) {
+  const TemporaryFolder folder;
+  const auto files = write_set(folder.path(), 259);
+  EXPECT_SAYS(error_text([&] { TokenShards::open(files, 300); }),
+              "has vocabulary 259, expected 300");
+}
+
+TEST(TokenShards, AWrongDocumentCountIsRefused) {
+  const TemporaryFolder folder;
+  ShardSetWriter writer(folder.path(), "train", 259);
+  const std::vector<std::int32_t> ids = {5, 6, 2, 7, 2};
+  writer.append(ids);
+  writer.end_document();
+  const auto files = writer.finish();
+  EXPECT_SAYS(error_text([&] { TokenShards::open(files, 259); }),
+              "header says 1 documents, but 2 end in it");
+}
+
+TEST(TokenShards, AMissingFileIsNamed) {
+  const TemporaryFolder folder;
+  auto files = write_set(folder.path(), 259);
+  files.push_back(folder.path() / "train-00005.tokens");
+  EXPECT_SAYS(error_text([&] { TokenShards::open(files, 259); }),
+              "train-00005.tokens: cannot open");
+}
+
+TEST(TokenShardsDeathTest, ReadingOutsideIsOurFault) {
+  const TemporaryFolder folder;
+  const TokenShards shards = TokenShards::open(write_set(folder.path(), 259), 259);
+  std::vector<std::int64_t> out(3);
+  EXPECT_DEATH(shards.read(453, out), "tokens lie inside their split");
+  EXPECT_DEATH(shards.read(-1, out), "tokens lie inside their split");
+  EXPECT_DEATH(static_cast<void>(shards[455]), "inside its split");
+}
+
+}  // namespace
+}  // namespace alibi

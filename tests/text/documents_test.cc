@@ -1,0 +1,154 @@
+#include "text/documents.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/error_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Read {
+  std::vector<std::string> texts;
+  std::vector<std::string> ids;
+  std::int64_t empty = 0;
+};
+
+Read read_all(const fs::path& file) {
+  Read read;
+  read.empty = for_each_document(file, [&](const DocumentView& document) {
+    read.texts.emplace_back(document.text);
+    read.ids.push_back(document.id);
+    return true;
+  });
+  return read;
+}
+
+fs::path put(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
+  const fs::path path = folder.path() / name;
+  make_folders(path.parent_path());
+  write_file_atomic(path, text);
+  return path;
+}
+
+TEST(Documents, ATextFileIsOneDocumentByteForByte) {
+  const TemporaryFolder folder;
+  const std::string text =
+      std::string("\xef\xbb\xbfone\r\ntwo\0 \xe2\x96\x81 \xf0\x9f\x98\x80", 22) + "\n";
+  const Read read = read_all(put(folder, "a.txt", text));
+  EXPECT_EQ(read.texts, std::vector<std::string>{text});
+}
+
+TEST(Documents, AJsonLinesFileHasOnePerLine) {
+  const TemporaryFolder folder;
+  const auto path = put(folder, "a.jsonl",
+                        "{\"text\": \"one\\n\\u00e9\\u0000\", \"id\": \"first\"}\r\n"
+                        "\n   \n"
+                        "{\"meta\": {\"text\": 5, \"id\": \"no\", \"list\": [1, {\"text\": []}]}, "
+                        "\"text\": \"two\"}\n"
+                        "{\"text\": \"\", \"id\": 3}\n"
+                        "{\"id\": 12, \"text\": \"three\"}");
+  const Read read = read_all(path);
+  const std::vector<std::string> texts = {std::string("one\n\xc3\xa9\0", 7), "two", "three"};
+  EXPECT_EQ(read.texts, texts);
+  const std::vector<std::string> ids = {"first", path.string() + ":4", "12"};
+  EXPECT_EQ(read.ids, ids);
+  EXPECT_EQ(read.empty, 1);
+}
+
+TEST(Documents, ReadingStopsWhenAsked) {
+  const TemporaryFolder folder;
+  const auto a = put(folder, "a.jsonl", "{\"text\": \"1\"}\n{\"text\": \"2\"}\nbroken\n");
+  const auto b = put(folder, "b.txt", "3");
+  int seen = 0;
+  for_each_document(std::vector<fs::path>{a, b}, [&](const DocumentView&) { return ++seen < 2; });
+  EXPECT_EQ(seen, 2);
+}
+
+TEST(Documents, BrokenLinesAreNamed) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"{\"text\": \"x\"", "invalid JSON at byte 13"},
+      {"{\"text\": \"x\"} y", "invalid JSON"},
+      {"{\"text\" \"x\"}", "invalid JSON"},
+      {"{\"text\": \"\\ud800\"}", "invalid JSON"},
+      {"{\"text\": 1e999}", "invalid JSON"},
+      {"text", "invalid JSON"},
+      {"{\"text\": 5}", "key \"text\" is a number"},
+      {"{\"text\": null}", "key \"text\" is null"},
+      {"{\"text\": [\"x\"]}", "key \"text\" is an array"},
+      {"{\"text\": {\"text\": \"x\"}}", "key \"text\" is an object"},
+      {"{\"text\": true}", "key \"text\" is a boolean"},
+      {"{\"Text\": \"x\"}", "key \"text\" is missing"},
+      {"{}", "key \"text\" is missing"},
+      {"{\"text\": \"x\", \"text\": \"y\"}", "key \"text\" occurs twice"},
+      {"[\"text\"]", "the line is an array"},
+      {"\"text\"", "the line is a string"},
+      {"17", "the line is a number"},
+      {"{\"text\": \"a\xff\"}", "invalid UTF-8 at byte 11: 0xff"},
+      {std::string(1'000'000, '['), "the line is an array"},
+      {"{\"a\": " + std::string(1'000'000, '['), "invalid JSON"},
+  };
+  for (const auto& [line, says] : cases) {
+    const TemporaryFolder folder;
+    const auto path = put(folder, "a.jsonl", "{\"text\": \"fine\"}\n" + line + "\n");
+    const std::string text = error_text([&] { read_all(path); });
+    EXPECT_SAYS(text, path.string() + ":2: " + says);
+    EXPECT_LT(text.size(), 500u);
+  }
+}
+
+TEST(Documents, DeepNestingIsRead) {
+  const TemporaryFolder folder;
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const auto path = put(folder, "a.jsonl", "{\"a\": " + deep + ", \"text\": \"x\"}");
+  EXPECT_EQ(read_all(path).texts, std::vector<std::string>{"x"});
+}
+
+TEST(Documents, InvalidUtf8NamesItsByte) {
+  const TemporaryFolder folder;
+  const auto path = put(folder, "a.txt", "0123456\xe2\x28\xa1");
+  const std::string text = error_text([&] { read_all(path); });
+  EXPECT_SAYS(text, path.string() + ": invalid UTF-8 at byte 7: 0xe2");
+  const auto wide = put(folder, "b.txt", std::string("\xff\xfeh\0", 4));
+  EXPECT_SAYS(error_text([&] { read_all(wide); }), "looks like UTF-16");
+}
+
+TEST(Documents, FoldersAreWalkedInOrder) {
+  const TemporaryFolder folder;
+  put(folder, "b/2.txt", "2");
+  put(folder, "b/1.jsonl", "{\"text\": \"1\"}");
+  put(folder, "a.txt", "0");
+  put(folder, "c/d/e.txt", "3");
+  put(folder, "c/empty.txt", "");
+  put(folder, "c/picture.png", "x");
+  put(folder, "README", "x");
+  const TextFiles found =
+      find_text_files({folder.path().string(), (folder.path() / "a.txt").string()});
+  const std::vector<fs::path> expected = {folder.path() / "a.txt", folder.path() / "b/1.jsonl",
+                                          folder.path() / "b/2.txt", folder.path() / "c/d/e.txt",
+                                          folder.path() / "a.txt"};
+  EXPECT_EQ(found.files, expected);
+  EXPECT_EQ(found.other_files, 2);
+  EXPECT_EQ(found.empty_files, 1);
+}
+
+TEST(Documents, NamesThatHoldNoTextAreRefused) {
+  const TemporaryFolder folder;
+  put(folder, "nothing/here.md", "x");
+  put(folder, "empty.txt", "");
+  put(folder, "notes.md", "x");
+  const auto name = [&](const char* part) { return (folder.path() / part).string(); };
+  EXPECT_SAYS(error_text([&] { find_text_files({name("missing.txt")}); }), "missing.txt: ");
+  EXPECT_SAYS(error_text([&] { find_text_files({name("nothing")}); }), "no text in this folder");
+  EXPECT_SAYS(error_text([&] { find_text_files({name("empty.txt")}); }), "is empty");
+  EXPECT_SAYS(error_text([&] { find_text_files({name("notes.md")}); }),
+              "expected .txt, .jsonl or a folder");
+  EXPECT_SAYS(error_text([&] { find_text_files({name("empty.txt/x.txt")}); }), "empty.txt/x.txt: ");
+}
+
+}  // namespace
+}  // namespace alibi
