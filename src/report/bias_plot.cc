@@ -53,7 +53,7 @@ std::string colour_at(const Scale& scale, double place) {
     bytes[i] = static_cast<unsigned char>(
         std::lround(stops[stop][i] * (1 - part) + stops[stop + 1][i] * part));
   }
-  return "#" + lower_hex(bytes);
+  return cat("#", lower_hex(bytes));
 }
 
 struct Grid {

@@ -1,8 +1,8 @@
 // SVG 1.1 by hand: shapes with light colours as attributes and a class beside them.
 //
 // Attributes suit printing and plain rasterisers; a page may override the classes for a dark screen
-// (see page_style.cc): paper, ink, muted, grid, axis, and stroke0 .. stroke6, fill0 .. fill6 (series).
-// No ids and no style element, so that many pictures fit into one page.
+// (see page_style.cc): paper, ink, muted, grid, axis, and stroke0 .. stroke6, fill0 .. fill6
+// (series). No ids and no style element, so that many pictures fit into one page.
 #pragma once
 
 #include <array>
