@@ -11,8 +11,8 @@ namespace alibi {
 struct PlotPoint {
   double x = 0;
   double y = 0;  // a point that is not finite breaks the line
-  double low =
-      std::numeric_limits<double>::quiet_NaN();  // 95 % interval, drawn where both are finite
+  // 95 % interval, drawn where both are finite
+  double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -41,8 +41,8 @@ std::string curve_svg(const PlotSpec& plot);
 
 struct BiasHead {
   double slope = std::numeric_limits<double>::quiet_NaN();  // NaN: none to name in the caption
-  std::vector<double>
-      by_distance;  // nats added to the score of the key d tokens back, d = 0 .. length-1
+  // Nats added to the score of the key d tokens back, d = 0 .. length-1.
+  std::vector<double> by_distance;
 };
 
 struct BiasPlot {
