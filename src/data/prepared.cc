@@ -21,11 +21,14 @@ constexpr const char* kAgain = "remove the folder and prepare the text again";
 struct Part {
   const StrictObject& object;
   std::string place;
+  bool whole_file = false;
 
   Part at(std::string_view key) const {
     return {as_object(required(object, key, place), pointer(key)), pointer(key)};
   }
-  std::string pointer(std::string_view key) const { return cat(place, "/", key); }
+  std::string pointer(std::string_view key) const {
+    return cat(place, whole_file ? ": /" : "/", key);
+  }
   std::int64_t count(std::string_view key) const {
     return as_count(required(object, key, place), pointer(key));
   }
@@ -127,7 +130,7 @@ bool is_prepared(const fs::path& folder) {
 PreparedText open_prepared(const fs::path& folder) {
   const fs::path path = folder / "prepared.json";
   const StrictObject object = parse_strict_json(read_file(path, kLargestJson), path.string());
-  const Part root{object, path.string() + ": "};
+  const Part root{object, path.string(), true};
   root.expect("format_version", std::int64_t{kPreparedFormatVersion});
   const Tokenizer tokenizer = open_tokenizer(root.at("tokenizer"), folder);
   const TokenShards train = open_split(root.at("train"), folder, "train", tokenizer.vocabulary());
