@@ -1,89 +1,55 @@
 #include "data/prepared.h"
 
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "formats/strict_json.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-using nlohmann::json;
-
 constexpr std::uint64_t kLargestJson = 16 << 20;
 constexpr const char* kAgain = "remove the folder and prepare the text again";
 
-// Every access says what is missing or of the wrong type.
-class Reader {
- public:
-  Reader(json value, std::string place) : value_(std::move(value)), place_(std::move(place)) {}
+// One object of prepared.json and the pointer to it, for messages.
+struct Part {
+  const StrictObject& object;
+  std::string place;
+  bool whole_file = false;
 
-  Reader at(const std::string& key) const {
-    if (!value_.is_object() || !value_.contains(key))
-      throw Error(place_ + "/" + key, "is missing", kAgain);
-    return Reader(value_.at(key), place_ + "/" + key);
+  Part at(std::string_view key) const {
+    return {as_object(required(object, key, place), pointer(key)), pointer(key)};
   }
-  std::int64_t number(const std::string& key) const {
-    const Reader found = at(key);
-    const bool fits =
-        found.value_.is_number_unsigned() && found.value_.get<std::uint64_t>() < (1ull << 62);
-    if (!fits) throw Error(found.place_, "is no whole number >= 0", kAgain);
-    return found.value_.get<std::int64_t>();
+  std::string pointer(std::string_view key) const {
+    return cat(place, whole_file ? ": /" : "/", key);
   }
-  std::string text(const std::string& key) const {
-    const Reader found = at(key);
-    if (!found.value_.is_string()) throw Error(found.place_, "is no string", kAgain);
-    return found.value_.get<std::string>();
+  std::int64_t count(std::string_view key) const {
+    return as_count(required(object, key, place), pointer(key));
   }
-  std::vector<Reader> list(const std::string& key) const {
-    const Reader found = at(key);
-    if (!found.value_.is_array() || found.value_.empty())
-      throw Error(found.place_, "is no list", kAgain);
-    std::vector<Reader> all;
-    for (const json& value : found.value_)
-      all.emplace_back(value, cat(found.place_, "/", all.size()));
-    return all;
+  const std::string& text(std::string_view key) const {
+    return as_string(required(object, key, place), pointer(key));
   }
-  void expect(const std::string& key, const std::string& expected) const {
-    const std::string found = text(key);
+  void expect(std::string_view key, const std::string& expected) const {
+    if (text(key) != expected) {
+      throw Error(pointer(key), cat("is ", shown(text(key)), ", expected ", expected), kAgain);
+    }
+  }
+  void expect(std::string_view key, std::int64_t expected) const {
+    const std::int64_t found = count(key);
     if (found != expected)
-      throw Error(place_ + "/" + key, "is " + found + ", expected " + expected, kAgain);
+      throw Error(pointer(key), cat("is ", found, ", expected ", expected), kAgain);
   }
-  void expect(const std::string& key, std::int64_t expected) const {
-    const std::int64_t found = number(key);
-    if (found != expected)
-      throw Error(place_ + "/" + key, cat("is ", found, ", expected ", expected), kAgain);
-  }
-  const std::string& place() const { return place_; }
-
- private:
-  json value_;
-  std::string place_;
 };
 
-json to_json(const SplitStatistics& split) {
-  return {{"documents", split.documents},
-          {"bytes", split.bytes},
-          {"tokens", split.tokens},
-          {"unknown", split.unknown},
-          {"byte_fallback", split.byte_fallback},
-          {"changed_documents", split.changed_documents}};
-}
-
-SplitStatistics statistics_from(const Reader& reader) {
-  SplitStatistics split;
-  split.documents = reader.number("documents");
-  split.bytes = reader.number("bytes");
-  split.tokens = reader.number("tokens");
-  split.unknown = reader.number("unknown");
-  split.byte_fallback = reader.number("byte_fallback");
-  split.changed_documents = reader.number("changed_documents");
-  return split;
+SplitStatistics statistics_from(const Part& part) {
+  return {part.count("documents"), part.count("bytes"),         part.count("tokens"),
+          part.count("unknown"),   part.count("byte_fallback"), part.count("changed_documents")};
 }
 
 std::string shard_name(const std::string& split, std::size_t index) {
@@ -92,44 +58,54 @@ std::string shard_name(const std::string& split, std::size_t index) {
   return split + "-" + digits + ".tokens";
 }
 
-json split_json(const std::string& name, const TokenShards& shards,
-                const SplitStatistics& statistics) {
-  json files = json::array();
+std::string split_json(const std::string& name, const TokenShards& shards,
+                       const SplitStatistics& s) {
+  std::vector<std::string> files;
   for (const ShardHeader& header : shards.headers()) {
-    files.push_back({{"name", shard_name(name, files.size())},
-                     {"tokens", header.tokens},
-                     {"sha256", header.payload_sha256}});
+    files.push_back(cat("{\"name\": ", json_quoted(shard_name(name, files.size())),
+                        ", \"tokens\": ", header.tokens,
+                        ", \"sha256\": ", json_quoted(header.payload_sha256), "}"));
   }
-  return {{"files", files}, {"statistics", to_json(statistics)}};
+  return cat("{\n    \"files\": [", join(files, ",\n              "),
+             "],\n    \"statistics\": {\"documents\": ", s.documents, ", \"bytes\": ", s.bytes,
+             ", \"tokens\": ", s.tokens, ", \"unknown\": ", s.unknown,
+             ", \"byte_fallback\": ", s.byte_fallback,
+             ", \"changed_documents\": ", s.changed_documents, "}\n  }");
 }
 
-TokenShards open_split(const Reader& reader, const fs::path& folder, const std::string& split,
+TokenShards open_split(const Part& part, const fs::path& folder, const std::string& split,
                        std::int64_t vocabulary) {
+  const StrictArray& files =
+      as_array(required(part.object, "files", part.place), part.pointer("files"));
+  if (files.empty()) throw Error(part.pointer("files"), "is empty", kAgain);
+  std::vector<Part> parts;
   std::vector<fs::path> paths;
-  const std::vector<Reader> files = reader.list("files");
-  for (const Reader& file : files) {
-    file.expect("name", shard_name(split, paths.size()));
+  for (const StrictJson& file : files) {
+    const std::string place = cat(part.pointer("files"), "/", parts.size());
+    parts.push_back({as_object(file, place), place});
+    parts.back().expect("name", shard_name(split, paths.size()));
     paths.push_back(folder / shard_name(split, paths.size()));
   }
   TokenShards shards = TokenShards::open(paths, vocabulary);
   const std::vector<ShardHeader> headers = shards.headers();
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    files[i].expect("sha256", headers[i].payload_sha256);
-    files[i].expect("tokens", headers[i].tokens);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].expect("sha256", headers[i].payload_sha256);
+    parts[i].expect("tokens", headers[i].tokens);
   }
-  reader.at("statistics").expect("tokens", shards.size());
-  reader.at("statistics").expect("documents", shards.documents());
+  part.at("statistics").expect("tokens", shards.size());
+  part.at("statistics").expect("documents", shards.documents());
   return shards;
 }
 
-Tokenizer open_tokenizer(const Reader& reader, const fs::path& folder) {
-  const std::string kind = reader.text("kind");
+Tokenizer open_tokenizer(const Part& part, const fs::path& folder) {
+  const std::string& kind = part.text("kind");
   if (kind != "bpe" && kind != "bytes") {
-    throw Error(reader.place() + "/kind", "is " + kind + ", expected bpe or bytes", kAgain);
+    throw Error(part.pointer("kind"), cat("is ", shown(kind), ", expected bpe or bytes"), kAgain);
   }
   Tokenizer tokenizer =
       kind == "bytes" ? Tokenizer::bytes() : Tokenizer::from_file(folder / "tokenizer.model");
-  reader.expect("sha256", tokenizer.hash());
+  part.expect("sha256", tokenizer.hash());
+  part.expect("vocabulary", tokenizer.vocabulary());
   return tokenizer;
 }
 
@@ -153,42 +129,35 @@ bool is_prepared(const fs::path& folder) {
 
 PreparedText open_prepared(const fs::path& folder) {
   const fs::path path = folder / "prepared.json";
-  json parsed = json::parse(read_file(path, kLargestJson), nullptr, false);
-  if (parsed.is_discarded()) throw Error(path.string(), "is no valid JSON", kAgain);
-  const Reader reader(std::move(parsed), path.string() + ": ");
-  if (const std::int64_t version = reader.number("format_version");
-      version != kPreparedFormatVersion) {
-    throw Error(path.string(),
-                cat("has format version ", version, ", expected ", kPreparedFormatVersion), kAgain);
-  }
-  const Tokenizer tokenizer = open_tokenizer(reader.at("tokenizer"), folder);
-  const TokenShards train = open_split(reader.at("train"), folder, "train", tokenizer.vocabulary());
-  const TokenShards valid = open_split(reader.at("valid"), folder, "valid", tokenizer.vocabulary());
+  const StrictObject object = parse_strict_json(read_file(path, kLargestJson), path.string());
+  const Part root{object, path.string(), true};
+  root.expect("format_version", std::int64_t{kPreparedFormatVersion});
+  const Tokenizer tokenizer = open_tokenizer(root.at("tokenizer"), folder);
+  const TokenShards train = open_split(root.at("train"), folder, "train", tokenizer.vocabulary());
+  const TokenShards valid = open_split(root.at("valid"), folder, "valid", tokenizer.vocabulary());
   PreparedStatistics statistics;
-  statistics.train = statistics_from(reader.at("train").at("statistics"));
-  statistics.valid = statistics_from(reader.at("valid").at("statistics"));
-  statistics.empty_documents = reader.number("empty_documents");
-  statistics.files = reader.number("files");
-  statistics.other_files = reader.number("other_files");
-  statistics.hold_out = reader.text("hold_out");
+  statistics.train = statistics_from(root.at("train").at("statistics"));
+  statistics.valid = statistics_from(root.at("valid").at("statistics"));
+  statistics.empty_documents = root.count("empty_documents");
+  statistics.files = root.count("files");
+  statistics.other_files = root.count("other_files");
+  statistics.hold_out = root.text("hold_out");
   return {folder, tokenizer, train, valid, statistics, hash_of(tokenizer, train, valid), true};
 }
 
 void write_prepared(const fs::path& folder, const Tokenizer& tokenizer, const TokenShards& train,
                     const TokenShards& valid, const PreparedStatistics& statistics) {
   if (!tokenizer.is_bytes()) write_file_atomic(folder / "tokenizer.model", tokenizer.model());
-  const json prepared = {{"format_version", kPreparedFormatVersion},
-                         {"tokenizer",
-                          {{"kind", tokenizer.is_bytes() ? "bytes" : "bpe"},
-                           {"vocabulary", tokenizer.vocabulary()},
-                           {"sha256", tokenizer.hash()}}},
-                         {"train", split_json("train", train, statistics.train)},
-                         {"valid", split_json("valid", valid, statistics.valid)},
-                         {"empty_documents", statistics.empty_documents},
-                         {"files", statistics.files},
-                         {"other_files", statistics.other_files},
-                         {"hold_out", statistics.hold_out}};
-  write_file_atomic(folder / "prepared.json", prepared.dump(2) + "\n");
+  const std::string text =
+      cat("{\n  \"format_version\": ", kPreparedFormatVersion, ",\n  \"tokenizer\": {\"kind\": \"",
+          tokenizer.is_bytes() ? "bytes" : "bpe", "\", \"vocabulary\": ", tokenizer.vocabulary(),
+          ", \"sha256\": ", json_quoted(tokenizer.hash()),
+          "},\n  \"train\": ", split_json("train", train, statistics.train),
+          ",\n  \"valid\": ", split_json("valid", valid, statistics.valid),
+          ",\n  \"empty_documents\": ", statistics.empty_documents,
+          ",\n  \"files\": ", statistics.files, ",\n  \"other_files\": ", statistics.other_files,
+          ",\n  \"hold_out\": ", json_quoted(statistics.hold_out), "\n}\n");
+  write_file_atomic(folder / "prepared.json", text);
 }
 
 }  // namespace alibi

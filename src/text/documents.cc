@@ -116,7 +116,8 @@ LineDocument parse_line(std::string_view line, const std::string& place) {
   if (!json::sax_parse(line.begin(), line.end(), &reader))
     throw Error(place, reader.problem, kExpected);
   if (!reader.text) throw Error(place, "key \"text\" is missing", kExpected);
-  return {reader.id.empty() ? place : std::move(reader.id), std::move(*reader.text)};
+  if (reader.id.empty()) reader.id = place;
+  return {std::move(reader.id), std::move(*reader.text)};
 }
 
 std::int64_t read_jsonl(const fs::path& file, std::string_view rest, const DocumentCall& call) {
