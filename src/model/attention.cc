@@ -56,7 +56,8 @@ struct Call : torch::CustomClassHolder {
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
-                               const torch::Tensor& v, const torch::Tensor& /*slopes*/, const torch::Tensor& /*buckets*/,
+                               const torch::Tensor& v, const std::optional<torch::Tensor>& /*slopes*/,
+                               const std::optional<torch::Tensor>& /*buckets*/,
                                const c10::intrusive_ptr<Call>& call) {
     const AttentionOutputs outputs = run_forward({q, k, v, call->options}, *call->kernel, call->check);
     context->save_for_backward({q, k, v, outputs.output_BHTD, outputs.lse_BHT});
@@ -137,8 +138,10 @@ torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice
   call->options = inputs.options;
   call->kernel = &choose_attention(describe_problem(inputs), inputs.q_BHTD.device(), choice);
   call->check = choice == "check";
-  return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD, inputs.options.slopes_H,
-                                  inputs.options.buckets_NH, call);
+  // Arguments that may need a gradient are named one by one; an absent one must not be an undefined tensor.
+  const auto present = [](const torch::Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; };
+  return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD, present(inputs.options.slopes_H),
+                                  present(inputs.options.buckets_NH), call);
 }
 
 }  // namespace alibi
