@@ -1,4 +1,5 @@
-// The program: builds the command line, runs one command, turns an Error into one line and an exit code.
+// The program: builds the command line, runs one command, turns an Error into one line and an exit
+// code.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 

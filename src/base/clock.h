@@ -5,7 +5,7 @@
 
 namespace alibi {
 
-double seconds_now();          // monotonic
-std::string utc_timestamp();   // "2026-01-31T12:00:00Z"
+double seconds_now();         // monotonic
+std::string utc_timestamp();  // "2026-01-31T12:00:00Z"
 
 }  // namespace alibi

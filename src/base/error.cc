@@ -45,7 +45,9 @@ Error usage_error(std::string place, std::string problem, std::string way_out) {
 
 void ensure(bool holds, const char* what, const char* file, int line) {
   if (holds) return;
-  std::fprintf(stderr, "alibi: internal fault at %s:%d: expected that %s. Please report this line.\n", file, line, what);
+  std::fprintf(stderr,
+               "alibi: internal fault at %s:%d: expected that %s. Please report this line.\n", file,
+               line, what);
   std::abort();
 }
 

@@ -11,9 +11,9 @@ enum class ExitCode { kFailure = 1, kUsage = 2 };
 
 // One fault: where, what was found against what was expected, and the way out.
 struct Fault {
-  std::string place;     // "configs/x.json: /model/heads", "runs/a/log.jsonl"
-  std::string problem;   // "7 does not divide width 768"
-  std::string way_out;   // "choose a divisor of 768"; may be empty
+  std::string place;         // "configs/x.json: /model/heads", "runs/a/log.jsonl"
+  std::string problem;       // "7 does not divide width 768"
+  std::string way_out;       // "choose a divisor of 768"; may be empty
   std::string line() const;  // "place: problem (way out)"
 };
 
@@ -35,6 +35,7 @@ Error usage_error(std::string place, std::string problem, std::string way_out = 
 
 // Aborts with the place when our own reasoning is wrong. Never for input.
 // (The builtins are what std::source_location is made of; clang 14 cannot read libstdc++'s header.)
-void ensure(bool holds, const char* what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void ensure(bool holds, const char* what, const char* file = __builtin_FILE(),
+            int line = __builtin_LINE());
 
 }  // namespace alibi

@@ -21,7 +21,8 @@ namespace {
 [[noreturn]] void fail(const fs::path& path, const char* action, int number) {
   std::string way_out;
   if (number == ENOSPC || number == EDQUOT) way_out = "free some space, then run again";
-  if (number == EACCES || number == EROFS || number == EPERM) way_out = "choose a folder you may write";
+  if (number == EACCES || number == EROFS || number == EPERM)
+    way_out = "choose a folder you may write";
   throw Error(path.string(), cat("cannot ", action, ": ", std::strerror(number)), way_out);
 }
 
@@ -85,7 +86,8 @@ std::string read_file(const fs::path& path, std::uint64_t limit) {
     }
     text.append(buffer, static_cast<std::size_t>(got));
   }
-  if (text.size() > limit) throw Error(path.string(), cat("is larger than ", human_bytes(double(limit))));
+  if (text.size() > limit)
+    throw Error(path.string(), cat("is larger than ", human_bytes(double(limit))));
   return text;
 }
 

@@ -22,7 +22,8 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);  // within what was written
+  void overwrite(std::uint64_t offset,
+                 std::span<const std::byte> bytes);  // within what was written
   void sync();
   void close();
 

@@ -1,4 +1,5 @@
-// The only file that sees spdlog: its Debian build uses another fmt than the one in LibTorch's include folder.
+// The only file that sees spdlog: its Debian build uses another fmt than the one in LibTorch's
+// include folder.
 #include "base/log.h"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -9,17 +10,20 @@ namespace {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
 
 spdlog::logger& logger() {
   static const auto instance = [] {
-    auto made = std::make_shared<spdlog::logger>(
-        "alibi", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("alibi",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%v");
     return made;
   }();
@@ -28,9 +32,12 @@ spdlog::logger& logger() {
 
 const char* prefix(LogLevel level) {
   switch (level) {
-    case LogLevel::kInfo: return "";
-    case LogLevel::kWarning: return "warning: ";
-    case LogLevel::kError: return "error: ";
+    case LogLevel::kInfo:
+      return "";
+    case LogLevel::kWarning:
+      return "warning: ";
+    case LogLevel::kError:
+      return "error: ";
   }
   return "";
 }

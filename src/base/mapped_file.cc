@@ -25,7 +25,8 @@ struct Descriptor {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.value < 0) throw Error(path.string(), std::string("cannot open: ") + std::strerror(errno));
+  if (file.value < 0)
+    throw Error(path.string(), std::string("cannot open: ") + std::strerror(errno));
   struct stat status {};
   if (::fstat(file.value, &status) != 0) {
     throw Error(path.string(), std::string("cannot read its size: ") + std::strerror(errno));

@@ -51,8 +51,10 @@ std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t counter_low,
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = 0xd2511f53ull * c[0];
     const std::uint64_t product1 = 0xcd9e8d57ull * c[2];
-    c = {static_cast<std::uint32_t>(product1 >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(product1),
-         static_cast<std::uint32_t>(product0 >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(product0)};
+    c = {static_cast<std::uint32_t>(product1 >> 32) ^ c[1] ^ k0,
+         static_cast<std::uint32_t>(product1),
+         static_cast<std::uint32_t>(product0 >> 32) ^ c[3] ^ k1,
+         static_cast<std::uint32_t>(product0)};
     k0 += 0x9e3779b9u;
     k1 += 0xbb67ae85u;
   }

@@ -27,8 +27,8 @@ double uniform(RandomKey key, std::uint64_t counter);  // in [0, 1), 53 bits
 // out[i] ~ Normal(mean 0, standard deviation), element i from counter i / 4.
 void fill_normal(RandomKey key, double standard_deviation, std::span<float> out);
 
-// out[i] = 0 with probability p, else 1 / (1 - p); row r takes its own counters, so that rows can be
-// made in any order and in pieces. 0 <= p < 1.
+// out[i] = 0 with probability p, else 1 / (1 - p); row r takes its own counters, so that rows can
+// be made in any order and in pieces. 0 <= p < 1.
 void fill_dropout(RandomKey key, std::uint64_t row, double p, std::span<float> out);
 
 // A permutation of 0 .. size-1 without a table (Feistel network with cycle walking).

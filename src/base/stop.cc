@@ -5,7 +5,6 @@
 #include <csignal>
 #include <initializer_list>
 
-
 namespace alibi {
 namespace {
 

@@ -18,11 +18,11 @@ std::string cat(const Parts&... parts) {
   return out.str();
 }
 
-std::string fixed(double value, int digits);          // 3.14159, 2 -> "3.14"; "nan", "inf" spelled
-std::string significant(double value, int digits);    // shortest form with at most that many digits
-std::string human_count(double value);                // 29400000 -> "29.4M"
-std::string human_bytes(double bytes);                // 1536 -> "1.5 KiB"
-std::string human_seconds(double seconds);            // 3725 -> "1 h 02 min"
+std::string fixed(double value, int digits);        // 3.14159, 2 -> "3.14"; "nan", "inf" spelled
+std::string significant(double value, int digits);  // shortest form with at most that many digits
+std::string human_count(double value);              // 29400000 -> "29.4M"
+std::string human_bytes(double bytes);              // 1536 -> "1.5 KiB"
+std::string human_seconds(double seconds);          // 3725 -> "1 h 02 min"
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);  // keeps empty parts
 std::string lower_hex(std::span<const unsigned char> bytes);

@@ -20,9 +20,10 @@ struct LoadedModel {
   torch::Device device = torch::kCPU;
 };
 
-// `given` as for resolve_checkpoint; `overrides` as --set. Model, batch and tokenizer keys may not be
-// overridden: the weights were trained with them. Sets the thread count. Throws Error.
-LoadedModel load_model(const std::filesystem::path& given, const std::vector<std::string>& overrides);
+// `given` as for resolve_checkpoint; `overrides` as --set. Model, batch and tokenizer keys may not
+// be overridden: the weights were trained with them. Sets the thread count. Throws Error.
+LoadedModel load_model(const std::filesystem::path& given,
+                       const std::vector<std::string>& overrides);
 
 // Copies weights by name into `model`; every name and shape must match. `place` heads the Error.
 void copy_weights(const Tensors& weights, torch::nn::Module& model, const std::string& place);

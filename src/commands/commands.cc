@@ -13,13 +13,15 @@ namespace alibi {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 1 failure; 2 wrong command line or config; 128 + signal after a saved checkpoint\n"
+    "Exit codes: 0 done; 1 failure; 2 wrong command line or config; 128 + signal after a saved "
+    "checkpoint\n"
     "(TERM 143, INT 130, USR1 138, HUP 129). A second signal leaves at once.\n"
     "Every setting is a config key: alibi inspect schema --markdown lists them.";
 
 std::string quoted(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string("-_./=,:+@%").find(static_cast<char>(c)) != std::string::npos;
+    return std::isalnum(c) != 0 ||
+           std::string("-_./=,:+@%").find(static_cast<char>(c)) != std::string::npos;
   });
   return plain ? word : "'" + word + "'";
 }
@@ -34,7 +36,8 @@ std::string Session::command_line() const {
 
 void add_commands(CLI::App& app, Session& session) {
   app.name("alibi");
-  app.description("Trains language models on short sequences and measures them on long ones (ALiBi).");
+  app.description(
+      "Trains language models on short sequences and measures them on long ones (ALiBi).");
   app.set_version_flag("--version", cat("alibi ", kVersion, " (LibTorch ", TORCH_VERSION, ")"));
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -45,21 +48,25 @@ void add_commands(CLI::App& app, Session& session) {
   add_inspect_command(app, session);
 }
 
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example) {
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
+                      const std::string& example) {
   CLI::App* command = app.add_subcommand(name, summary);
   command->footer("Example:\n  " + example);
   return command;
 }
 
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
-  command.add_option("--set", overrides, "Change one config key: path=value, for example model.heads=4")
+  command
+      .add_option("--set", overrides,
+                  "Change one config key: path=value, for example model.heads=4")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
 }
 
 int explain_parse_error(CLI::App& app, const CLI::Error& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
-  std::cerr << "command line: " << first_line(error.what()) << " (alibi --help, alibi COMMAND --help)\n";
+  std::cerr << "command line: " << first_line(error.what())
+            << " (alibi --help, alibi COMMAND --help)\n";
   return 2;
 }
 

@@ -32,7 +32,8 @@ int explain_parse_error(CLI::App& app, const CLI::Error& error);
 std::string first_line(const std::string& text);
 
 // The help text and options that every command shares.
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& example);
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
+                      const std::string& example);
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
 
 }  // namespace alibi

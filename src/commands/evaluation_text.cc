@@ -25,12 +25,15 @@ TokenStream from_shards(const TokenShards& shards, const Tokenizer& tokenizer, s
 
 }  // namespace
 
-EvaluationText read_evaluation_text(const std::vector<std::string>& files, const LoadedModel& loaded, std::int64_t most) {
+EvaluationText read_evaluation_text(const std::vector<std::string>& files,
+                                    const LoadedModel& loaded, std::int64_t most) {
   const int threads = set_threads(0);
   const DataConfig& data = loaded.config.data;
   if (!files.empty()) return {files, tokenize_files(files, loaded.tokenizer, threads, most)};
-  if (!data.valid.empty()) return {data.valid, tokenize_files(data.valid, loaded.tokenizer, threads, most)};
-  if (data.train.empty()) throw usage_error("--text", "names no text, and the run's config has none", "--text FILE");
+  if (!data.valid.empty())
+    return {data.valid, tokenize_files(data.valid, loaded.tokenizer, threads, most)};
+  if (data.train.empty())
+    throw usage_error("--text", "names no text, and the run's config has none", "--text FILE");
   const PreparedText prepared = prepare_text(data, loaded.config.tokenizer, threads);
   return {{"held out by the run"}, from_shards(prepared.valid, loaded.tokenizer, most)};
 }

@@ -14,7 +14,9 @@ struct EvaluationText {
   TokenStream stream;
 };
 
-// At most `most` tokens, tokenised with the model's own tokenizer. Throws Error when nothing is there.
-EvaluationText read_evaluation_text(const std::vector<std::string>& files, const LoadedModel& loaded, std::int64_t most);
+// At most `most` tokens, tokenised with the model's own tokenizer. Throws Error when nothing is
+// there.
+EvaluationText read_evaluation_text(const std::vector<std::string>& files,
+                                    const LoadedModel& loaded, std::int64_t most);
 
 }  // namespace alibi

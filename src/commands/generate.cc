@@ -35,20 +35,24 @@ int run(Options options) {
   LoadedModel loaded = load_model(options.checkpoint, options.overrides);
   const std::string text = read_prompt(options);
   const std::size_t bad = first_invalid_utf8(text);
-  if (bad != std::string::npos) throw usage_error("prompt", cat("is not valid UTF-8 at byte ", bad));
+  if (bad != std::string::npos)
+    throw usage_error("prompt", cat("is not valid UTF-8 at byte ", bad));
   std::vector<std::int32_t> prompt = {Tokenizer::kEnd};  // documents begin after an end token
   for (const std::int32_t id : loaded.tokenizer.encode(text)) prompt.push_back(id);
   options.generate.stop_at_end = !options.ignore_end;
   std::fputs(text.c_str(), stdout);
   const double start = seconds_now();
-  const auto made = generate(loaded.model, prompt, options.generate, loaded.device, [&](std::int32_t id) {
-    const std::string piece = loaded.tokenizer.decode({&id, 1});
-    const bool written = std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() && std::fflush(stdout) == 0;
-    return written && stop_signal() == 0;
-  });
+  const auto made =
+      generate(loaded.model, prompt, options.generate, loaded.device, [&](std::int32_t id) {
+        const std::string piece = loaded.tokenizer.decode({&id, 1});
+        const bool written = std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() &&
+                             std::fflush(stdout) == 0;
+        return written && stop_signal() == 0;
+      });
   std::fputs("\n", stdout);
   const double seconds = seconds_now() - start;
-  log_info(cat(prompt.size(), " + ", made.size(), " tokens (trained at ", batch_shape(loaded.config.batch).length, "), ",
+  log_info(cat(prompt.size(), " + ", made.size(), " tokens (trained at ",
+               batch_shape(loaded.config.batch).length, "), ",
                fixed(static_cast<double>(made.size()) / seconds, 1), " new tokens/s"));
   return stop_signal() == 0 ? 0 : 128 + stop_signal();
 }
@@ -56,17 +60,29 @@ int run(Options options) {
 }  // namespace
 
 void add_generate_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(app, "generate", "Write text after a prompt",
-                                  "alibi generate runs/quickstart --prompt 'def main(' --tokens 300 --temperature 0.8");
+  CLI::App* command = add_command(
+      app, "generate", "Write text after a prompt",
+      "alibi generate runs/quickstart --prompt 'def main(' --tokens 300 --temperature 0.8");
   auto options = std::make_shared<Options>();
   SampleOptions& sample = options->generate.sample;
   command->add_option("CHECKPOINT", options->checkpoint, "Checkpoint or run folder")->required();
   command->add_option("--prompt", options->prompt, "Text to continue");
-  command->add_option("--prompt-file", options->prompt_file, "File with the text to continue; - for standard input");
-  command->add_option("--tokens", options->generate.tokens, "New tokens, at most")->check(CLI::Range(1, 1 << 24))->capture_default_str();
-  command->add_option("--temperature", sample.temperature, "0: always the likeliest token")->check(CLI::Range(0.0, 100.0))->capture_default_str();
-  command->add_option("--top-k", sample.top_k, "Only the k likeliest tokens; 0: all")->check(CLI::Range(0, 1 << 24))->capture_default_str();
-  command->add_option("--top-p", sample.top_p, "Only the likeliest tokens of this probability together")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  command->add_option("--prompt-file", options->prompt_file,
+                      "File with the text to continue; - for standard input");
+  command->add_option("--tokens", options->generate.tokens, "New tokens, at most")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command->add_option("--temperature", sample.temperature, "0: always the likeliest token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--top-k", sample.top_k, "Only the k likeliest tokens; 0: all")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
+  command
+      ->add_option("--top-p", sample.top_p,
+                   "Only the likeliest tokens of this probability together")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--seed", sample.seed, "Decides every draw")->capture_default_str();
   command->add_flag("--ignore-end", options->ignore_end, "Go on past the end of a document");
   add_set_option(*command, options->overrides);

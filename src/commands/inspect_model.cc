@@ -29,22 +29,29 @@ std::string slope_text(const std::vector<double>& slopes) {
 
 std::string describe_model(const Config& c, std::int64_t vocabulary) {
   const Gpt model(c.model, vocabulary > 0 ? vocabulary : c.tokenizer.vocabulary, torch::kFloat);
-  Table table{{{"parameter"}, {"shape"}, {"count", Align::kRight}, {"fp32 bytes", Align::kRight}}, {}};
+  Table table{{{"parameter"}, {"shape"}, {"count", Align::kRight}, {"fp32 bytes", Align::kRight}},
+              {}};
   for (const auto& parameter : model->named_parameters()) {
     const std::int64_t count = parameter.value().numel();
-    table.rows.push_back({parameter.key(), shape_text(parameter.value()), with_commas(count), human_bytes(4.0 * static_cast<double>(count))});
+    table.rows.push_back({parameter.key(), shape_text(parameter.value()), with_commas(count),
+                          human_bytes(4.0 * static_cast<double>(count))});
   }
   const std::int64_t total = model->parameter_count();
   table.rows.push_back({});
-  table.rows.push_back({"all", "", with_commas(total), human_bytes(4.0 * static_cast<double>(total))});
-  const std::int64_t cache = 2 * c.model.layers * *c.model.key_value_heads * (c.model.width / c.model.heads);
+  table.rows.push_back(
+      {"all", "", with_commas(total), human_bytes(4.0 * static_cast<double>(total))});
+  const std::int64_t cache =
+      2 * c.model.layers * *c.model.key_value_heads * (c.model.width / c.model.heads);
   return format_table(table) +
-         format_pairs({{"positions", position_traits(c.model.position).name},
-                       {"slopes", slope_text(model->slopes())},
-                       {"training state", human_bytes(16.0 * static_cast<double>(total)) + " (weights, gradients, two moments)"},
-                       {"cache per token", cat(human_bytes(2.0 * static_cast<double>(cache)), " in bf16, ",
-                                               human_bytes(4.0 * static_cast<double>(cache)), " in fp32")},
-                       {"length limit", c.model.max_sequence_length ? cat(*c.model.max_sequence_length) : std::string("none")}});
+         format_pairs(
+             {{"positions", position_traits(c.model.position).name},
+              {"slopes", slope_text(model->slopes())},
+              {"training state", human_bytes(16.0 * static_cast<double>(total)) +
+                                     " (weights, gradients, two moments)"},
+              {"cache per token", cat(human_bytes(2.0 * static_cast<double>(cache)), " in bf16, ",
+                                      human_bytes(4.0 * static_cast<double>(cache)), " in fp32")},
+              {"length limit", c.model.max_sequence_length ? cat(*c.model.max_sequence_length)
+                                                           : std::string("none")}});
 }
 
 std::string describe_checkpoint(const std::filesystem::path& given) {
@@ -53,18 +60,26 @@ std::string describe_checkpoint(const std::filesystem::path& given) {
   Table table{{{"tensor"}, {"shape"}, {"type"}, {"root mean square", Align::kRight}}, {}};
   for (const auto& [name, tensor] : checkpoint.weights) {
     const double rms = tensor.to(torch::kDouble).square().mean().sqrt().item<double>();
-    table.rows.push_back({name, shape_text(tensor), c10::toString(tensor.scalar_type()), significant(rms, 4)});
+    table.rows.push_back(
+        {name, shape_text(tensor), c10::toString(tensor.scalar_type()), significant(rms, 4)});
   }
   const Progress& p = checkpoint.progress;
-  const std::string best = std::isfinite(p.best_validation_loss) ? cat(fixed(p.best_validation_loss, 4), " at step ", p.best_step) : "none yet";
-  return format_table(table) + format_pairs({{"folder", folder.string()},
-                                             {"step", with_commas(p.step)},
-                                             {"tokens", with_commas(p.tokens)},
-                                             {"best validation loss", best},
-                                             {"finished", p.finished ? "yes" : "no"},
-                                             {"tokenizer", checkpoint.tokenizer_model.empty() ? "bytes" : "sentencepiece, " + human_bytes(static_cast<double>(checkpoint.tokenizer_model.size()))},
-                                             {"run identity", checkpoint.identity},
-                                             {"checksums", "all match"}});
+  const std::string best = std::isfinite(p.best_validation_loss)
+                               ? cat(fixed(p.best_validation_loss, 4), " at step ", p.best_step)
+                               : "none yet";
+  return format_table(table) +
+         format_pairs(
+             {{"folder", folder.string()},
+              {"step", with_commas(p.step)},
+              {"tokens", with_commas(p.tokens)},
+              {"best validation loss", best},
+              {"finished", p.finished ? "yes" : "no"},
+              {"tokenizer", checkpoint.tokenizer_model.empty()
+                                ? "bytes"
+                                : "sentencepiece, " + human_bytes(static_cast<double>(
+                                                          checkpoint.tokenizer_model.size()))},
+              {"run identity", checkpoint.identity},
+              {"checksums", "all match"}});
 }
 
 }  // namespace alibi

@@ -22,12 +22,15 @@ struct Options {
 
 int run(const Options& options) {
   const Config config = load_config(options.configs, options.overrides);
-  if (config.data.train.empty()) throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
+  if (config.data.train.empty())
+    throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
   TextProgress progress;
   const int threads = set_threads(config.runtime.threads);
-  const PreparedText text = options.output.empty()
-                                ? prepare_text(config.data, config.tokenizer, threads, progress.hooks())
-                                : prepare_text_into(options.output, config.data, config.tokenizer, threads, progress.hooks());
+  const PreparedText text =
+      options.output.empty()
+          ? prepare_text(config.data, config.tokenizer, threads, progress.hooks())
+          : prepare_text_into(options.output, config.data, config.tokenizer, threads,
+                              progress.hooks());
   progress.finish();
   std::fputs(describe_text(text).c_str(), stdout);
   return 0;
@@ -36,11 +39,14 @@ int run(const Options& options) {
 }  // namespace
 
 void add_prepare_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(app, "prepare", "Tokenise text once, into a folder that data.train may name",
-                                  "alibi prepare configs/quickstart.json --output prepared/python");
+  CLI::App* command =
+      add_command(app, "prepare", "Tokenise text once, into a folder that data.train may name",
+                  "alibi prepare configs/quickstart.json --output prepared/python");
   auto options = std::make_shared<Options>();
-  command->add_option("CONFIG", options->configs, "Config files, merged left to right")->check(CLI::ExistingFile);
-  command->add_option("--output", options->output, "Folder to make; without it the user's cache folder");
+  command->add_option("CONFIG", options->configs, "Config files, merged left to right")
+      ->check(CLI::ExistingFile);
+  command->add_option("--output", options->output,
+                      "Folder to make; without it the user's cache folder");
   add_set_option(*command, options->overrides);
   command->callback([options, &session] { session.run = [options] { return run(*options); }; });
 }

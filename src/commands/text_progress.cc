@@ -13,7 +13,9 @@ PrepareProgress TextProgress::hooks() {
     log_info(text);
   };
   progress.bytes = [this](std::int64_t done, std::int64_t total) {
-    if (!line_) line_ = std::make_unique<TaskProgress>(stderr, "tokenising", static_cast<double>(total), "bytes");
+    if (!line_)
+      line_ =
+          std::make_unique<TaskProgress>(stderr, "tokenising", static_cast<double>(total), "bytes");
     line_->show(static_cast<double>(done));
   };
   return progress;
@@ -25,22 +27,33 @@ void TextProgress::finish() {
 }
 
 std::string describe_text(const PreparedText& text) {
-  Table table{{{"split"}, {"documents", Align::kRight}, {"bytes", Align::kRight}, {"tokens", Align::kRight},
-               {"bytes/token", Align::kRight}, {"unknown", Align::kRight}, {"fallback", Align::kRight}, {"round trip"}},
+  Table table{{{"split"},
+               {"documents", Align::kRight},
+               {"bytes", Align::kRight},
+               {"tokens", Align::kRight},
+               {"bytes/token", Align::kRight},
+               {"unknown", Align::kRight},
+               {"fallback", Align::kRight},
+               {"round trip"}},
               {}};
   const auto share = [](std::int64_t part, std::int64_t whole) {
-    return fixed(whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0, 3) + " %";
+    return fixed(whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0,
+                 3) +
+           " %";
   };
   const auto row = [&](const char* name, const SplitStatistics& s) {
-    table.rows.push_back({name, with_commas(s.documents), with_commas(s.bytes), with_commas(s.tokens),
-                          fixed(s.bytes_per_token(), 2), share(s.unknown, s.tokens), share(s.byte_fallback, s.tokens),
-                          s.changed_documents == 0 ? "exact" : cat(s.changed_documents, " documents changed")});
+    table.rows.push_back(
+        {name, with_commas(s.documents), with_commas(s.bytes), with_commas(s.tokens),
+         fixed(s.bytes_per_token(), 2), share(s.unknown, s.tokens),
+         share(s.byte_fallback, s.tokens),
+         s.changed_documents == 0 ? "exact" : cat(s.changed_documents, " documents changed")});
   };
   row("train", text.statistics.train);
   row("valid", text.statistics.valid);
-  return format_table(table) + format_pairs({{"vocabulary", with_commas(text.tokenizer.vocabulary())},
-                                             {"held out", text.statistics.hold_out},
-                                             {"folder", text.folder.string()}});
+  return format_table(table) +
+         format_pairs({{"vocabulary", with_commas(text.tokenizer.vocabulary())},
+                       {"held out", text.statistics.hold_out},
+                       {"folder", text.folder.string()}});
 }
 
 }  // namespace alibi

@@ -33,7 +33,11 @@ struct Options {
 class Terminal {
  public:
   Terminal(const TrainPlan& plan, torch::Device device, std::int64_t first_step)
-      : plan_(plan), device_(device), first_step_(first_step), start_(seconds_now()), line_(stderr) {}
+      : plan_(plan),
+        device_(device),
+        first_step_(first_step),
+        start_(seconds_now()),
+        line_(stderr) {}
 
   void operator()(const Event& event) {
     std::visit([this](const auto& e) { show(e); }, event);
@@ -62,8 +66,8 @@ class Terminal {
     if (e.skipped) print(cat("step ", e.step, ": loss or gradient not finite, step skipped"));
   }
   void show(const ValidationEvent& e) {
-    print(cat("step ", e.step, "  validation loss ", fixed(e.loss, 4), "  perplexity ", fixed(std::exp(e.loss), 2),
-              e.best ? "  (best so far)" : ""));
+    print(cat("step ", e.step, "  validation loss ", fixed(e.loss, 4), "  perplexity ",
+              fixed(std::exp(e.loss), 2), e.best ? "  (best so far)" : ""));
   }
   void show(const SaveEvent&) {}
 
@@ -87,7 +91,8 @@ PreparedText prepare(const Config& config, int threads) {
   return text;
 }
 
-// Resolves what only this machine can tell: device and precision. A resumed run keeps its first answer.
+// Resolves what only this machine can tell: device and precision. A resumed run keeps its first
+// answer.
 torch::Device resolve_machine(Config& config, bool resume) {
   const torch::Device device = open_device(config.runtime.device);
   if (resume && config.runtime.precision == Precision::kAuto) {
@@ -100,13 +105,16 @@ torch::Device resolve_machine(Config& config, bool resume) {
 std::string end_summary(Trainer& trainer, const RunFolder& folder, double seconds, int signal) {
   const Progress& p = trainer.progress();
   std::vector<std::pair<std::string, std::string>> pairs = {
-      {signal == 0 ? "finished" : "stopped", cat("step ", p.step, " of ", trainer.total_steps(), ", ", with_commas(p.tokens),
-                                                 " tokens, ", human_seconds(seconds), " in this session")}};
+      {signal == 0 ? "finished" : "stopped",
+       cat("step ", p.step, " of ", trainer.total_steps(), ", ", with_commas(p.tokens), " tokens, ",
+           human_seconds(seconds), " in this session")}};
   if (std::isfinite(p.best_validation_loss)) {
-    pairs.emplace_back("best", cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
-                                   fixed(std::exp(p.best_validation_loss), 2), ", at step ", p.best_step));
+    pairs.emplace_back("best",
+                       cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
+                           fixed(std::exp(p.best_validation_loss), 2), ", at step ", p.best_step));
   }
-  if (p.skipped_steps > 0) pairs.emplace_back("skipped", cat(p.skipped_steps, " steps that were not finite"));
+  if (p.skipped_steps > 0)
+    pairs.emplace_back("skipped", cat(p.skipped_steps, " steps that were not finite"));
   pairs.emplace_back("written", folder.path().string());
   return format_pairs(pairs);
 }
@@ -117,7 +125,8 @@ int run(const Options& options) {
     std::fputs(config_json(config).c_str(), stdout);
     return 0;
   }
-  if (config.data.train.empty()) throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
+  if (config.data.train.empty())
+    throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
   const torch::Device device = resolve_machine(config, options.resume);
   const int threads = set_threads(config.runtime.threads);
   for (const std::string& note : advice(config)) log_info("note: " + note);
@@ -127,14 +136,16 @@ int run(const Options& options) {
   write_file_atomic(folder.path() / "config.json", config_json(config));
 
   std::unique_ptr<Terminal> terminal;
-  Trainer trainer({config, text, folder, device}, resume, [&terminal](const Event& event) { (*terminal)(event); });
+  Trainer trainer({config, text, folder, device}, resume,
+                  [&terminal](const Event& event) { (*terminal)(event); });
   const BatchShape shape = batch_shape(config.batch);
-  const TrainPlan plan{.steps = trainer.total_steps(),
-                       .tokens_per_step = shape.tokens(),
-                       .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
-                                                      *config.batch.micro_batch_tokens, config.model.width),
-                       .operations_per_token = training_operations(config, *trainer.model()),
-                       .parameters = trainer.model()->parameter_count()};
+  const TrainPlan plan{
+      .steps = trainer.total_steps(),
+      .tokens_per_step = shape.tokens(),
+      .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
+                                     *config.batch.micro_batch_tokens, config.model.width),
+      .operations_per_token = training_operations(config, *trainer.model()),
+      .parameters = trainer.model()->parameter_count()};
   log_info(start_summary(config, text, *trainer.model(), plan, device));
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
   terminal = std::make_unique<Terminal>(plan, device, trainer.progress().step);
@@ -150,11 +161,13 @@ int run(const Options& options) {
 }  // namespace
 
 void add_train_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(app, "train", "Train a model", "alibi train configs/quickstart.json --set run.seed=1");
+  CLI::App* command = add_command(app, "train", "Train a model",
+                                  "alibi train configs/quickstart.json --set run.seed=1");
   auto options = std::make_shared<Options>();
   command->add_option("CONFIG", options->configs, "Config files, merged left to right");
   add_set_option(*command, options->overrides);
-  command->add_flag("--resume", options->resume, "Go on from the newest valid checkpoint of the run folder");
+  command->add_flag("--resume", options->resume,
+                    "Go on from the newest valid checkpoint of the run folder");
   command->add_flag("--print-config", options->print_config, "Print the resolved config and leave");
   command->callback([options, &session] { session.run = [options] { return run(*options); }; });
 }

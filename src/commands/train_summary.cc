@@ -31,8 +31,9 @@ std::string position_words(const Config& c, const GptImpl& model) {
   const std::int64_t length = batch_shape(c.batch).length;
   const std::int64_t mask = c.model.heads * length * length * 4;
   return text + cat(", slopes ", significant(*most, 4), " ... ", significant(*least, 4),
-                    c.model.learned_slopes ? " (learned)" : "", ", no parameters, no table (a mask of ", c.model.heads, " x ",
-                    length, " x ", length, " would take ", human_bytes(static_cast<double>(mask)), ")");
+                    c.model.learned_slopes ? " (learned)" : "",
+                    ", no parameters, no table (a mask of ", c.model.heads, " x ", length, " x ",
+                    length, " would take ", human_bytes(static_cast<double>(mask)), ")");
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ std::string position_words(const Config& c, const GptImpl& model) {
 double training_operations(const Config& c, const GptImpl& model) {
   const auto vocabulary_rows = static_cast<double>(model.vocabulary() * c.model.width);
   const double lookup_only = c.model.tied_head ? 0 : vocabulary_rows;
-  const double attention = 6.0 * static_cast<double>(c.model.layers * batch_shape(c.batch).length * c.model.width);
+  const double attention =
+      6.0 * static_cast<double>(c.model.layers * batch_shape(c.batch).length * c.model.width);
   return 6.0 * (static_cast<double>(model.parameter_count()) - lookup_only) + attention;
 }
 
@@ -48,34 +50,43 @@ std::int64_t estimated_memory(const Config& c, const GptImpl& model) {
   const ModelConfig& m = c.model;
   const std::int64_t tokens = *c.batch.micro_batch_tokens;
   const std::int64_t item = c.runtime.precision == Precision::kBf16 ? 2 : 4;
-  // Kept per token and layer for backward: two norms' inputs and outputs, q, k, v twice (heads split,
-  // then fp32 in the reference), mixed, MLP before and after GELU; the residual stream's sums.
+  // Kept per token and layer for backward: two norms' inputs and outputs, q, k, v twice (heads
+  // split, then fp32 in the reference), mixed, MLP before and after GELU; the residual stream's
+  // sums.
   const std::int64_t per_layer = item * (12 * m.width + 2 * *m.mlp_width);
   const std::int64_t activations = tokens * (m.layers * per_layer + 4 * m.width * item);
   const std::int64_t loss = c.runtime.loss_chunk_rows * model.vocabulary() * 12;
   return 16 * model.parameter_count() + activations + loss;
 }
 
-std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model, const TrainPlan& plan,
-                          torch::Device device) {
+std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,
+                          const TrainPlan& plan, torch::Device device) {
   const BatchShape shape = batch_shape(c.batch);
   const double total = static_cast<double>(plan.steps * plan.tokens_per_step);
-  // A third of the matrix rate is what whole steps of small models reach with the reference attention.
+  // A third of the matrix rate is what whole steps of small models reach with the reference
+  // attention.
   const double seconds = total * plan.operations_per_token / (plan.gemm_rate / 3);
   const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
   return format_pairs(
-      {{"model", cat(human_count(static_cast<double>(plan.parameters)), " parameters: ", c.model.layers, " layers, width ",
-                     c.model.width, ", ", c.model.heads, " heads, vocabulary ", model.vocabulary())},
+      {{"model", cat(human_count(static_cast<double>(plan.parameters)),
+                     " parameters: ", c.model.layers, " layers, width ", c.model.width, ", ",
+                     c.model.heads, " heads, vocabulary ", model.vocabulary())},
        {"positions", position_words(c, model)},
-       {"text", cat(with_commas(text.train.size()), " tokens to train on, ", with_commas(text.valid.size()), " held out")},
+       {"text", cat(with_commas(text.train.size()), " tokens to train on, ",
+                    with_commas(text.valid.size()), " held out")},
        {"step", shape_words(c)},
-       {"run", cat(with_commas(plan.steps), " steps, ", with_commas(plan.steps * plan.tokens_per_step), " tokens (",
+       {"run", cat(with_commas(plan.steps), " steps, ",
+                   with_commas(plan.steps * plan.tokens_per_step), " tokens (",
                    percent_of(total, static_cast<double>(text.train.size())), " of the text)")},
        {"device", describe_device(device)},
-       {"precision", c.runtime.precision == Precision::kBf16 ? "bf16 activations, fp32 weights" : "fp32"},
-       {"attention", cat("kernel ", kernel, kernel == "reference" ? " (the only one listed that supports this model)" : "")},
+       {"precision",
+        c.runtime.precision == Precision::kBf16 ? "bf16 activations, fp32 weights" : "fp32"},
+       {"attention",
+        cat("kernel ", kernel,
+            kernel == "reference" ? " (the only one listed that supports this model)" : "")},
        {"matrix rate", cat(human_count(plan.gemm_rate), "FLOP/s measured")},
-       {"estimates", cat("memory ", human_bytes(static_cast<double>(estimated_memory(c, model))), ", time ", human_seconds(seconds))}});
+       {"estimates", cat("memory ", human_bytes(static_cast<double>(estimated_memory(c, model))),
+                         ", time ", human_seconds(seconds))}});
 }
 
 }  // namespace alibi

@@ -28,7 +28,8 @@ struct ModelConfig {
   std::optional<std::int64_t> key_value_heads;  // heads
   std::optional<std::int64_t> mlp_width;        // 4 * width
   Position position = Position::kAlibi;
-  std::optional<std::int64_t> max_sequence_length;  // learned positions: trained length; else refused
+  std::optional<std::int64_t>
+      max_sequence_length;  // learned positions: trained length; else refused
   SlopeRule slope_rule = SlopeRule::kPress;
   double slope_bias_max = 8;
   std::vector<double> slopes;  // empty: by rule
@@ -53,9 +54,9 @@ struct ModelConfig {
 };
 
 struct BatchConfig {
-  std::int64_t sequence_length = 512;          // L
-  std::int64_t sequences = 8;                  // B
-  double train_sequence_length_scaling = 1.0;  // s in {1, 1/2, 1/4, ...}
+  std::int64_t sequence_length = 512;              // L
+  std::int64_t sequences = 8;                      // B
+  double train_sequence_length_scaling = 1.0;      // s in {1, 1/2, 1/4, ...}
   std::optional<std::int64_t> micro_batch_tokens;  // the whole batch
 };
 
@@ -109,7 +110,8 @@ struct RunConfig {
   std::int64_t validation_tokens = 100'000;
   std::int64_t log_every_tokens = 0;  // 0: every step
   std::int64_t keep_checkpoints = 2;
-  std::int64_t patience = 0;  // evaluations without improvement before stopping; 0: never stop early
+  std::int64_t patience =
+      0;  // evaluations without improvement before stopping; 0: never stop early
 };
 
 struct EvaluateConfig {

@@ -10,8 +10,8 @@ using Fields = std::vector<Field>;
 
 template <class Target>
 Field& add(Fields& fields, const char* name, Target target, const char* documentation) {
-  fields.push_back(Field{.name = name, .target = std::move(target), .documentation = documentation,
-                         .condition = {}});
+  fields.push_back(Field{
+      .name = name, .target = std::move(target), .documentation = documentation, .condition = {}});
   return fields.back();
 }
 
@@ -28,7 +28,8 @@ void add_shape(Fields& f, ModelConfig& m) {
   add(f, "key_value_heads", &m.key_value_heads,
       "Heads of keys and values, each shared by heads / key_value_heads queries. Default: heads.")
       .range(1, 1024);
-  add(f, "mlp_width", &m.mlp_width, "Hidden width of the MLP. Default: 4 * width.").range(1, 1 << 22);
+  add(f, "mlp_width", &m.mlp_width, "Hidden width of the MLP. Default: 4 * width.")
+      .range(1, 1 << 22);
 }
 
 void add_positions(Fields& f, ModelConfig& m) {
@@ -41,11 +42,15 @@ void add_positions(Fields& f, ModelConfig& m) {
       .range(1, 1 << 24)
       .only_if(m.position == Position::kLearned, "model.position is \"learned\"");
   add(f, "slope_rule", choice(m.slope_rule, {"press", "geometric"}),
-      "press: the reference order (powers of two geometric, others interleaved). geometric: 2^(-bias_max h / heads).")
-      .only_if(alibi && m.slopes.empty(), "model.position is \"alibi\" and model.slopes is not given");
-  add(f, "slope_bias_max", &m.slope_bias_max, "The last slope of a geometric list is 2^-slope_bias_max.")
+      "press: the reference order (powers of two geometric, others interleaved). geometric: "
+      "2^(-bias_max h / heads).")
+      .only_if(alibi && m.slopes.empty(),
+               "model.position is \"alibi\" and model.slopes is not given");
+  add(f, "slope_bias_max", &m.slope_bias_max,
+      "The last slope of a geometric list is 2^-slope_bias_max.")
       .range(0.01, 64)
-      .only_if(alibi && m.slopes.empty(), "model.position is \"alibi\" and model.slopes is not given");
+      .only_if(alibi && m.slopes.empty(),
+               "model.position is \"alibi\" and model.slopes is not given");
   add(f, "slopes", &m.slopes, "One slope per head, instead of a rule.")
       .only_if(alibi, "model.position is \"alibi\"");
   add(f, "learned_slopes", &m.learned_slopes, "Train the slopes, from the rule's values.")
@@ -53,10 +58,12 @@ void add_positions(Fields& f, ModelConfig& m) {
   add(f, "rotary_base", &m.rotary_base, "Base of the rotary frequencies.")
       .range(1.001, 1e12)
       .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
-  add(f, "t5_buckets", &m.t5_buckets, "Distance buckets: half exact, half logarithmic, the last one open.")
+  add(f, "t5_buckets", &m.t5_buckets,
+      "Distance buckets: half exact, half logarithmic, the last one open.")
       .range(2, 4096)
       .only_if(t5, "model.position is \"t5\"");
-  add(f, "t5_max_distance", &m.t5_max_distance, "From this distance on all keys share the last bucket.")
+  add(f, "t5_max_distance", &m.t5_max_distance,
+      "From this distance on all keys share the last bucket.")
       .range(2, 1 << 24)
       .only_if(t5, "model.position is \"t5\"");
   add(f, "t5_shared", &m.t5_shared, "One bias table for all layers instead of one each.")
@@ -72,10 +79,13 @@ void add_details(Fields& f, ModelConfig& m) {
   add(f, "attention_scale", &m.attention_scale, "Factor on q.k. Default: 1 / sqrt(head width).")
       .range(1e-9, 1e9);
   add(f, "activation", choice(m.activation, {"gelu", "gelu_tanh"}), "gelu: exact, by erf.");
-  add(f, "norm_epsilon", &m.norm_epsilon, "Added to the variance in layer norms.").range(1e-12, 0.1);
+  add(f, "norm_epsilon", &m.norm_epsilon, "Added to the variance in layer norms.")
+      .range(1e-12, 0.1);
   add(f, "embedding_dropout", &m.embedding_dropout, "Dropout on embeddings.").range(0, 0.95);
-  add(f, "attention_dropout", &m.attention_dropout, "Dropout on attention probabilities.").range(0, 0.95);
-  add(f, "residual_dropout", &m.residual_dropout, "Dropout on what each block adds.").range(0, 0.95);
+  add(f, "attention_dropout", &m.attention_dropout, "Dropout on attention probabilities.")
+      .range(0, 0.95);
+  add(f, "residual_dropout", &m.residual_dropout, "Dropout on what each block adds.")
+      .range(0, 0.95);
   add(f, "mlp_dropout", &m.mlp_dropout, "Dropout inside the MLP.").range(0, 0.95);
   add(f, "causal", &m.causal, "Always true: a decoder sees the past only.");
 }
@@ -94,7 +104,8 @@ Fields batch_fields(BatchConfig& b) {
       .range(1, 1 << 24);
   add(f, "sequences", &b.sequences, "B: sequences per step before scaling.").range(1, 1 << 20);
   add(f, "train_sequence_length_scaling", &b.train_sequence_length_scaling,
-      "s in {1, 1/2, 1/4, ...}: a batch (B, L) is trained as (B / s, L * s), the same tokens a step.")
+      "s in {1, 1/2, 1/4, ...}: a batch (B, L) is trained as (B / s, L * s), the same tokens a "
+      "step.")
       .range(1e-9, 1e9);  // above 1 is refused with its own way out, in validate.cc
   add(f, "micro_batch_tokens", &b.micro_batch_tokens,
       "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
@@ -104,27 +115,34 @@ Fields batch_fields(BatchConfig& b) {
 
 Fields data_fields(DataConfig& d) {
   Fields f;
-  add(f, "train", &d.train, "Text to train on: .txt, .jsonl (key \"text\"), folders, or one folder made by prepare.");
+  add(f, "train", &d.train,
+      "Text to train on: .txt, .jsonl (key \"text\"), folders, or one folder made by prepare.");
   add(f, "valid", &d.valid, "Held-out text. Default: valid_fraction of the documents of train.");
-  add(f, "valid_fraction", &d.valid_fraction, "Share of the documents held out, by hash of their content.")
+  add(f, "valid_fraction", &d.valid_fraction,
+      "Share of the documents held out, by hash of their content.")
       .range(0, 0.5)
       .only_if(d.valid.empty(), "data.valid is not given");
   add(f, "separate_documents", &d.separate_documents,
-      "Each token sees its own document only, in training and evaluation. Default: one joined stream.");
-  add(f, "cache_folder", &d.cache_folder, "Where tokenised text is kept. Default: the user's cache folder.").free();
+      "Each token sees its own document only, in training and evaluation. Default: one joined "
+      "stream.");
+  add(f, "cache_folder", &d.cache_folder,
+      "Where tokenised text is kept. Default: the user's cache folder.")
+      .free();
   return f;
 }
 
 Fields tokenizer_fields(TokenizerConfig& t) {
   const bool trained = t.kind == TokenizerKind::kBpe && t.file.empty();
   Fields f;
-  add(f, "kind", choice(t.kind, {"bpe", "bytes"}), "bpe: sentencepiece with byte fallback. bytes: id = byte + 3.");
+  add(f, "kind", choice(t.kind, {"bpe", "bytes"}),
+      "bpe: sentencepiece with byte fallback. bytes: id = byte + 3.");
   add(f, "vocabulary", &t.vocabulary, "Tokens of the trained tokenizer.")
       .range(260, 1 << 24)
       .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");
   add(f, "file", &t.file, "An existing sentencepiece model. Default: trained on data.train.")
       .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");
-  add(f, "sample_bytes", &t.sample_bytes, "Text the tokenizer is trained on, spread over all documents.")
+  add(f, "sample_bytes", &t.sample_bytes,
+      "Text the tokenizer is trained on, spread over all documents.")
       .range(1000, 1e12)
       .only_if(trained, "the tokenizer is trained here");
   return f;
@@ -147,7 +165,8 @@ Fields optimizer_fields(OptimizerConfig& o) {
   add(f, "beta2", &o.beta2, "Decay of the second moment.").range(0, 0.9999999);
   add(f, "epsilon", &o.epsilon, "Added to the root of the second moment.").range(1e-16, 1);
   add(f, "weight_decay", &o.weight_decay, "Decoupled decay, on matrices only.").range(0, 10);
-  add(f, "clip_norm", &o.clip_norm, "Largest norm of all gradients together; 0: no clipping.").range(0, 1e9);
+  add(f, "clip_norm", &o.clip_norm, "Largest norm of all gradients together; 0: no clipping.")
+      .range(0, 1e9);
   return f;
 }
 
@@ -155,8 +174,10 @@ Fields schedule_fields(ScheduleConfig& s) {
   Fields f;
   add(f, "kind", choice(s.kind, {"cosine", "linear", "constant", "wsd"}),
       "How the learning rate falls after warm-up. wsd: constant, then linear over decay_tokens.");
-  add(f, "warmup_tokens", &s.warmup_tokens, "Linear rise from 0 over this many tokens.").range(0, 1e15);
-  add(f, "decay_tokens", &s.decay_tokens, "Length of the final fall. Default: a fifth of run.train_tokens.")
+  add(f, "warmup_tokens", &s.warmup_tokens, "Linear rise from 0 over this many tokens.")
+      .range(0, 1e15);
+  add(f, "decay_tokens", &s.decay_tokens,
+      "Length of the final fall. Default: a fifth of run.train_tokens.")
       .range(1, 1e15)
       .only_if(s.kind == ScheduleKind::kWsd, "schedule.kind is \"wsd\"");
   add(f, "final_fraction", &s.final_fraction, "Learning rate at the end, as a share of the peak.")
@@ -168,7 +189,8 @@ Fields schedule_fields(ScheduleConfig& s) {
 Fields guard_fields(GuardConfig& g) {
   Fields f;
   add(f, "non_finite", choice(g.non_finite, {"stop", "skip"}),
-      "A loss or gradient that is not finite never reaches the weights: stop the run, or skip the step.");
+      "A loss or gradient that is not finite never reaches the weights: stop the run, or skip the "
+      "step.");
   return f;
 }
 
@@ -177,11 +199,16 @@ Fields run_fields(RunConfig& r) {
   add(f, "name", &r.name, "Names the run in folders, logs and plots.").free();
   add(f, "folder", &r.folder, "Where the run is written. Default: runs/<name>.").free();
   add(f, "seed", &r.seed, "Decides initial weights, order of the text and dropout.").range(0, 9e15);
-  add(f, "train_tokens", &r.train_tokens, "Tokens to train on, rounded up to whole steps.").range(1, 1e15);
-  add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.").range(1, 1e15).free();
-  add(f, "evaluate_every_tokens", &r.evaluate_every_tokens, "Validation cadence. Default: a tenth of train_tokens.")
+  add(f, "train_tokens", &r.train_tokens, "Tokens to train on, rounded up to whole steps.")
       .range(1, 1e15);
-  add(f, "validation_tokens", &r.validation_tokens, "Held-out targets scored at each validation, at most.")
+  add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.")
+      .range(1, 1e15)
+      .free();
+  add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
+      "Validation cadence. Default: a tenth of train_tokens.")
+      .range(1, 1e15);
+  add(f, "validation_tokens", &r.validation_tokens,
+      "Held-out targets scored at each validation, at most.")
       .range(1, 1e15);
   add(f, "log_every_tokens", &r.log_every_tokens, "0: every step.").range(0, 1e15).free();
   add(f, "keep_checkpoints", &r.keep_checkpoints, "Newest checkpoints kept, beside the best one.")
@@ -194,10 +221,12 @@ Fields run_fields(RunConfig& r) {
 
 Fields evaluate_fields(EvaluateConfig& e) {
   Fields f;
-  add(f, "lengths", &e.lengths, "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
+  add(f, "lengths", &e.lengths,
+      "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
       .free();
   add(f, "protocol", choice(e.protocol, {"non_overlapping", "sliding"}),
-      "non_overlapping: windows side by side. sliding: each window scores its last `stride` targets.")
+      "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
+      "targets.")
       .free();
   add(f, "stride", &e.stride, "Targets scored per sliding window. Default: half of each length.")
       .range(1, 1 << 24)
@@ -210,17 +239,23 @@ Fields evaluate_fields(EvaluateConfig& e) {
 
 Fields runtime_fields(RuntimeConfig& r) {
   Fields f;
-  add(f, "device", choice(r.device, {"auto", "cpu", "cuda"}), "auto: cuda where a device is found.").free();
+  add(f, "device", choice(r.device, {"auto", "cpu", "cuda"}), "auto: cuda where a device is found.")
+      .free();
   add(f, "precision", choice(r.precision, {"auto", "fp32", "bf16"}),
-      "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies it, resolved once.");
+      "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies "
+      "it, resolved once.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
-  add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.").range(1, 1 << 24).free();
+  add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
+      .range(1, 1 << 24)
+      .free();
   return f;
 }
 
 Fields attention_fields(AttentionConfig& a) {
   Fields f;
-  add(f, "kernel", &a.kernel, "auto: the first listed kernel that supports the problem; check: that one, compared with the reference; or a name.")
+  add(f, "kernel", &a.kernel,
+      "auto: the first listed kernel that supports the problem; check: that one, compared with the "
+      "reference; or a name.")
       .free();
   return f;
 }

@@ -21,8 +21,8 @@ struct EnumTarget {
 };
 
 using FieldTarget =
-    std::variant<std::int64_t*, std::optional<std::int64_t>*, double*, std::optional<double>*, bool*,
-                 std::string*, std::vector<std::string>*, std::vector<double>*, EnumTarget>;
+    std::variant<std::int64_t*, std::optional<std::int64_t>*, double*, std::optional<double>*,
+                 bool*, std::string*, std::vector<std::string>*, std::vector<double>*, EnumTarget>;
 
 struct Field {
   std::string name;
@@ -30,9 +30,9 @@ struct Field {
   std::string documentation;
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool identity = true;      // false: changes how a run is made, not what it computes
-  bool effective = true;     // false: under this config the key does nothing
-  std::string condition;     // when it is effective, in words; empty: always
+  bool identity = true;   // false: changes how a run is made, not what it computes
+  bool effective = true;  // false: under this config the key does nothing
+  std::string condition;  // when it is effective, in words; empty: always
 
   Field& range(double low, double high = std::numeric_limits<double>::infinity());
   Field& free();
@@ -46,7 +46,8 @@ struct Section {
   std::string pointer(const Field& field) const;  // "/runtime/attention/kernel"
 };
 
-// Every section, bound to `config`: targets point into it, `effective` is judged by its present values.
+// Every section, bound to `config`: targets point into it, `effective` is judged by its present
+// values.
 std::vector<Section> sections(Config& config);
 
 }  // namespace alibi

@@ -31,7 +31,8 @@ class Reader {
     const ordered_json root = parse_strict(text, problems);
     for (const JsonFault& problem : problems) fault(place, problem.pointer, problem.problem);
     if (!problems.empty()) return;
-    if (!root.is_object()) return fault(place, "", "found " + describe(root) + ", expected an object");
+    if (!root.is_object())
+      return fault(place, "", "found " + describe(root) + ", expected an object");
     read_object(root, "", place);
   }
 
@@ -59,7 +60,8 @@ class Reader {
     if (faults_.empty()) {
       for (ConfigFault& rule : validate(config_)) {
         const auto given = given_.find(rule.pointer);
-        fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem, rule.way_out);
+        fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
+              rule.way_out);
       }
     }
     if (!faults_.empty()) throw Error(faults_, ExitCode::kUsage);
@@ -101,7 +103,8 @@ class Reader {
     return "/" + path;
   }
 
-  static Field* find_field(std::vector<Section>& all, const std::string& path, const std::string& key) {
+  static Field* find_field(std::vector<Section>& all, const std::string& path,
+                           const std::string& key) {
     for (Section& section : all) {
       if (section.path != path) continue;
       for (Field& field : section.fields) {
@@ -117,7 +120,8 @@ class Reader {
     std::string elsewhere;
     for (const Section& section : all) {
       const bool here = section.path == path;
-      if (path.empty() && section.path.find('.') == std::string::npos) names.push_back(section.path);
+      if (path.empty() && section.path.find('.') == std::string::npos)
+        names.push_back(section.path);
       for (const Field& field : section.fields) {
         if (here) names.push_back(field.name);
         if (field.name == key) elsewhere = section.path + "." + key;
@@ -133,9 +137,10 @@ class Reader {
                   const std::string& place) {
     const std::string expected = assign(field, value);
     if (!expected.empty()) {
-      const std::string hint = std::holds_alternative<EnumTarget>(field.target) && value.is_string()
-                                   ? nearest(value.get<std::string>(), std::get<EnumTarget>(field.target).names)
-                                   : "";
+      const std::string hint =
+          std::holds_alternative<EnumTarget>(field.target) && value.is_string()
+              ? nearest(value.get<std::string>(), std::get<EnumTarget>(field.target).names)
+              : "";
       return fault(place, pointer, "found " + describe(value) + ", expected " + expected,
                    hint.empty() ? "" : "did you mean \"" + hint + "\"?");
     }
@@ -147,8 +152,8 @@ class Reader {
       for (const Field& field : section.fields) {
         const auto given = given_.find(section.pointer(field));
         if (field.effective || given == given_.end()) continue;
-        fault(given->second, given->first, "has no effect here: it counts only where " + field.condition,
-              "remove the key");
+        fault(given->second, given->first,
+              "has no effect here: it counts only where " + field.condition, "remove the key");
       }
     }
   }
@@ -162,7 +167,9 @@ class Reader {
     return high ? text + " of at most " + number(field.most) : text;
   }
 
-  static bool inside(const Field& field, double value) { return value >= field.least && value <= field.most; }
+  static bool inside(const Field& field, double value) {
+    return value >= field.least && value <= field.most;
+  }
 
   // Integers are written as integers: 4.0, 1e3, true and what overflows 64 bits are refused.
   static bool integer(const ordered_json& value, std::int64_t& out) {
@@ -196,7 +203,8 @@ class Reader {
   }
 
   template <class T>
-  static std::string assign_optional(const Field& field, const ordered_json& value, std::optional<T>& out) {
+  static std::string assign_optional(const Field& field, const ordered_json& value,
+                                     std::optional<T>& out) {
     if (value.is_null()) {
       out.reset();
       return {};
@@ -208,7 +216,8 @@ class Reader {
   }
 
   template <class T, class Test>
-  static std::string assign_list(const ordered_json& value, std::vector<T>& out, Test is_item, const char* what) {
+  static std::string assign_list(const ordered_json& value, std::vector<T>& out, Test is_item,
+                                 const char* what) {
     if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_item)) return what;
     out = value.get<std::vector<T>>();
     return {};
@@ -216,7 +225,9 @@ class Reader {
 
   static std::string assign_enum(const EnumTarget& target, const ordered_json& value) {
     const auto& names = target.names;
-    const auto found = value.is_string() ? std::find(names.begin(), names.end(), value.get<std::string>()) : names.end();
+    const auto found = value.is_string()
+                           ? std::find(names.begin(), names.end(), value.get<std::string>())
+                           : names.end();
     if (found == names.end()) return "one of \"" + join(names, "\", \"") + "\"";
     target.set(static_cast<int>(found - names.begin()));
     return {};
@@ -241,10 +252,14 @@ class Reader {
               return {};
             },
             [&](std::vector<std::string>* out) {
-              return assign_list(value, *out, [](const ordered_json& v) { return v.is_string(); }, "a list of strings");
+              return assign_list(
+                  value, *out, [](const ordered_json& v) { return v.is_string(); },
+                  "a list of strings");
             },
             [&](std::vector<double>* out) {
-              return assign_list(value, *out, [](const ordered_json& v) { return v.is_number(); }, "a list of numbers");
+              return assign_list(
+                  value, *out, [](const ordered_json& v) { return v.is_number(); },
+                  "a list of numbers");
             },
             [&](const EnumTarget& target) { return assign_enum(target, value); },
         },
@@ -286,7 +301,8 @@ ordered_json to_json(Config config, bool identity_only) {
 
 }  // namespace
 
-Config load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides) {
+Config load_config(const std::vector<std::string>& files,
+                   const std::vector<std::string>& overrides) {
   Reader reader;
   for (const std::string& file : files) {
     try {

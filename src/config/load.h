@@ -1,4 +1,5 @@
-// JSON in, validated Config out, and back. Every fault of every file is found before anything throws.
+// JSON in, validated Config out, and back. Every fault of every file is found before anything
+// throws.
 #pragma once
 
 #include <string>
@@ -9,9 +10,10 @@
 namespace alibi {
 
 // Merges `files` left to right, then `overrides` ("model.heads=4": dots; the value is JSON, else a
-// string), validates and resolves. Comments are allowed in files. Throws Error (exit code 2) with one
-// line per fault: file, JSON pointer, what was found, what was expected.
-Config load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides);
+// string), validates and resolves. Comments are allowed in files. Throws Error (exit code 2) with
+// one line per fault: file, JSON pointer, what was found, what was expected.
+Config load_config(const std::vector<std::string>& files,
+                   const std::vector<std::string>& overrides);
 
 // The same from text: what a run or checkpoint stored, with overrides on top. `place` names it.
 Config parse_config(const std::string& text, const std::string& place,
@@ -23,7 +25,8 @@ std::string config_json(const Config& config);
 // Compact JSON of the keys that change a result: equal text means equal run on equal data.
 std::string identity_json(const Config& config);
 
-// Identity keys in which two configs differ, with both values as JSON ("(absent)": no effect there).
+// Identity keys in which two configs differ, with both values as JSON ("(absent)": no effect
+// there).
 struct ConfigDifference {
   std::string pointer, first, second;
 };

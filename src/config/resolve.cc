@@ -9,7 +9,8 @@ namespace alibi {
 
 BatchShape batch_shape(const BatchConfig& batch) {
   const auto parts = std::llround(1.0 / batch.train_sequence_length_scaling);
-  ensure(parts >= 1 && batch.sequence_length % parts == 0, "the scaling divides the sequence length");
+  ensure(parts >= 1 && batch.sequence_length % parts == 0,
+         "the scaling divides the sequence length");
   return {batch.sequences * parts, batch.sequence_length / parts};
 }
 
@@ -17,9 +18,11 @@ void resolve(Config& c) {
   ModelConfig& m = c.model;
   if (!m.key_value_heads) m.key_value_heads = m.heads;
   if (!m.mlp_width) m.mlp_width = 4 * m.width;
-  if (!m.attention_scale) m.attention_scale = 1.0 / std::sqrt(static_cast<double>(m.width / m.heads));
+  if (!m.attention_scale)
+    m.attention_scale = 1.0 / std::sqrt(static_cast<double>(m.width / m.heads));
   const BatchShape shape = batch_shape(c.batch);
-  if (m.position == Position::kLearned && !m.max_sequence_length) m.max_sequence_length = shape.length;
+  if (m.position == Position::kLearned && !m.max_sequence_length)
+    m.max_sequence_length = shape.length;
   if (!c.batch.micro_batch_tokens) c.batch.micro_batch_tokens = shape.tokens();
   if (c.tokenizer.kind == TokenizerKind::kBytes) c.tokenizer.vocabulary = 259;
   const std::int64_t tenth = std::max<std::int64_t>(1, c.run.train_tokens / 10);
@@ -36,10 +39,12 @@ std::vector<std::string> advice(const Config& c) {
   const std::int64_t trained = batch_shape(c.batch).length;
   const std::int64_t length = c.batch.sequence_length;
   if (c.model.position == Position::kAlibi && trained <= 128) {
-    notes.push_back(cat("trained length ", trained, " (batch.sequence_length ", length,
-                        " * train_sequence_length_scaling ", c.batch.train_sequence_length_scaling,
-                        "): Composer measured clearly worse ALiBi models at trained lengths <= 128"));
-  } else if (c.model.position == Position::kAlibi && trained <= std::max<std::int64_t>(256, length / 32)) {
+    notes.push_back(
+        cat("trained length ", trained, " (batch.sequence_length ", length,
+            " * train_sequence_length_scaling ", c.batch.train_sequence_length_scaling,
+            "): Composer measured clearly worse ALiBi models at trained lengths <= 128"));
+  } else if (c.model.position == Position::kAlibi &&
+             trained <= std::max<std::int64_t>(256, length / 32)) {
     notes.push_back(cat("trained length ", trained,
                         ": Composer advises more than 256 and more than L / 32 = ", length / 32,
                         " for ALiBi, though its best published result is at 256"));

@@ -50,22 +50,25 @@ ordered_json field_schema(const Field& field) {
   if (std::isfinite(field.least)) schema["minimum"] = field.least;
   if (std::isfinite(field.most)) schema["maximum"] = field.most;
   if (const auto* target = std::get_if<EnumTarget>(&field.target)) schema["enum"] = target->names;
-  if (std::holds_alternative<std::vector<std::string>*>(field.target)) schema["items"] = {{"type", "string"}};
-  if (std::holds_alternative<std::vector<double>*>(field.target)) schema["items"] = {{"type", "number"}};
+  if (std::holds_alternative<std::vector<std::string>*>(field.target))
+    schema["items"] = {{"type", "string"}};
+  if (std::holds_alternative<std::vector<double>*>(field.target))
+    schema["items"] = {{"type", "number"}};
   return schema;
 }
 
 std::string default_text(const Field& field) {
-  return std::visit(Overloaded{
-                        [](const EnumTarget& t) { return t.names[static_cast<std::size_t>(t.get())]; },
-                        [](const bool* v) { return std::string(*v ? "true" : "false"); },
-                        [](const std::int64_t* v) { return cat(*v); },
-                        [](const double* v) { return cat(*v); },
-                        [](const std::string* v) { return v->empty() ? std::string("\"\"") : *v; },
-                        [](const std::vector<std::string>* v) { return "[" + join(*v, ", ") + "]"; },
-                        [](const auto*) { return std::string(); },
-                    },
-                    field.target);
+  return std::visit(
+      Overloaded{
+          [](const EnumTarget& t) { return t.names[static_cast<std::size_t>(t.get())]; },
+          [](const bool* v) { return std::string(*v ? "true" : "false"); },
+          [](const std::int64_t* v) { return cat(*v); },
+          [](const double* v) { return cat(*v); },
+          [](const std::string* v) { return v->empty() ? std::string("\"\"") : *v; },
+          [](const std::vector<std::string>* v) { return "[" + join(*v, ", ") + "]"; },
+          [](const auto*) { return std::string(); },
+      },
+      field.target);
 }
 
 std::string range_text(const Field& field) {
@@ -76,7 +79,8 @@ std::string range_text(const Field& field) {
 }
 
 ordered_json section_schema(const Section& section) {
-  ordered_json schema = {{"type", "object"}, {"description", section.documentation}, {"additionalProperties", false}};
+  ordered_json schema = {
+      {"type", "object"}, {"description", section.documentation}, {"additionalProperties", false}};
   schema["properties"] = ordered_json::object();
   for (const Field& field : section.fields) schema["properties"][field.name] = field_schema(field);
   return schema;
@@ -103,14 +107,15 @@ std::string config_schema() {
 std::string config_reference() {
   Config defaults;
   std::string text =
-      "# Every key\n\nMade by `alibi inspect schema --markdown` from the program's field lists. `free` keys do not "
+      "# Every key\n\nMade by `alibi inspect schema --markdown` from the program's field lists. "
+      "`free` keys do not "
       "change a result;\nall others are part of a run's identity.\n";
   for (const Section& section : sections(defaults)) {
     text += cat("\n## ", section.path, "\n\n", section.documentation,
                 "\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n");
     for (const Field& field : section.fields) {
-      text += cat("| `", field.name, "` | ", default_text(field), " | ", range_text(field), " | ", sentence(field),
-                  field.identity ? "" : " (free)", " |\n");
+      text += cat("| `", field.name, "` | ", default_text(field), " | ", range_text(field), " | ",
+                  sentence(field), field.identity ? "" : " (free)", " |\n");
     }
   }
   return text;

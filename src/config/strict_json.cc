@@ -40,7 +40,8 @@ class Watcher {
   bool too_deep_ = false;
 };
 
-// "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error ..." without its code.
+// "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error ..." without its
+// code.
 std::string parser_message(const std::string& text) {
   const std::size_t code = text.find("] ");
   return code == std::string::npos ? text : text.substr(code + 2);
@@ -51,12 +52,12 @@ std::string parser_message(const std::string& text) {
 ordered_json parse_strict(const std::string& text, std::vector<JsonFault>& faults) {
   const std::size_t before = faults.size();
   Watcher watcher(faults);
-  const auto callback = [&watcher](int depth, ordered_json::parse_event_t event, ordered_json& parsed) {
-    return watcher(depth, event, parsed);
-  };
+  const auto callback = [&watcher](int depth, ordered_json::parse_event_t event,
+                                   ordered_json& parsed) { return watcher(depth, event, parsed); };
   ordered_json value;
   try {
-    value = ordered_json::parse(text, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+    value =
+        ordered_json::parse(text, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const nlohmann::json::exception& error) {
     faults.push_back({"", "is not JSON: " + parser_message(error.what())});
   }
@@ -65,15 +66,20 @@ ordered_json parse_strict(const std::string& text, std::vector<JsonFault>& fault
 
 std::string describe(const ordered_json& value) {
   switch (value.type()) {
-    case ordered_json::value_t::object: return "an object";
-    case ordered_json::value_t::array: return "a list";
-    case ordered_json::value_t::null: return "null";
-    case ordered_json::value_t::boolean: return value.get<bool>() ? "true" : "false";
+    case ordered_json::value_t::object:
+      return "an object";
+    case ordered_json::value_t::array:
+      return "a list";
+    case ordered_json::value_t::null:
+      return "null";
+    case ordered_json::value_t::boolean:
+      return value.get<bool>() ? "true" : "false";
     case ordered_json::value_t::string: {
       const auto text = value.get<std::string>();
       return "\"" + (text.size() > 40 ? text.substr(0, 40) + "..." : text) + "\"";
     }
-    default: return value.dump();
+    default:
+      return value.dump();
   }
 }
 

@@ -23,14 +23,17 @@ void check_shape(const ModelConfig& m, Faults& faults) {
     faults.add("/model/heads", cat(m.heads, " does not divide width ", m.width),
                cat("choose a divisor of ", m.width));
   } else if (m.position == Position::kRotary && (m.width / m.heads) % 2 != 0) {
-    faults.add("/model/position", cat("rotary turns pairs, but the head width ", m.width / m.heads, " is odd"),
+    faults.add("/model/position",
+               cat("rotary turns pairs, but the head width ", m.width / m.heads, " is odd"),
                "choose an even width / heads");
   }
   if (m.key_value_heads && m.heads % *m.key_value_heads != 0) {
-    faults.add("/model/key_value_heads", cat(*m.key_value_heads, " does not divide heads ", m.heads));
+    faults.add("/model/key_value_heads",
+               cat(*m.key_value_heads, " does not divide heads ", m.heads));
   }
   if (m.position == Position::kSinusoidal && m.width % 2 != 0) {
-    faults.add("/model/position", cat("sinusoidal positions fill pairs, but width ", m.width, " is odd"),
+    faults.add("/model/position",
+               cat("sinusoidal positions fill pairs, but width ", m.width, " is odd"),
                "choose an even width");
   }
   if (!m.causal) {
@@ -41,17 +44,20 @@ void check_shape(const ModelConfig& m, Faults& faults) {
 
 void check_positions(const ModelConfig& m, Faults& faults) {
   if (!m.slopes.empty() && static_cast<std::int64_t>(m.slopes.size()) != m.heads) {
-    faults.add("/model/slopes", cat("found ", m.slopes.size(), " slopes, expected one for each of ", m.heads, " heads"));
+    faults.add("/model/slopes", cat("found ", m.slopes.size(), " slopes, expected one for each of ",
+                                    m.heads, " heads"));
   }
   for (std::size_t h = 0; h < m.slopes.size(); ++h) {
     if (!(m.slopes[h] > 0)) {
-      faults.add(cat("/model/slopes/", h), cat("found ", m.slopes[h], ", expected a number above 0"),
+      faults.add(cat("/model/slopes/", h),
+                 cat("found ", m.slopes[h], ", expected a number above 0"),
                  "a slope of 0 or less would not favour near keys");
     }
   }
   if (m.position == Position::kT5 && m.t5_max_distance <= m.t5_buckets / 2) {
     faults.add("/model/t5_max_distance",
-               cat("found ", m.t5_max_distance, ", expected more than t5_buckets / 2 = ", m.t5_buckets / 2));
+               cat("found ", m.t5_max_distance,
+                   ", expected more than t5_buckets / 2 = ", m.t5_buckets / 2));
   }
 }
 
@@ -66,8 +72,8 @@ void check_batch(const Config& c, Faults& faults) {
   int exponent = 0;
   const bool power = std::frexp(s, &exponent) == 0.5;
   if (!power) {
-    faults.add("/batch/train_sequence_length_scaling", cat("found ", s, ", expected 1, 1/2, 1/4, 1/8, ..."),
-               "write 0.5, 0.25, 0.125, ...");
+    faults.add("/batch/train_sequence_length_scaling",
+               cat("found ", s, ", expected 1, 1/2, 1/4, 1/8, ..."), "write 0.5, 0.25, 0.125, ...");
     return;
   }
   const std::int64_t parts = std::int64_t{1} << (1 - exponent);
@@ -89,20 +95,22 @@ void check_batch(const Config& c, Faults& faults) {
   if (c.model.position == Position::kLearned && c.model.max_sequence_length &&
       *c.model.max_sequence_length < shape.length) {
     faults.add("/model/max_sequence_length",
-               cat("found ", *c.model.max_sequence_length, ", expected at least the trained length ", shape.length));
+               cat("found ", *c.model.max_sequence_length,
+                   ", expected at least the trained length ", shape.length));
   }
 }
 
 void check_schedule(const Config& c, Faults& faults) {
   const ScheduleConfig& s = c.schedule;
   if (s.warmup_tokens > c.run.train_tokens) {
-    faults.add("/schedule/warmup_tokens",
-               cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", c.run.train_tokens));
+    faults.add(
+        "/schedule/warmup_tokens",
+        cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", c.run.train_tokens));
   }
   if (s.decay_tokens && s.warmup_tokens + *s.decay_tokens > c.run.train_tokens) {
     faults.add("/schedule/decay_tokens",
-               cat("warm-up and decay take ", s.warmup_tokens + *s.decay_tokens, " tokens, run.train_tokens is ",
-                   c.run.train_tokens));
+               cat("warm-up and decay take ", s.warmup_tokens + *s.decay_tokens,
+                   " tokens, run.train_tokens is ", c.run.train_tokens));
   }
 }
 
@@ -126,11 +134,13 @@ bool is_length(const std::string& text) {
 }
 
 void check_rest(const Config& c, Faults& faults) {
-  if (c.evaluate.lengths.empty()) faults.add("/evaluate/lengths", "found an empty list", "write [\"1x\", \"10x\"]");
+  if (c.evaluate.lengths.empty())
+    faults.add("/evaluate/lengths", "found an empty list", "write [\"1x\", \"10x\"]");
   for (std::size_t i = 0; i < c.evaluate.lengths.size(); ++i) {
     if (!is_length(c.evaluate.lengths[i])) {
       faults.add(cat("/evaluate/lengths/", i),
-                 cat("found \"", c.evaluate.lengths[i], "\", expected a multiple like \"4x\" or a length like \"512\""));
+                 cat("found \"", c.evaluate.lengths[i],
+                     "\", expected a multiple like \"4x\" or a length like \"512\""));
     }
   }
   const std::string& name = c.run.name;
@@ -140,7 +150,8 @@ void check_rest(const Config& c, Faults& faults) {
   for (const auto* list : {&c.data.train, &c.data.valid}) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       if (!(*list)[i].empty()) continue;
-      faults.add(cat(list == &c.data.train ? "/data/train/" : "/data/valid/", i), "found an empty name, expected a file or folder");
+      faults.add(cat(list == &c.data.train ? "/data/train/" : "/data/valid/", i),
+                 "found an empty name, expected a file or folder");
     }
   }
 }

@@ -22,8 +22,8 @@ std::vector<ConfigFault> validate(const Config& config);
 // only a machine can resolve it.
 void resolve(Config& config);
 
-// Remarks about a valid config that the user should read once: trained lengths that the source warns
-// about, steep slopes.
+// Remarks about a valid config that the user should read once: trained lengths that the source
+// warns about, steep slopes.
 std::vector<std::string> advice(const Config& config);
 
 }  // namespace alibi

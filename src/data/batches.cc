@@ -14,7 +14,8 @@ namespace {
 void read_ring(const TokenShards& tokens, std::int64_t first, std::span<std::int64_t> out) {
   while (!out.empty()) {
     const std::int64_t at = first % tokens.size();
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(tokens.size() - at, std::ssize(out)));
+    const auto count =
+        static_cast<std::size_t>(std::min<std::int64_t>(tokens.size() - at, std::ssize(out)));
     tokens.read(at, out.first(count));
     out = out.subspan(count);
     first += static_cast<std::int64_t>(count);
@@ -44,8 +45,9 @@ BatchReader::BatchReader(const TokenShards& tokens, const BatchConfig& batch, st
       key_(RandomKey{seed}.with("order")),
       separate_documents_(separate_documents) {
   if (tokens.size() >= window_) return;
-  throw Error("data.train", cat("found ", tokens.size(), " tokens, expected at least one window of batch.sequence_length ",
-                                window_),
+  throw Error("data.train",
+              cat("found ", tokens.size(),
+                  " tokens, expected at least one window of batch.sequence_length ", window_),
               "give more text or a shorter sequence_length");
 }
 
@@ -55,13 +57,19 @@ std::int64_t BatchReader::window_start(std::int64_t sample) const {
   const std::int64_t epoch = sample * window_ / size;
   const std::int64_t first = (epoch * size + window_ - 1) / window_;
   const std::int64_t last = ((epoch + 1) * size + window_ - 1) / window_;
-  const Permutation order(key_.with(static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(last - first));
-  const auto window = first + static_cast<std::int64_t>(order(static_cast<std::uint64_t>(sample - first)));
+  const Permutation order(key_.with(static_cast<std::uint64_t>(epoch)),
+                          static_cast<std::uint64_t>(last - first));
+  const auto window =
+      first + static_cast<std::int64_t>(order(static_cast<std::uint64_t>(sample - first)));
   return window * window_ % size;
 }
 
 Batch BatchReader::read(std::int64_t step) const {
-  Batch batch{.rows = shape_.rows, .length = shape_.length, .inputs = {}, .targets = {}, .document_starts = {}};
+  Batch batch{.rows = shape_.rows,
+              .length = shape_.length,
+              .inputs = {},
+              .targets = {},
+              .document_starts = {}};
   batch.inputs.resize(static_cast<std::size_t>(shape_.tokens()));
   batch.targets.resize(batch.inputs.size());
   std::vector<std::int64_t> ring(static_cast<std::size_t>(window_) + 1);
@@ -76,7 +84,8 @@ Batch BatchReader::read(std::int64_t step) const {
 }
 
 double BatchReader::epochs(std::int64_t steps) const {
-  return static_cast<double>(steps) * static_cast<double>(shape_.tokens()) / static_cast<double>(tokens_.size());
+  return static_cast<double>(steps) * static_cast<double>(shape_.tokens()) /
+         static_cast<double>(tokens_.size());
 }
 
 }  // namespace alibi

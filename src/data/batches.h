@@ -1,12 +1,12 @@
 // Which tokens a step sees: a pure function of (seed, step), nothing else.
 //
-// The text is a ring of N tokens: target t is token t, its input token t - 1 (the last token, an eos,
-// stands before the first). Windows of L targets are laid end to end over endless copies of the ring, so
-// the tail of one epoch and the head of the next share a window and no target is ever dropped. Within
-// each epoch the windows come in an order drawn from (seed, epoch).
+// The text is a ring of N tokens: target t is token t, its input token t - 1 (the last token, an
+// eos, stands before the first). Windows of L targets are laid end to end over endless copies of
+// the ring, so the tail of one epoch and the head of the next share a window and no target is ever
+// dropped. Within each epoch the windows come in an order drawn from (seed, epoch).
 //
-// The reshape: B windows of L targets become B / s rows of L * s targets, row by row in order, so the
-// flattened inputs and targets are the same for every s.
+// The reshape: B windows of L targets become B / s rows of L * s targets, row by row in order, so
+// the flattened inputs and targets are the same for every s.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,25 @@ namespace alibi {
 struct Batch {
   std::int64_t rows = 0;
   std::int64_t length = 0;
-  std::vector<std::int64_t> inputs;           // rows * length
-  std::vector<std::int64_t> targets;          // rows * length
-  std::vector<std::int64_t> document_starts;  // per input: first position of its row it may see; or empty
+  std::vector<std::int64_t> inputs;   // rows * length
+  std::vector<std::int64_t> targets;  // rows * length
+  std::vector<std::int64_t>
+      document_starts;  // per input: first position of its row it may see; or empty
 };
 
-// Fills `document_starts` of a batch: a document begins at the eos that stands before its first token.
+// Fills `document_starts` of a batch: a document begins at the eos that stands before its first
+// token.
 void mark_documents(Batch& batch);
 
 class BatchReader {
  public:
   // Throws Error when `tokens` holds fewer than one window. `tokens` must outlive the reader.
-  BatchReader(const TokenShards& tokens, const BatchConfig& batch, std::uint64_t seed, bool separate_documents);
+  BatchReader(const TokenShards& tokens, const BatchConfig& batch, std::uint64_t seed,
+              bool separate_documents);
 
-  Batch read(std::int64_t step) const;                       // steps count from 0
-  std::int64_t window_start(std::int64_t sample) const;      // first target (in the ring) of a sample
-  double epochs(std::int64_t steps) const;                   // how often the text has been seen by then
+  Batch read(std::int64_t step) const;                   // steps count from 0
+  std::int64_t window_start(std::int64_t sample) const;  // first target (in the ring) of a sample
+  double epochs(std::int64_t steps) const;               // how often the text has been seen by then
 
  private:
   const TokenShards& tokens_;

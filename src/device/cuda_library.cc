@@ -18,7 +18,8 @@ std::string why_no_device() {
   const auto count = reinterpret_cast<Count>(dlsym(driver, "cuDeviceGetCount"));
   int devices = 0;
   if (initialise == nullptr || count == nullptr) return "libcuda.so.1 lacks cuInit";
-  if (initialise(0) != 0 || count(&devices) != 0 || devices == 0) return "the NVIDIA driver finds no device";
+  if (initialise(0) != 0 || count(&devices) != 0 || devices == 0)
+    return "the NVIDIA driver finds no device";
   return {};
 }
 

@@ -10,8 +10,9 @@ struct CudaState {
   std::string reason;  // why not, when not usable: "no NVIDIA driver", "libtorch_cuda.so: ..."
 };
 
-// Asks the driver for devices and opens LibTorch's CUDA library beside its CPU library. Must run before
-// any tensor is made: LibTorch looks for CUDA once, at first use. Later calls return the first answer.
+// Asks the driver for devices and opens LibTorch's CUDA library beside its CPU library. Must run
+// before any tensor is made: LibTorch looks for CUDA once, at first use. Later calls return the
+// first answer.
 const CudaState& open_cuda_library();
 
 }  // namespace alibi

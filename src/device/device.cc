@@ -11,7 +11,8 @@ torch::Device open_device(Device choice) {
   const CudaState& cuda = open_cuda_library();
   if (cuda.usable && torch::cuda::is_available()) return {torch::kCUDA, 0};
   if (choice == Device::kCuda) {
-    const std::string reason = cuda.usable ? "LibTorch's CUDA library finds no device" : cuda.reason;
+    const std::string reason =
+        cuda.usable ? "LibTorch's CUDA library finds no device" : cuda.reason;
     throw usage_error("/runtime/device", "found cuda, but " + reason, "use \"cpu\" or \"auto\"");
   }
   return torch::kCPU;

@@ -9,7 +9,8 @@
 
 namespace alibi {
 
-// Opens CUDA when asked for (cuda) or when it is there (auto). Throws Error when `cuda` cannot be had.
+// Opens CUDA when asked for (cuda) or when it is there (auto). Throws Error when `cuda` cannot be
+// had.
 torch::Device open_device(Device choice);
 
 // auto -> bf16 where the processor multiplies bf16 fast, else fp32; others unchanged.
@@ -17,7 +18,8 @@ Precision resolve_precision(Precision choice, torch::Device device);
 
 torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
 
-// threads > 0 sets LibTorch's count; 0 keeps OMP_NUM_THREADS or all cores. Returns the count in force.
+// threads > 0 sets LibTorch's count; 0 keeps OMP_NUM_THREADS or all cores. Returns the count in
+// force.
 int set_threads(std::int64_t threads);
 
 std::string describe_device(torch::Device device);  // "cpu, 2 threads, AVX-512 bf16"

@@ -21,7 +21,9 @@ std::int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-c10::DeviceAllocator* device_allocator(torch::Device device) { return c10::getDeviceAllocator(device.type()); }
+c10::DeviceAllocator* device_allocator(torch::Device device) {
+  return c10::getDeviceAllocator(device.type());
+}
 
 }  // namespace
 

@@ -23,8 +23,9 @@ struct Measured {
 };
 
 std::int64_t text_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> targets) {
-  return std::accumulate(targets.begin(), targets.end(), std::int64_t{0},
-                         [&](std::int64_t sum, std::int32_t id) { return sum + tokenizer.byte_length(id); });
+  return std::accumulate(
+      targets.begin(), targets.end(), std::int64_t{0},
+      [&](std::int64_t sum, std::int32_t id) { return sum + tokenizer.byte_length(id); });
 }
 
 // Positions 1, 2, 3-4, 5-8, ...: each bin twice as wide as the one before.
@@ -36,7 +37,8 @@ std::vector<PositionBin> position_bins(std::span<const float> losses, std::int64
   }
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const std::int64_t position = static_cast<std::int64_t>(i) % length + 1;
-    PositionBin& bin = *std::find_if(bins.begin(), bins.end(), [&](const PositionBin& b) { return position <= b.last; });
+    PositionBin& bin = *std::find_if(bins.begin(), bins.end(),
+                                     [&](const PositionBin& b) { return position <= b.last; });
     bin.loss += losses[i];
     ++bin.count;
   }
@@ -56,7 +58,8 @@ void fill_loss(CurvePoint& point, double loss, Interval interval) {
 
 void fill_change(Measured& measured, const Measured& base) {
   std::vector<double> changes;
-  for (std::size_t i = 0; i < base.means.size(); ++i) changes.push_back(std::expm1(measured.means[i] - base.means[i]));
+  for (std::size_t i = 0; i < base.means.size(); ++i)
+    changes.push_back(std::expm1(measured.means[i] - base.means[i]));
   const Interval interval = middle_95(std::move(changes));
   measured.point.change_from_1x = std::expm1(measured.point.loss - base.point.loss);
   measured.point.change_low = interval.low;
@@ -65,7 +68,8 @@ void fill_change(Measured& measured, const Measured& base) {
 
 class CurveMeasurement {
  public:
-  CurveMeasurement(LoadedModel& loaded, std::span<const std::int32_t> targets, const CurveOptions& options)
+  CurveMeasurement(LoadedModel& loaded, std::span<const std::int32_t> targets,
+                   const CurveOptions& options)
       : loaded_(loaded),
         targets_(targets),
         options_(options),
@@ -84,9 +88,12 @@ class CurveMeasurement {
     curve.parameters = loaded_.model->parameter_count();
     std::vector<Measured> all;
     for (const std::int64_t length : options_.lengths) all.push_back(measure(length, curve));
-    const auto base = std::find_if(all.begin(), all.end(), [&](const Measured& m) { return m.point.length == curve.trained_length; });
+    const auto base = std::find_if(all.begin(), all.end(), [&](const Measured& m) {
+      return m.point.length == curve.trained_length;
+    });
     for (Measured& measured : all) {
-      if (base != all.end() && base->point.applicable && measured.point.applicable) fill_change(measured, *base);
+      if (base != all.end() && base->point.applicable && measured.point.applicable)
+        fill_change(measured, *base);
     }
     for (const Measured& measured : all) curve.points.push_back(measured.point);
     return curve;
@@ -99,7 +106,8 @@ class CurveMeasurement {
     point.length = length;
     point.multiple = static_cast<double>(length) / static_cast<double>(curve.trained_length);
     const auto limit = loaded_.config.model.max_sequence_length;
-    if (position_traits(loaded_.config.model.position).has_length_limit && limit && length > *limit) {
+    if (position_traits(loaded_.config.model.position).has_length_limit && limit &&
+        length > *limit) {
       point.applicable = false;
       point.note = cat("learned positions end at ", *limit);
       return measured;
@@ -117,19 +125,23 @@ class CurveMeasurement {
   }
 
   std::vector<float> timed_score(CurvePoint& point) {
-    const std::int64_t stride = options_.stride > 0 ? std::min(options_.stride, point.length) : std::max<std::int64_t>(1, point.length / 2);
+    const std::int64_t stride = options_.stride > 0 ? std::min(options_.stride, point.length)
+                                                    : std::max<std::int64_t>(1, point.length / 2);
     ScoringOptions scoring;
     scoring.batch_tokens = options_.batch_tokens;
     scoring.chunk_rows = loaded_.config.runtime.loss_chunk_rows;
     scoring.separate_documents = loaded_.config.data.separate_documents;
     scoring.device = loaded_.device;
     if (options_.progress) {
-      scoring.progress = [&](std::int64_t done) { options_.progress(cat("length ", point.length), done, std::ssize(targets_)); };
+      scoring.progress = [&](std::int64_t done) {
+        options_.progress(cat("length ", point.length), done, std::ssize(targets_));
+      };
     }
     reset_peak_memory(loaded_.device);
     const double start = seconds_now();
     std::vector<float> losses =
-        score(loaded_.model, targets_, windows_of(options_.protocol, std::ssize(targets_), point.length, stride), scoring);
+        score(loaded_.model, targets_,
+              windows_of(options_.protocol, std::ssize(targets_), point.length, stride), scoring);
     point.seconds = seconds_now() - start;
     point.tokens_per_second = static_cast<double>(losses.size()) / point.seconds;
     point.peak_memory_bytes = peak_memory_bytes(loaded_.device);
@@ -145,7 +157,8 @@ class CurveMeasurement {
 
 }  // namespace
 
-Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets, const CurveOptions& options) {
+Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets,
+                    const CurveOptions& options) {
   return CurveMeasurement(loaded, targets, options).run();
 }
 
@@ -154,17 +167,25 @@ CurveProtocol describe_protocol(const LoadedModel& loaded, const CurveOptions& o
   const bool sliding = options.protocol == Protocol::kSliding;
   protocol.name = sliding ? "sliding" : "non-overlapping";
   protocol.stride = sliding ? options.stride : 0;
-  const std::string stride = options.stride > 0 ? cat(options.stride, " targets") : std::string("half a window");
-  protocol.description =
-      sliding ? "Windows of each length move on by " + stride + "; each scores the targets that are new in it."
-              : "Windows of each length stand side by side; every target is scored once, with what precedes it in its window.";
-  protocol.description += " Every length scores the same targets; the first one is predicted from an end-of-document token.";
-  protocol.document_borders = loaded.config.data.separate_documents
-                                  ? "Each token sees its own document only."
-                                  : "Documents form one stream and attention crosses their borders, as in training.";
-  protocol.precision = loaded.config.runtime.precision == Precision::kBf16 ? "bf16 activations, fp32 logits" : "fp32";
+  const std::string stride =
+      options.stride > 0 ? cat(options.stride, " targets") : std::string("half a window");
+  protocol.description = sliding ? "Windows of each length move on by " + stride +
+                                       "; each scores the targets that are new in it."
+                                 : "Windows of each length stand side by side; every target is "
+                                   "scored once, with what precedes it in its window.";
+  protocol.description +=
+      " Every length scores the same targets; the first one is predicted from an end-of-document "
+      "token.";
+  protocol.document_borders =
+      loaded.config.data.separate_documents
+          ? "Each token sees its own document only."
+          : "Documents form one stream and attention crosses their borders, as in training.";
+  protocol.precision = loaded.config.runtime.precision == Precision::kBf16
+                           ? "bf16 activations, fp32 logits"
+                           : "fp32";
   protocol.device = describe_device(loaded.device);
-  protocol.kernel = loaded.model->attention_kernel(1, options.lengths.front(), loaded.device, false);
+  protocol.kernel =
+      loaded.model->attention_kernel(1, options.lengths.front(), loaded.device, false);
   return protocol;
 }
 

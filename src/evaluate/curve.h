@@ -18,9 +18,11 @@ struct CurveOptions {
   std::function<void(const std::string& task, std::int64_t done, std::int64_t total)> progress;
 };
 
-// Scores `targets` (a multiple of the longest length) at each length. Lengths that the model's positions
-// cannot reach become points marked not applicable. Name and checksum are the caller's to fill.
-Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets, const CurveOptions& options);
+// Scores `targets` (a multiple of the longest length) at each length. Lengths that the model's
+// positions cannot reach become points marked not applicable. Name and checksum are the caller's to
+// fill.
+Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets,
+                    const CurveOptions& options);
 
 // The protocol's words for reports.
 CurveProtocol describe_protocol(const LoadedModel& loaded, const CurveOptions& options);

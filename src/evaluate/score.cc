@@ -11,8 +11,13 @@ namespace alibi {
 namespace {
 
 // Consecutive windows of one length, as the rows of one forward pass.
-Batch gather(std::span<const std::int32_t> text, std::span<const Window> windows, bool separate_documents) {
-  Batch batch{.rows = std::ssize(windows), .length = windows.front().length, .inputs = {}, .targets = {}, .document_starts = {}};
+Batch gather(std::span<const std::int32_t> text, std::span<const Window> windows,
+             bool separate_documents) {
+  Batch batch{.rows = std::ssize(windows),
+              .length = windows.front().length,
+              .inputs = {},
+              .targets = {},
+              .document_starts = {}};
   for (const Window& window : windows) {
     for (std::int64_t i = window.first; i < window.first + window.length; ++i) {
       batch.inputs.push_back(i == 0 ? Tokenizer::kEnd : text[static_cast<std::size_t>(i - 1)]);
@@ -24,16 +29,21 @@ Batch gather(std::span<const std::int32_t> text, std::span<const Window> windows
 }
 
 torch::Tensor rows_of(std::vector<std::int64_t>& values, const Batch& batch, torch::Device device) {
-  return torch::from_blob(values.data(), {batch.rows, batch.length}, torch::kLong).clone().to(device);
+  return torch::from_blob(values.data(), {batch.rows, batch.length}, torch::kLong)
+      .clone()
+      .to(device);
 }
 
 // Losses of a batch, (rows, length) fp32 on the CPU.
 torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& options) {
   ForwardOptions forward;
-  if (!batch.document_starts.empty()) forward.document_start_BT = rows_of(batch.document_starts, batch, options.device);
-  const torch::Tensor hidden_BTC = model->hidden(rows_of(batch.inputs, batch, options.device), forward);
+  if (!batch.document_starts.empty())
+    forward.document_start_BT = rows_of(batch.document_starts, batch, options.device);
+  const torch::Tensor hidden_BTC =
+      model->hidden(rows_of(batch.inputs, batch, options.device), forward);
   const torch::Tensor targets_BT = rows_of(batch.targets, batch, options.device);
-  return token_losses(hidden_BTC.flatten(0, 1), model->head_VC(), targets_BT.flatten(), options.chunk_rows)
+  return token_losses(hidden_BTC.flatten(0, 1), model->head_VC(), targets_BT.flatten(),
+                      options.chunk_rows)
       .view({batch.rows, batch.length})
       .to(torch::kCPU, torch::kFloat)
       .contiguous();
@@ -41,7 +51,8 @@ torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& optio
 
 }  // namespace
 
-std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length, std::int64_t stride) {
+std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length,
+                               std::int64_t stride) {
   ensure(length > 0 && targets > 0, "windows have a length and a text");
   const std::int64_t step = protocol == Protocol::kSliding ? stride : length;
   ensure(step > 0 && step <= length, "a stride lies within its window");
@@ -55,8 +66,8 @@ std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int
   return windows;
 }
 
-std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets, const std::vector<Window>& windows,
-                         const ScoringOptions& options) {
+std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
+                         const std::vector<Window>& windows, const ScoringOptions& options) {
   const torch::NoGradGuard guard;
   std::vector<float> losses(targets.size());
   std::int64_t scored = 0;

@@ -1,7 +1,7 @@
 // Loss of every target of a text under windows of one length: the raw material of every figure.
 //
-// The text is its targets t_0 ... t_{N-1}; the input before t_0 is an eos. A window reads consecutive
-// inputs and scores the last `scored` of their targets.
+// The text is its targets t_0 ... t_{N-1}; the input before t_0 is an eos. A window reads
+// consecutive inputs and scores the last `scored` of their targets.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,12 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// Windows that score each of `targets` targets exactly once. Non-overlapping: side by side, the last one
-// shorter when `length` does not divide the text. Sliding (Baevski and Auli 2019): each scores `stride`
-// targets with up to `length` inputs of context; early windows are shorter, as nothing stands before.
-std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length, std::int64_t stride);
+// Windows that score each of `targets` targets exactly once. Non-overlapping: side by side, the
+// last one shorter when `length` does not divide the text. Sliding (Baevski and Auli 2019): each
+// scores `stride` targets with up to `length` inputs of context; early windows are shorter, as
+// nothing stands before.
+std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length,
+                               std::int64_t stride);
 
 struct ScoringOptions {
   std::int64_t batch_tokens = 8192;  // inputs per forward pass (at least one window)
@@ -34,9 +36,10 @@ struct ScoringOptions {
   std::function<void(std::int64_t scored)> progress;
 };
 
-// One loss in nats per target, in order. Throws Error when the model cannot take the windows' length.
-std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets, const std::vector<Window>& windows,
-                         const ScoringOptions& options);
+// One loss in nats per target, in order. Throws Error when the model cannot take the windows'
+// length.
+std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
+                         const std::vector<Window>& windows, const ScoringOptions& options);
 
 double mean_of(std::span<const float> losses);  // summed in fp64
 

@@ -16,7 +16,8 @@ struct Blocks {
 
 Blocks blocks_of(std::span<const float> losses, std::int64_t block) {
   const std::int64_t count = std::max<std::int64_t>(1, std::ssize(losses) / block);
-  Blocks blocks{std::vector<double>(static_cast<std::size_t>(count)), std::vector<double>(static_cast<std::size_t>(count))};
+  Blocks blocks{std::vector<double>(static_cast<std::size_t>(count)),
+                std::vector<double>(static_cast<std::size_t>(count))};
   for (std::int64_t i = 0; i < std::ssize(losses); ++i) {
     const auto at = static_cast<std::size_t>(std::min(i / block, count - 1));
     blocks.sums[at] += losses[static_cast<std::size_t>(i)];

@@ -1,5 +1,5 @@
-// 95 % intervals by a bootstrap over consecutive blocks of the text (Kuensch 1989): neighbouring tokens
-// are not independent, whole blocks nearly are.
+// 95 % intervals by a bootstrap over consecutive blocks of the text (Kuensch 1989): neighbouring
+// tokens are not independent, whole blocks nearly are.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ struct Interval {
 
 inline constexpr int kBootstrapDraws = 1000;
 
-// The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0. The same
-// blocks are drawn for every vector of the same size, so differences between two results are paired.
+// The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0. The
+// same blocks are drawn for every vector of the same size, so differences between two results are
+// paired.
 std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block);
 
 Interval middle_95(std::vector<double> values);  // 2.5th to 97.5th percentile

@@ -7,8 +7,8 @@
 
 namespace alibi {
 
-torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk, KeyValueCache& cache,
-                      torch::Device device) {
+torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
+                      KeyValueCache& cache, torch::Device device) {
   ensure(!tokens.empty() && chunk > 0, "there is a prompt to read");
   const torch::NoGradGuard guard;
   ForwardOptions options;
@@ -23,8 +23,9 @@ torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::
   return model->logits(last_C).to(torch::kFloat);
 }
 
-std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& prompt, const GenerateOptions& options,
-                                   torch::Device device, const std::function<bool(std::int32_t)>& on_token) {
+std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& prompt,
+                                   const GenerateOptions& options, torch::Device device,
+                                   const std::function<bool(std::int32_t)>& on_token) {
   KeyValueCache cache(model->config().layers);
   std::vector<std::int32_t> made;
   // Unknown and begin never follow anything in training; end is allowed only where it may stop.
@@ -33,7 +34,8 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
   torch::Tensor logits_V = prefill(model, prompt, options.prefill_chunk, cache, device);
   while (std::ssize(made) < options.tokens) {
     const torch::Tensor host = logits_V.to(torch::kCPU).contiguous();
-    const std::span<const float> logits(host.data_ptr<float>(), static_cast<std::size_t>(host.numel()));
+    const std::span<const float> logits(host.data_ptr<float>(),
+                                        static_cast<std::size_t>(host.numel()));
     const std::int32_t next = sample(logits, options.sample, cache.length(), banned);
     if (next == Tokenizer::kEnd) break;
     made.push_back(next);

@@ -18,11 +18,12 @@ struct GenerateOptions {
 
 // Continues `prompt` (at least one token) and calls `on_token` with each new id; false stops early.
 // Returns the new ids. Learned positions throw Error past their table.
-std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& prompt, const GenerateOptions& options,
-                                   torch::Device device, const std::function<bool(std::int32_t)>& on_token);
+std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& prompt,
+                                   const GenerateOptions& options, torch::Device device,
+                                   const std::function<bool(std::int32_t)>& on_token);
 
 // Logits (V) fp32 of the token after `tokens`, read into `cache` in chunks of `chunk`.
-torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk, KeyValueCache& cache,
-                      torch::Device device);
+torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
+                      KeyValueCache& cache, torch::Device device);
 
 }  // namespace alibi

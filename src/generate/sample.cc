@@ -16,7 +16,8 @@ struct Candidate {
 };
 
 // Candidates by falling logit (ties by id), cut to the k best.
-std::vector<Candidate> best_first(std::span<const float> logits, std::span<const std::int32_t> banned, std::int64_t k) {
+std::vector<Candidate> best_first(std::span<const float> logits,
+                                  std::span<const std::int32_t> banned, std::int64_t k) {
   std::vector<Candidate> all;
   for (std::int32_t id = 0; id < std::ssize(logits); ++id) {
     if (std::find(banned.begin(), banned.end(), id) != banned.end()) continue;
@@ -34,8 +35,8 @@ std::vector<Candidate> best_first(std::span<const float> logits, std::span<const
 
 }  // namespace
 
-std::int32_t sample(std::span<const float> logits, const SampleOptions& options, std::int64_t position,
-                    std::span<const std::int32_t> banned) {
+std::int32_t sample(std::span<const float> logits, const SampleOptions& options,
+                    std::int64_t position, std::span<const std::int32_t> banned) {
   const bool greedy = options.temperature == 0;
   std::vector<Candidate> candidates = best_first(logits, banned, greedy ? 1 : options.top_k);
   if (greedy) return candidates.front().id;
@@ -47,8 +48,10 @@ std::int32_t sample(std::span<const float> logits, const SampleOptions& options,
   }
   double kept = 0;
   std::size_t count = 0;
-  while (count < candidates.size() && (count == 0 || kept < options.top_p * total)) kept += candidates[count++].weight;
-  double left = uniform(RandomKey{options.seed}.with("sample"), static_cast<std::uint64_t>(position)) * kept;
+  while (count < candidates.size() && (count == 0 || kept < options.top_p * total))
+    kept += candidates[count++].weight;
+  double left =
+      uniform(RandomKey{options.seed}.with("sample"), static_cast<std::uint64_t>(position)) * kept;
   for (std::size_t i = 0; i + 1 < count; ++i) {
     left -= candidates[i].weight;
     if (left < 0) return candidates[i].id;

@@ -15,8 +15,9 @@ struct SampleOptions {
   std::uint64_t seed = 0;
 };
 
-// Index drawn from softmax(logits / temperature) after top-k, then top-p. Tokens in `banned` never come.
-std::int32_t sample(std::span<const float> logits, const SampleOptions& options, std::int64_t position,
-                    std::span<const std::int32_t> banned = {});
+// Index drawn from softmax(logits / temperature) after top-k, then top-p. Tokens in `banned` never
+// come.
+std::int32_t sample(std::span<const float> logits, const SampleOptions& options,
+                    std::int64_t position, std::span<const std::int32_t> banned = {});
 
 }  // namespace alibi

@@ -1,8 +1,8 @@
 // What an attention kernel is asked for, in plain numbers: enough to decide which kernel can do it.
 //
-// Scores are q.k * scale + bias(query, key) over the keys that a query may see: j <= query_offset + i,
-// and not before its document's start. With linear biases (Press et al. 2021, section 3) the bias is
-// slope_h * (j - i).
+// Scores are q.k * scale + bias(query, key) over the keys that a query may see: j <= query_offset +
+// i, and not before its document's start. With linear biases (Press et al. 2021, section 3) the
+// bias is slope_h * (j - i).
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct AttentionProblem {
   std::int64_t head_width = 0;       // D
   ScalarKind scalar = ScalarKind::kFp32;
   ScoreBias bias = ScoreBias::kNone;
-  bool bias_gradient = false;        // learned slopes or bucket table
+  bool bias_gradient = false;  // learned slopes or bucket table
   bool dropout = false;
-  bool documents = false;            // packed documents with their own first visible key
+  bool documents = false;  // packed documents with their own first visible key
 };
 
 }  // namespace alibi

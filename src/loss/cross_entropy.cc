@@ -17,8 +17,8 @@ torch::ScalarType exact_type(const torch::Tensor& x) {
 class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& hidden_NC,
-                               const torch::Tensor& weight_VC, const torch::Tensor& targets_N, std::int64_t chunk_rows,
-                               bool needs_gradient) {
+                               const torch::Tensor& weight_VC, const torch::Tensor& targets_N,
+                               std::int64_t chunk_rows, bool needs_gradient) {
     const std::int64_t rows = hidden_NC.size(0);
     const auto exact = exact_type(hidden_NC);
     const torch::Tensor w_VC = weight_VC.to(hidden_NC.scalar_type());
@@ -35,7 +35,8 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
       if (!needs_gradient) continue;
       p_RV.sub_(lse_R1).exp_();
       p_RV.scatter_add_(1, target_R1, torch::full_like(lse_R1, -1.0));
-      const torch::Tensor g_RV = p_RV.mul_(1.0 / static_cast<double>(rows)).to(hidden_NC.scalar_type());
+      const torch::Tensor g_RV =
+          p_RV.mul_(1.0 / static_cast<double>(rows)).to(hidden_NC.scalar_type());
       dhidden_NC.narrow(0, first, count).copy_(g_RV.mm(w_VC));
       dweight_VC.add_(g_RV.t().mm(h_RC));
     }
@@ -45,8 +46,9 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    return {saved[0] * gradients[0].to(saved[0].scalar_type()), saved[1] * gradients[0].to(saved[1].scalar_type()),
-            torch::Tensor(), torch::Tensor(), torch::Tensor()};
+    return {saved[0] * gradients[0].to(saved[0].scalar_type()),
+            saved[1] * gradients[0].to(saved[1].scalar_type()), torch::Tensor(), torch::Tensor(),
+            torch::Tensor()};
   }
 };
 
@@ -67,7 +69,8 @@ torch::Tensor token_losses(const torch::Tensor& hidden_NC, const torch::Tensor& 
   std::vector<torch::Tensor> parts;
   for (std::int64_t first = 0; first < hidden_NC.size(0); first += chunk_rows) {
     const std::int64_t count = std::min(chunk_rows, hidden_NC.size(0) - first);
-    const torch::Tensor logits_RV = at::linear(hidden_NC.narrow(0, first, count).to(exact), weight_VC);
+    const torch::Tensor logits_RV =
+        at::linear(hidden_NC.narrow(0, first, count).to(exact), weight_VC);
     const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1);
     parts.push_back((logits_RV.logsumexp(1, true) - logits_RV.gather(1, target_R1)).squeeze(1));
   }

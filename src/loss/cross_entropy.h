@@ -7,9 +7,10 @@
 
 namespace alibi {
 
-// Mean of -log softmax(hidden weight^T)[target] over N rows, in nats, fp32 (fp64 for fp64). Differentiable
-// in hidden and weight: gradients are made in the forward pass, chunk by chunk, and scaled in backward.
-// Products run in hidden's type, sums in fp32. hidden_NC and weight_VC may have different types.
+// Mean of -log softmax(hidden weight^T)[target] over N rows, in nats, fp32 (fp64 for fp64).
+// Differentiable in hidden and weight: gradients are made in the forward pass, chunk by chunk, and
+// scaled in backward. Products run in hidden's type, sums in fp32. hidden_NC and weight_VC may have
+// different types.
 torch::Tensor cross_entropy(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
                             const torch::Tensor& targets_N, std::int64_t chunk_rows);
 

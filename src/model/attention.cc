@@ -25,18 +25,21 @@ double rounding(torch::ScalarType type) {
   return type == torch::kFloat ? 1e-4 : 4e-2;
 }
 
-void compare(const char* what, const char* kernel, const torch::Tensor& found, const torch::Tensor& expected) {
+void compare(const char* what, const char* kernel, const torch::Tensor& found,
+             const torch::Tensor& expected) {
   if (!expected.defined() || expected.numel() == 0) return;
   const torch::Tensor difference = (found.to(torch::kDouble) - expected.to(torch::kDouble)).abs();
   const double size = std::max(1.0, expected.to(torch::kDouble).abs().max().item<double>());
   const double worst = difference.max().item<double>() / size;
   if (worst <= rounding(expected.scalar_type())) return;
-  throw Error("runtime.attention.kernel", cat("kernel ", kernel, " differs from the reference in ", what, " by ", worst,
-                                              " of its largest value, at element ", difference.argmax().item<std::int64_t>()),
+  throw Error("runtime.attention.kernel",
+              cat("kernel ", kernel, " differs from the reference in ", what, " by ", worst,
+                  " of its largest value, at element ", difference.argmax().item<std::int64_t>()),
               "choose \"reference\" and report this line");
 }
 
-AttentionOutputs run_forward(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check) {
+AttentionOutputs run_forward(const AttentionInputs& inputs, const AttentionKernel& kernel,
+                             bool check) {
   AttentionOutputs outputs = kernel.forward(inputs);
   if (check) {
     const AttentionOutputs expected = attention_kernels().back().forward(inputs);
@@ -55,30 +58,36 @@ struct Call : torch::CustomClassHolder {
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q, const torch::Tensor& k,
-                               const torch::Tensor& v, const std::optional<torch::Tensor>& /*slopes*/,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q,
+                               const torch::Tensor& k, const torch::Tensor& v,
+                               const std::optional<torch::Tensor>& /*slopes*/,
                                const std::optional<torch::Tensor>& /*buckets*/,
                                const c10::intrusive_ptr<Call>& call) {
-    const AttentionOutputs outputs = run_forward({q, k, v, call->options}, *call->kernel, call->check);
+    const AttentionOutputs outputs =
+        run_forward({q, k, v, call->options}, *call->kernel, call->check);
     context->save_for_backward({q, k, v, outputs.output_BHTD, outputs.lse_BHT});
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     return outputs.output_BHTD;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto call = c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
+    const auto call =
+        c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
     const variable_list saved = context->get_saved_variables();
     const AttentionInputs inputs{saved[0], saved[1], saved[2], call->options};
     const AttentionOutputs outputs{saved[3], saved[4]};
     const AttentionGradients result = call->kernel->backward(inputs, outputs, gradients[0]);
     if (call->check) check_backward(inputs, outputs, gradients[0], *call, result);
-    return {result.q_BHTD, result.k_BGSD, result.v_BGSD, result.slopes_H, result.buckets_NH, torch::Tensor()};
+    return {result.q_BHTD,   result.k_BGSD,     result.v_BGSD,
+            result.slopes_H, result.buckets_NH, torch::Tensor()};
   }
 
  private:
   static void check_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
-                             const torch::Tensor& gradient, const Call& call, const AttentionGradients& result) {
-    const AttentionGradients expected = attention_kernels().back().backward(inputs, outputs, gradient);
+                             const torch::Tensor& gradient, const Call& call,
+                             const AttentionGradients& result) {
+    const AttentionGradients expected =
+        attention_kernels().back().backward(inputs, outputs, gradient);
     compare("gradient of q", call.kernel->name, result.q_BHTD, expected.q_BHTD);
     compare("gradient of k", call.kernel->name, result.k_BGSD, expected.k_BGSD);
     compare("gradient of v", call.kernel->name, result.v_BGSD, expected.v_BGSD);
@@ -125,7 +134,9 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
     const bool fits = kernel.supports(problem, device);
     if (automatic && fits) return kernel;
     if (choice != kernel.name) continue;
-    if (!fits) throw usage_error("/runtime/attention/kernel", "\"" + choice + "\" does not support this model", "use \"auto\"");
+    if (!fits)
+      throw usage_error("/runtime/attention/kernel",
+                        "\"" + choice + "\" does not support this model", "use \"auto\"");
     return kernel;
   }
   throw usage_error("/runtime/attention/kernel",
@@ -138,9 +149,13 @@ torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice
   call->options = inputs.options;
   call->kernel = &choose_attention(describe_problem(inputs), inputs.q_BHTD.device(), choice);
   call->check = choice == "check";
-  // Arguments that may need a gradient are named one by one; an absent one must not be an undefined tensor.
-  const auto present = [](const torch::Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; };
-  return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD, present(inputs.options.slopes_H),
+  // Arguments that may need a gradient are named one by one; an absent one must not be an undefined
+  // tensor.
+  const auto present = [](const torch::Tensor& x) {
+    return x.defined() ? std::optional(x) : std::nullopt;
+  };
+  return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD,
+                                  present(inputs.options.slopes_H),
                                   present(inputs.options.buckets_NH), call);
 }
 

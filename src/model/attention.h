@@ -1,7 +1,8 @@
 // Attention with a bias on its scores: one entry, a list of kernels behind it.
 //
-// Shapes: B sequences, H heads, G key/value heads (G divides H), T queries, S keys, D head width. Query i
-// stands at position S - T + i and sees keys j <= S - T + i. No T x S tensor of all rows ever exists.
+// Shapes: B sequences, H heads, G key/value heads (G divides H), T queries, S keys, D head width.
+// Query i stands at position S - T + i and sees keys j <= S - T + i. No T x S tensor of all rows
+// ever exists.
 #pragma once
 
 #include <torch/torch.h>
@@ -16,12 +17,12 @@ namespace alibi {
 
 // All that shapes the scores beside q, k and v.
 struct ScoreOptions {
-  double scale = 1.0;                  // on q.k; the bias is not scaled
-  torch::Tensor slopes_H;              // fp32 or fp64; undefined: no linear bias
-  torch::Tensor buckets_NH;            // fp32 or fp64 bucket table; undefined: none
+  double scale = 1.0;        // on q.k; the bias is not scaled
+  torch::Tensor slopes_H;    // fp32 or fp64; undefined: no linear bias
+  torch::Tensor buckets_NH;  // fp32 or fp64 bucket table; undefined: none
   std::int64_t bucket_max_distance = 0;
-  torch::Tensor document_start_BT;     // int64, first visible key of each query; undefined: 0
-  double dropout = 0;                  // on probabilities
+  torch::Tensor document_start_BT;  // int64, first visible key of each query; undefined: 0
+  double dropout = 0;               // on probabilities
   RandomKey dropout_key;
 };
 
@@ -31,8 +32,8 @@ struct AttentionInputs {
 };
 
 struct AttentionOutputs {
-  torch::Tensor output_BHTD;   // q's type
-  torch::Tensor lse_BHT;       // log of each row's sum of exponentials, fp32 (fp64 for fp64)
+  torch::Tensor output_BHTD;  // q's type
+  torch::Tensor lse_BHT;      // log of each row's sum of exponentials, fp32 (fp64 for fp64)
 };
 
 struct AttentionGradients {
@@ -54,13 +55,13 @@ std::span<const AttentionKernel> attention_kernels();
 
 AttentionProblem describe_problem(const AttentionInputs& inputs);
 
-// `choice`: "auto" or "check" (first that supports the problem) or a kernel's name. Throws Error when
-// the named kernel does not exist or does not support the problem.
+// `choice`: "auto" or "check" (first that supports the problem) or a kernel's name. Throws Error
+// when the named kernel does not exist or does not support the problem.
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice);
 
-// Differentiable in q, k, v, slopes and buckets. "check" also runs the reference and throws Error at the
-// first output that differs by more than rounding.
+// Differentiable in q, k, v, slopes and buckets. "check" also runs the reference and throws Error
+// at the first output that differs by more than rounding.
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice = "auto");
 
 }  // namespace alibi

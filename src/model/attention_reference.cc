@@ -1,9 +1,10 @@
 // For a chunk of R query rows:  s = q k^T scale + bias;  p = softmax(s);  o = (p * mask) v.
-// Backward, from the stored log-sum-exp:  p = exp(s - lse);  dv = (p * mask)^T do;  dp = (do v^T) * mask;
-// ds = p * (dp - rowsum(do * o));  dq = ds k scale;  dk = ds^T q scale;  dslope_h = sum ds * (j - i).
+// Backward, from the stored log-sum-exp:  p = exp(s - lse);  dv = (p * mask)^T do;  dp = (do v^T) *
+// mask; ds = p * (dp - rowsum(do * o));  dq = ds k scale;  dk = ds^T q scale;  dslope_h = sum ds *
+// (j - i).
 //
-// Letters: B sequences, H heads, G key/value heads, R rows of a chunk, S keys a chunk can see, D width.
-// All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact integer distances.
+// Letters: B sequences, H heads, G key/value heads, R rows of a chunk, S keys a chunk can see, D
+// width. All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact integer distances.
 #include "model/attention_reference.h"
 
 #include <ATen/Parallel.h>
@@ -63,7 +64,8 @@ class Reference {
       total.v_BGSD.narrow(2, 0, seen_).add_(transposed_times(kept_BHRS, do_BHRD));
       const torch::Tensor ds_BHRS = dp_BHRS.sub_(rows(delta_BHT).unsqueeze(3)).mul_(p_BHRS);
       dq.push_back(times(ds_BHRS, keys()).mul_(options_.scale));
-      total.k_BGSD.narrow(2, 0, seen_).add_(transposed_times(ds_BHRS, rows(q_BHTD_)), options_.scale);
+      total.k_BGSD.narrow(2, 0, seen_)
+          .add_(transposed_times(ds_BHRS, rows(q_BHTD_)), options_.scale);
       add_bias_gradients(ds_BHRS, total);
     }
     total.q_BHTD = torch::cat(dq, 2);
@@ -73,7 +75,8 @@ class Reference {
  private:
   std::int64_t chunk() const {
     const std::int64_t row_bytes = q_BHTD_.size(0) * q_BHTD_.size(1) * keys_ * 4;
-    return std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(row_bytes, 1), 8, kLongestChunk);
+    return std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(row_bytes, 1), 8,
+                                    kLongestChunk);
   }
 
   void set_chunk(std::int64_t first) {
@@ -111,7 +114,8 @@ class Reference {
   }
 
   torch::Tensor bucket(const torch::Tensor& distance_RS) const {
-    return t5_bucket(distance_RS.clamp_min(0), options_.buckets_NH.size(0), options_.bucket_max_distance);
+    return t5_bucket(distance_RS.clamp_min(0), options_.buckets_NH.size(0),
+                     options_.bucket_max_distance);
   }
 
   torch::Tensor scores() const {
@@ -122,7 +126,8 @@ class Reference {
       scores_BHRS.sub_(slopes_H.view({-1, 1, 1}) * distance_RS.to(exact_));
     }
     if (options_.buckets_NH.defined()) {
-      scores_BHRS.add_(options_.buckets_NH.detach().to(exact_).index({bucket(distance_RS)}).permute({2, 0, 1}));
+      scores_BHRS.add_(
+          options_.buckets_NH.detach().to(exact_).index({bucket(distance_RS)}).permute({2, 0, 1}));
     }
     constexpr double kNever = -std::numeric_limits<double>::infinity();
     scores_BHRS.masked_fill_(distance_RS < 0, kNever);
@@ -134,7 +139,8 @@ class Reference {
     return scores_BHRS;
   }
 
-  // The dropout mask of this chunk: element (b, h, i, j) depends on nothing but the key and (b, h, i, j).
+  // The dropout mask of this chunk: element (b, h, i, j) depends on nothing but the key and (b, h,
+  // i, j).
   torch::Tensor mask() const {
     const std::int64_t pairs = q_BHTD_.size(0) * q_BHTD_.size(1);
     torch::Tensor mask_PRS = torch::empty({pairs, count_, seen_}, torch::kFloat);
@@ -178,7 +184,8 @@ AttentionOutputs reference_attention_forward(const AttentionInputs& inputs) {
   return outputs;
 }
 
-AttentionGradients reference_attention_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
+AttentionGradients reference_attention_backward(const AttentionInputs& inputs,
+                                                const AttentionOutputs& outputs,
                                                 const torch::Tensor& gradient_BHTD) {
   const torch::NoGradGuard guard;
   AttentionGradients gradients = Reference(inputs).backward(outputs, gradient_BHTD);

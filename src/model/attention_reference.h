@@ -6,7 +6,8 @@
 namespace alibi {
 
 AttentionOutputs reference_attention_forward(const AttentionInputs& inputs);
-AttentionGradients reference_attention_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
+AttentionGradients reference_attention_backward(const AttentionInputs& inputs,
+                                                const AttentionOutputs& outputs,
                                                 const torch::Tensor& gradient_BHTD);
 
 }  // namespace alibi

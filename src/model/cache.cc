@@ -5,7 +5,8 @@
 namespace alibi {
 namespace {
 
-void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t used, std::int64_t needed) {
+void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t used,
+               std::int64_t needed) {
   const std::int64_t room = store.defined() ? store.size(2) : 0;
   if (room >= needed) return;
   torch::Tensor larger = torch::empty(
@@ -16,7 +17,8 @@ void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t use
 
 }  // namespace
 
-KeyValueCache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD) {
+KeyValueCache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                          const torch::Tensor& v_BGTD) {
   const torch::NoGradGuard guard;
   View& stored = layers_.at(static_cast<std::size_t>(layer));
   const std::int64_t added = k_BGTD.size(2), needed = length_ + added;

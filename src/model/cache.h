@@ -16,7 +16,8 @@ class KeyValueCache {
   struct View {
     torch::Tensor k_BGSD, v_BGSD;
   };
-  // Adds T new positions to one layer and returns all of its S = length() + T. Storage doubles when full.
+  // Adds T new positions to one layer and returns all of its S = length() + T. Storage doubles when
+  // full.
   View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD);
   // Ends a forward pass over T positions: every layer has been extended by them.
   void advance(std::int64_t positions) { length_ += positions; }

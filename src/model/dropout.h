@@ -1,4 +1,5 @@
-// Dropout whose mask is a pure function of a key: the same for any thread count, before and after a resume.
+// Dropout whose mask is a pure function of a key: the same for any thread count, before and after a
+// resume.
 #pragma once
 
 #include <torch/torch.h>
@@ -7,7 +8,8 @@
 
 namespace alibi {
 
-// x with each element zeroed with probability p and the others divided by 1 - p; x itself when p is 0.
+// x with each element zeroed with probability p and the others divided by 1 - p; x itself when p is
+// 0.
 torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key);
 
 }  // namespace alibi

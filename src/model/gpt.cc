@@ -31,25 +31,30 @@ BlockImpl::BlockImpl(const ModelConfig& m) {
   down = register_module("down", Affine(mlp_width, m.width, m.mlp_bias));
 }
 
-GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type, std::string kernel)
+GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
+                 std::string kernel)
     : config_(model), vocabulary_(vocabulary), type_(type), kernel_(std::move(kernel)) {
   const ModelConfig& m = config_;
   embedding_VC_ = register_parameter("embedding", torch::zeros({vocabulary, m.width}));
   if (m.position == Position::kLearned) {
     ensure(m.max_sequence_length.has_value(), "learned positions have a resolved length");
-    positions_LC_ = register_parameter("positions", torch::zeros({*m.max_sequence_length, m.width}));
+    positions_LC_ =
+        register_parameter("positions", torch::zeros({*m.max_sequence_length, m.width}));
   }
-  if (m.embedding_norm) embedding_norm_ = register_module("embedding_norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
+  if (m.embedding_norm)
+    embedding_norm_ = register_module("embedding_norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
   if (m.position == Position::kAlibi) slopes_ = alibi_slopes(m);
   if (m.position == Position::kAlibi && m.learned_slopes) {
     learned_slopes_H_ = register_parameter("slopes", torch::tensor(slopes_, torch::kFloat));
   }
   if (m.position == Position::kT5) {
     for (std::int64_t i = 0; i < (m.t5_shared ? 1 : m.layers); ++i) {
-      buckets_NH_.push_back(register_parameter(cat("buckets_", i), torch::zeros({m.t5_buckets, m.heads})));
+      buckets_NH_.push_back(
+          register_parameter(cat("buckets_", i), torch::zeros({m.t5_buckets, m.heads})));
     }
   }
-  for (std::int64_t i = 0; i < m.layers; ++i) blocks_.push_back(register_module(cat("block_", i), Block(m)));
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    blocks_.push_back(register_module(cat("block_", i), Block(m)));
   norm_ = register_module("norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
   if (!m.tied_head) head_VC_ = register_parameter("head", torch::zeros({vocabulary, m.width}));
 }
@@ -63,7 +68,8 @@ void GptImpl::initialize(std::uint64_t seed, double standard_deviation) {
     const std::string& name = parameter.key();
     const bool ends_branch = name.ends_with(".out.weight") || name.ends_with(".down.weight");
     torch::Tensor drawn = torch::empty(value.sizes(), torch::kFloat);
-    fill_normal(RandomKey{seed}.with("initialize").with(name), ends_branch ? residual : standard_deviation,
+    fill_normal(RandomKey{seed}.with("initialize").with(name),
+                ends_branch ? residual : standard_deviation,
                 {drawn.data_ptr<float>(), static_cast<std::size_t>(drawn.numel())});
     value.copy_(drawn);
   }
@@ -84,7 +90,9 @@ torch::Tensor GptImpl::logits(const torch::Tensor& hidden) {
   return at::linear(hidden.to(head_VC().scalar_type()), head_VC());
 }
 
-const torch::Tensor& GptImpl::head_VC() const { return head_VC_.defined() ? head_VC_ : embedding_VC_; }
+const torch::Tensor& GptImpl::head_VC() const {
+  return head_VC_.defined() ? head_VC_ : embedding_VC_;
+}
 
 std::int64_t GptImpl::parameter_count() const {
   std::int64_t count = 0;
@@ -92,36 +100,42 @@ std::int64_t GptImpl::parameter_count() const {
   return count;
 }
 
-std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
-                                      bool training) const {
+std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length,
+                                      torch::Device device, bool training) const {
   ForwardOptions options;
   options.training = training;
   const auto shape = [&](std::int64_t heads) {
-    return torch::empty({sequences, heads, length, head_width(config_)}, torch::TensorOptions(torch::kMeta).dtype(type_));
+    return torch::empty({sequences, heads, length, head_width(config_)},
+                        torch::TensorOptions(torch::kMeta).dtype(type_));
   };
   const AttentionProblem problem = describe_problem(
       {shape(config_.heads), shape(key_value_heads(config_)), {}, score_options(0, options)});
   return choose_attention(problem, device, kernel_).name;
 }
 
-torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first, const ForwardOptions& options) {
+torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
+                             const ForwardOptions& options) {
   const ModelConfig& m = config_;
   const std::int64_t length = tokens_BT.size(1);
   torch::Tensor x_BTC = at::embedding(embedding_VC_, tokens_BT);
-  if (position_traits(m.position).scales_embeddings) x_BTC = x_BTC * std::sqrt(static_cast<double>(m.width));
+  if (position_traits(m.position).scales_embeddings)
+    x_BTC = x_BTC * std::sqrt(static_cast<double>(m.width));
   if (m.position == Position::kSinusoidal) {
-    x_BTC = x_BTC + sinusoidal_rows(first, length, m.width, tokens_BT.device()).to(x_BTC.scalar_type());
+    x_BTC =
+        x_BTC + sinusoidal_rows(first, length, m.width, tokens_BT.device()).to(x_BTC.scalar_type());
   }
   if (m.position == Position::kLearned) {
     if (first + length > *m.max_sequence_length) {
       throw Error("model.max_sequence_length",
-                  cat("found input of ", first + length, " positions, expected at most ", *m.max_sequence_length),
+                  cat("found input of ", first + length, " positions, expected at most ",
+                      *m.max_sequence_length),
                   "learned positions end at their table; ALiBi does not");
     }
     x_BTC = x_BTC + positions_LC_.narrow(0, first, length);
   }
   if (embedding_norm_) x_BTC = embedding_norm_->forward(x_BTC);
-  if (options.training) x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
+  if (options.training)
+    x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
   return x_BTC.scalar_type() == torch::kDouble ? x_BTC : x_BTC.to(type_);
 }
 
@@ -146,11 +160,13 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   return scores;
 }
 
-torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options) {
+torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
+                           const ForwardOptions& options) {
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  const auto parts = block->qkv->forward(block->norm_1->forward(x_BTC)).split_with_sizes({m.width, kv_width, kv_width}, 2);
+  const auto parts = block->qkv->forward(block->norm_1->forward(x_BTC))
+                         .split_with_sizes({m.width, kv_width, kv_width}, 2);
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
   if (m.position == Position::kRotary) {
@@ -166,16 +182,19 @@ torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC, const
   const torch::Tensor mixed_BTC = attention(inputs, kernel_).transpose(1, 2).reshape(x_BTC.sizes());
   const torch::Tensor added = block->out->forward(mixed_BTC);
   if (!options.training) return added;
-  return dropout(added, m.residual_dropout, options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
+  return dropout(added, m.residual_dropout,
+                 options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
 }
 
-torch::Tensor GptImpl::mlp(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options) {
+torch::Tensor GptImpl::mlp(std::int64_t layer, const torch::Tensor& x_BTC,
+                           const ForwardOptions& options) {
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const auto part = static_cast<std::uint64_t>(layer);
   torch::Tensor h_BTF = block->up->forward(block->norm_2->forward(x_BTC));
   h_BTF = at::gelu(h_BTF, m.activation == Activation::kGeluTanh ? "tanh" : "none");
-  if (options.training) h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
+  if (options.training)
+    h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
   const torch::Tensor added = block->down->forward(h_BTF);
   if (!options.training) return added;
   return dropout(added, m.residual_dropout, options.random.with("mlp out").with(part));

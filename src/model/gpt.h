@@ -1,6 +1,7 @@
 // A pre-norm decoder (GPT): embedding, blocks of attention and MLP, final norm, output layer.
 //
-//   x = embed(tokens) [+ positions];   x += out(attention(qkv(norm(x))));   x += down(gelu(up(norm(x))))
+//   x = embed(tokens) [+ positions];   x += out(attention(qkv(norm(x))));   x +=
+//   down(gelu(up(norm(x))))
 //
 // Letters: B sequences, T positions, S keys, H heads, G key/value heads, D head width, C width, V
 // vocabulary, N rows.
@@ -20,8 +21,8 @@ namespace alibi {
 
 // What a forward pass is given beside tokens.
 struct ForwardOptions {
-  KeyValueCache* cache = nullptr;   // continues from its length when given
-  bool training = false;            // dropout on, masks drawn from `random`
+  KeyValueCache* cache = nullptr;  // continues from its length when given
+  bool training = false;           // dropout on, masks drawn from `random`
   RandomKey random;
   torch::Tensor document_start_BT;  // undefined: attend across documents
 };
@@ -36,26 +37,29 @@ TORCH_MODULE(Block);
 class GptImpl : public torch::nn::Module {
  public:
   // Weights are zero until `initialize` or loading fills them. `type` is that of activations.
-  GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type, std::string kernel = "auto");
+  GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
+          std::string kernel = "auto");
 
-  // Draws every weight from (seed, its name): the same for any thread count and, where names and shapes
-  // agree, for any position method.
+  // Draws every weight from (seed, its name): the same for any thread count and, where names and
+  // shapes agree, for any position method.
   void initialize(std::uint64_t seed, double standard_deviation);
 
   // (B, T) int64 -> (B, T, C) after the final norm, in the activation type.
   torch::Tensor hidden(const torch::Tensor& tokens_BT, const ForwardOptions& options = {});
-  torch::Tensor logits(const torch::Tensor& hidden);   // (..., C) -> (..., V) fp32
-  const torch::Tensor& head_VC() const;                // the output layer's weights, fp32
+  torch::Tensor logits(const torch::Tensor& hidden);  // (..., C) -> (..., V) fp32
+  const torch::Tensor& head_VC() const;               // the output layer's weights, fp32
 
   const ModelConfig& config() const { return config_; }
   std::int64_t vocabulary() const { return vocabulary_; }
   std::int64_t parameter_count() const;
   const std::vector<double>& slopes() const { return slopes_; }  // empty without linear biases
   // Name of the attention kernel a batch of this shape would run on.
-  std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device, bool training) const;
+  std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
+                               bool training) const;
 
  private:
-  torch::Tensor embed(const torch::Tensor& tokens_BT, std::int64_t first, const ForwardOptions& options);
+  torch::Tensor embed(const torch::Tensor& tokens_BT, std::int64_t first,
+                      const ForwardOptions& options);
   torch::Tensor mix(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);
   torch::Tensor mlp(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);
   ScoreOptions score_options(std::int64_t layer, const ForwardOptions& options) const;

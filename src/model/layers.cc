@@ -14,7 +14,9 @@ AffineImpl::AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias)
   if (has_bias) bias_O = register_parameter("bias", torch::zeros({outputs}));
 }
 
-torch::Tensor AffineImpl::forward(const torch::Tensor& x) { return at::linear(x, like(weight_OI, x), like(bias_O, x)); }
+torch::Tensor AffineImpl::forward(const torch::Tensor& x) {
+  return at::linear(x, like(weight_OI, x), like(bias_O, x));
+}
 
 NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : epsilon(norm_epsilon) {
   weight_C = register_parameter("weight", torch::ones({width}));

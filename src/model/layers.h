@@ -1,4 +1,5 @@
-// The two parametrised layers of a block. Weights are fp32 masters; products run in the input's type.
+// The two parametrised layers of a block. Weights are fp32 masters; products run in the input's
+// type.
 #pragma once
 
 #include <torch/torch.h>

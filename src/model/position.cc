@@ -19,19 +19,29 @@ std::vector<double> geometric(std::int64_t count, double bias_max) {
 }  // namespace
 
 const PositionTraits& position_traits(Position method) {
-  static const PositionTraits alibi{"alibi", PositionPlace::kScores, false, false, ScoreBias::kLinear};
-  static const PositionTraits sinusoidal{"sinusoidal", PositionPlace::kEmbeddings, false, true, ScoreBias::kNone};
-  static const PositionTraits learned{"learned", PositionPlace::kEmbeddings, true, false, ScoreBias::kNone};
-  static const PositionTraits rotary{"rotary", PositionPlace::kQueriesAndKeys, false, false, ScoreBias::kNone};
+  static const PositionTraits alibi{"alibi", PositionPlace::kScores, false, false,
+                                    ScoreBias::kLinear};
+  static const PositionTraits sinusoidal{"sinusoidal", PositionPlace::kEmbeddings, false, true,
+                                         ScoreBias::kNone};
+  static const PositionTraits learned{"learned", PositionPlace::kEmbeddings, true, false,
+                                      ScoreBias::kNone};
+  static const PositionTraits rotary{"rotary", PositionPlace::kQueriesAndKeys, false, false,
+                                     ScoreBias::kNone};
   static const PositionTraits t5{"t5", PositionPlace::kScores, false, false, ScoreBias::kBuckets};
   static const PositionTraits none{"none", PositionPlace::kNowhere, false, false, ScoreBias::kNone};
   switch (method) {
-    case Position::kAlibi: return alibi;
-    case Position::kSinusoidal: return sinusoidal;
-    case Position::kLearned: return learned;
-    case Position::kRotary: return rotary;
-    case Position::kT5: return t5;
-    case Position::kNone: return none;
+    case Position::kAlibi:
+      return alibi;
+    case Position::kSinusoidal:
+      return sinusoidal;
+    case Position::kLearned:
+      return learned;
+    case Position::kRotary:
+      return rotary;
+    case Position::kT5:
+      return t5;
+    case Position::kNone:
+      return none;
   }
   return none;
 }
@@ -42,7 +52,8 @@ std::vector<double> slopes_by_rule(SlopeRule rule, std::int64_t heads, double bi
   if (rule == SlopeRule::kGeometric || below == heads) return geometric(heads, bias_max);
   std::vector<double> slopes = geometric(below, bias_max);
   const std::vector<double> doubled = geometric(2 * below, bias_max);
-  for (std::size_t i = 0; static_cast<std::int64_t>(slopes.size()) < heads; i += 2) slopes.push_back(doubled[i]);
+  for (std::size_t i = 0; static_cast<std::int64_t>(slopes.size()) < heads; i += 2)
+    slopes.push_back(doubled[i]);
   return slopes;
 }
 
@@ -51,12 +62,15 @@ std::vector<double> alibi_slopes(const ModelConfig& model) {
   return slopes_by_rule(model.slope_rule, model.heads, model.slope_bias_max);
 }
 
-torch::Tensor sinusoidal_rows(std::int64_t first, std::int64_t rows, std::int64_t width, torch::Device device) {
+torch::Tensor sinusoidal_rows(std::int64_t first, std::int64_t rows, std::int64_t width,
+                              torch::Device device) {
   // Angles in fp64: at position 100,000 fp32 would already be off by 0.004.
   const auto options = torch::TensorOptions().dtype(torch::kDouble).device(device);
   const torch::Tensor position_T = torch::arange(first, first + rows, options);
-  const torch::Tensor exponent_c = torch::arange(width / 2, options) * (-2.0 / static_cast<double>(width));
-  const torch::Tensor angle_Tc = position_T.unsqueeze(1) * torch::pow(10000.0, exponent_c).unsqueeze(0);
+  const torch::Tensor exponent_c =
+      torch::arange(width / 2, options) * (-2.0 / static_cast<double>(width));
+  const torch::Tensor angle_Tc =
+      position_T.unsqueeze(1) * torch::pow(10000.0, exponent_c).unsqueeze(0);
   return torch::cat({angle_Tc.sin(), angle_Tc.cos()}, 1).to(torch::kFloat);
 }
 
@@ -64,20 +78,25 @@ torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, double bas
   const std::int64_t rows = x_BHTD.size(2), width = x_BHTD.size(3);
   const auto options = torch::TensorOptions().dtype(torch::kDouble).device(x_BHTD.device());
   const torch::Tensor position_T = torch::arange(first, first + rows, options);
-  const torch::Tensor exponent_c = torch::arange(width / 2, options) * (-2.0 / static_cast<double>(width));
-  const torch::Tensor angle_Tc = position_T.unsqueeze(1) * torch::pow(base, exponent_c).unsqueeze(0);
+  const torch::Tensor exponent_c =
+      torch::arange(width / 2, options) * (-2.0 / static_cast<double>(width));
+  const torch::Tensor angle_Tc =
+      position_T.unsqueeze(1) * torch::pow(base, exponent_c).unsqueeze(0);
   const auto exact = x_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const torch::Tensor cos_Tc = angle_Tc.cos().to(exact), sin_Tc = angle_Tc.sin().to(exact);
   const auto halves = x_BHTD.to(exact).chunk(2, 3);
-  return torch::cat({halves[0] * cos_Tc - halves[1] * sin_Tc, halves[1] * cos_Tc + halves[0] * sin_Tc}, 3)
+  return torch::cat(
+             {halves[0] * cos_Tc - halves[1] * sin_Tc, halves[1] * cos_Tc + halves[0] * sin_Tc}, 3)
       .to(x_BHTD.scalar_type());
 }
 
-torch::Tensor t5_bucket(const torch::Tensor& distance, std::int64_t buckets, std::int64_t max_distance) {
+torch::Tensor t5_bucket(const torch::Tensor& distance, std::int64_t buckets,
+                        std::int64_t max_distance) {
   const std::int64_t exact = buckets / 2;
   const double scale = static_cast<double>(buckets - exact) /
                        std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
-  const torch::Tensor ratio = distance.clamp_min(exact).to(torch::kDouble) / static_cast<double>(exact);
+  const torch::Tensor ratio =
+      distance.clamp_min(exact).to(torch::kDouble) / static_cast<double>(exact);
   const torch::Tensor far = (exact + (ratio.log() * scale).to(torch::kLong)).clamp_max(buckets - 1);
   return torch::where(distance < exact, distance, far);
 }

@@ -1,5 +1,5 @@
-// Every position method, side by side. Each acts at one of three places: on the embeddings, on queries
-// and keys, or on the attention scores.
+// Every position method, side by side. Each acts at one of three places: on the embeddings, on
+// queries and keys, or on the attention scores.
 #pragma once
 
 #include <torch/torch.h>
@@ -17,21 +17,23 @@ enum class PositionPlace { kNowhere, kEmbeddings, kQueriesAndKeys, kScores };
 struct PositionTraits {
   const char* name;
   PositionPlace place;
-  bool has_length_limit;    // cannot see past its table
-  bool scales_embeddings;   // token embeddings times sqrt(width), as sinusoidal models are trained
+  bool has_length_limit;   // cannot see past its table
+  bool scales_embeddings;  // token embeddings times sqrt(width), as sinusoidal models are trained
   ScoreBias bias;
 };
 const PositionTraits& position_traits(Position method);
 
-// ALiBi's slopes, one per head. kGeometric: 2^(-bias_max i / heads), i = 1..heads, for any count (Press
-// et al. 2021, section 3). kPress: the same for powers of two; other counts take the list of the next
-// lower power of two, then every other slope of the doubled list, in the published reference order.
+// ALiBi's slopes, one per head. kGeometric: 2^(-bias_max i / heads), i = 1..heads, for any count
+// (Press et al. 2021, section 3). kPress: the same for powers of two; other counts take the list of
+// the next lower power of two, then every other slope of the doubled list, in the published
+// reference order.
 std::vector<double> slopes_by_rule(SlopeRule rule, std::int64_t heads, double bias_max);
 std::vector<double> alibi_slopes(const ModelConfig& model);  // the explicit list, or by rule
 
-// Rows first .. first+T-1 of Vaswani et al. 2017, section 3.5, sines in the first half of the columns and
-// cosines in the second: fp32 (T, C).
-torch::Tensor sinusoidal_rows(std::int64_t first, std::int64_t rows, std::int64_t width, torch::Device device);
+// Rows first .. first+T-1 of Vaswani et al. 2017, section 3.5, sines in the first half of the
+// columns and cosines in the second: fp32 (T, C).
+torch::Tensor sinusoidal_rows(std::int64_t first, std::int64_t rows, std::int64_t width,
+                              torch::Device device);
 
 // Rotates pairs (c, c + D/2) of x_BHTD by its row's position times base^(-2c / D) (Su et al. 2021,
 // equation 34); angles in fp32, result in x's type.
@@ -39,6 +41,7 @@ torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, double bas
 
 // Bucket of each distance d >= 0 (int64, any shape): exact below half, then logarithmic up to
 // max_distance, the last bucket open (Raffel et al. 2020, section 2.1; causal form).
-torch::Tensor t5_bucket(const torch::Tensor& distance, std::int64_t buckets, std::int64_t max_distance);
+torch::Tensor t5_bucket(const torch::Tensor& distance, std::int64_t buckets,
+                        std::int64_t max_distance);
 
 }  // namespace alibi

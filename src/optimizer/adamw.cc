@@ -5,8 +5,11 @@
 
 namespace alibi {
 
-AdamW::AdamW(std::vector<std::pair<std::string, torch::Tensor>> parameters, const OptimizerConfig& config)
-    : config_(config), matrices_{config.weight_decay, {}, {}, {}, {}}, others_{0.0, {}, {}, {}, {}} {
+AdamW::AdamW(std::vector<std::pair<std::string, torch::Tensor>> parameters,
+             const OptimizerConfig& config)
+    : config_(config),
+      matrices_{config.weight_decay, {}, {}, {}, {}},
+      others_{0.0, {}, {}, {}, {}} {
   for (auto& [name, parameter] : parameters) {
     Group& group = parameter.dim() >= 2 ? matrices_ : others_;
     group.names.push_back(name);
@@ -27,8 +30,9 @@ void AdamW::update(std::int64_t step, double learning_rate) {
       steps.push_back(torch::full({}, static_cast<double>(step), parameter.options()));
     }
     // One decay per call is all LibTorch's fused update takes: hence two groups.
-    at::_fused_adamw_(group->parameters, gradients, group->moment_1, group->moment_2, {}, steps, learning_rate,
-                      config_.beta1, config_.beta2, group->weight_decay, config_.epsilon, /*amsgrad=*/false,
+    at::_fused_adamw_(group->parameters, gradients, group->moment_1, group->moment_2, {}, steps,
+                      learning_rate, config_.beta1, config_.beta2, group->weight_decay,
+                      config_.epsilon, /*amsgrad=*/false,
                       /*maximize=*/false);
   }
 }
@@ -54,9 +58,11 @@ void AdamW::load_state(const std::map<std::string, torch::Tensor>& state) {
   const torch::NoGradGuard guard;
   for (auto& [name, mine] : this->state()) {
     const auto found = state.find(name);
-    if (found == state.end()) throw Error("optimizer state", "found no " + name + ", expected one for every parameter");
+    if (found == state.end())
+      throw Error("optimizer state", "found no " + name + ", expected one for every parameter");
     if (found->second.sizes() != mine.sizes()) {
-      throw Error("optimizer state", cat(name, " has shape ", found->second.sizes(), ", expected ", mine.sizes()));
+      throw Error("optimizer state",
+                  cat(name, " has shape ", found->second.sizes(), ", expected ", mine.sizes()));
     }
     torch::Tensor(mine).copy_(found->second);
   }

@@ -15,14 +15,15 @@ namespace alibi {
 class AdamW {
  public:
   // `parameters` by name, fp32; their order is the order of updates.
-  AdamW(std::vector<std::pair<std::string, torch::Tensor>> parameters, const OptimizerConfig& config);
+  AdamW(std::vector<std::pair<std::string, torch::Tensor>> parameters,
+        const OptimizerConfig& config);
 
   // One update from the parameters' gradients; all must be defined. `step` counts from 1.
   void update(std::int64_t step, double learning_rate);
   void zero_gradients();
 
-  // Moments by name: "moment_1.<parameter>", "moment_2.<parameter>". Loading copies into place and throws
-  // Error when a name or shape is missing.
+  // Moments by name: "moment_1.<parameter>", "moment_2.<parameter>". Loading copies into place and
+  // throws Error when a name or shape is missing.
   std::map<std::string, torch::Tensor> state() const;
   void load_state(const std::map<std::string, torch::Tensor>& state);
 

@@ -7,7 +7,8 @@
 
 namespace alibi {
 
-// Square root of the sum of squares over all gradients, summed in fp64; parameters without one count 0.
+// Square root of the sum of squares over all gradients, summed in fp64; parameters without one
+// count 0.
 double gradient_norm(const std::vector<torch::Tensor>& parameters);
 
 // Multiplies every gradient by limit / norm when norm exceeds limit > 0.

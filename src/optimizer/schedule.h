@@ -7,8 +7,9 @@
 
 namespace alibi {
 
-// Rate for the step after which `tokens_seen` of `train_tokens` tokens are seen: the first step already
-// moves, the last one runs at the final fraction. `config` is resolved.
-double learning_rate(const ScheduleConfig& config, double peak, std::int64_t train_tokens, std::int64_t tokens_seen);
+// Rate for the step after which `tokens_seen` of `train_tokens` tokens are seen: the first step
+// already moves, the last one runs at the final fraction. `config` is resolved.
+double learning_rate(const ScheduleConfig& config, double peak, std::int64_t train_tokens,
+                     std::int64_t tokens_seen);
 
 }  // namespace alibi

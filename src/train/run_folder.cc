@@ -16,9 +16,10 @@ namespace {
 void refuse_other_config(const Config& now, const std::string& stored_text, const fs::path& place) {
   const Config stored = parse_config(stored_text, place.string());
   for (const ConfigDifference& difference : identity_differences(stored, now)) {
-    throw usage_error(place.string() + ": " + difference.pointer,
-                      "this run was started with " + difference.first + ", now it is " + difference.second,
-                      "resume with the old value, or choose another run.folder");
+    throw usage_error(
+        place.string() + ": " + difference.pointer,
+        "this run was started with " + difference.first + ", now it is " + difference.second,
+        "resume with the old value, or choose another run.folder");
   }
 }
 
@@ -39,13 +40,15 @@ RunFolder::RunFolder(const Config& config, bool resume) : path_(config.run.folde
   lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());
 }
 
-std::optional<Checkpoint> RunFolder::resume_point(const Config& config, const std::string& identity) const {
+std::optional<Checkpoint> RunFolder::resume_point(const Config& config,
+                                                  const std::string& identity) const {
   const std::optional<fs::path> newest = newest_valid_checkpoint(checkpoints());
   if (!newest) return std::nullopt;
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
   if (checkpoint.identity == identity) return checkpoint;
   refuse_other_config(config, checkpoint.config_json, *newest / "config.json");
-  throw usage_error(newest->string(), "was made from other data, another tokenizer or another program version",
+  throw usage_error(newest->string(),
+                    "was made from other data, another tokenizer or another program version",
                     "restore them, or choose another run.folder");
 }
 

@@ -22,16 +22,17 @@ std::string run_identity(const Config& config, const std::string& data_hash);
 
 class RunFolder {
  public:
-  // Without `resume` the folder must not exist yet; with it a missing one is made. Throws Error when it
-  // exists without --resume, is in use, or cannot be written.
+  // Without `resume` the folder must not exist yet; with it a missing one is made. Throws Error
+  // when it exists without --resume, is in use, or cannot be written.
   RunFolder(const Config& config, bool resume);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
 
-  // The newest valid checkpoint; nothing when the run has none yet. Throws Error (exit code 2) when it
-  // belongs to another config, other data or another program version, naming the first key that differs.
+  // The newest valid checkpoint; nothing when the run has none yet. Throws Error (exit code 2) when
+  // it belongs to another config, other data or another program version, naming the first key that
+  // differs.
   std::optional<Checkpoint> resume_point(const Config& config, const std::string& identity) const;
 
  private:

@@ -20,20 +20,24 @@ namespace {
 
 Gpt build_model(const TrainerParts& parts) {
   const Config& c = parts.config;
-  Gpt model(c.model, parts.text.tokenizer.vocabulary(), activation_type(c.runtime.precision), c.runtime.attention.kernel);
-  if (c.initialize.from.empty()) model->initialize(static_cast<std::uint64_t>(c.run.seed), c.initialize.standard_deviation);
+  Gpt model(c.model, parts.text.tokenizer.vocabulary(), activation_type(c.runtime.precision),
+            c.runtime.attention.kernel);
+  if (c.initialize.from.empty())
+    model->initialize(static_cast<std::uint64_t>(c.run.seed), c.initialize.standard_deviation);
   model->to(parts.device);
   return model;
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> named(Gpt& model) {
   std::vector<std::pair<std::string, torch::Tensor>> all;
-  for (const auto& parameter : model->named_parameters()) all.emplace_back(parameter.key(), parameter.value());
+  for (const auto& parameter : model->named_parameters())
+    all.emplace_back(parameter.key(), parameter.value());
   return all;
 }
 
 // Held-out targets of whole windows, at most `most` tokens.
-std::vector<std::int32_t> validation_text(const TokenShards& shards, std::int64_t window, std::int64_t most) {
+std::vector<std::int32_t> validation_text(const TokenShards& shards, std::int64_t window,
+                                          std::int64_t most) {
   const std::int64_t windows = std::min(shards.size(), std::max(most, window)) / window;
   std::vector<std::int64_t> wide(static_cast<std::size_t>(windows * window));
   if (windows > 0) shards.read(0, wide);
@@ -41,9 +45,10 @@ std::vector<std::int32_t> validation_text(const TokenShards& shards, std::int64_
 }
 
 // Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
-torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first, std::int64_t count,
-                    torch::Device device) {
-  return torch::from_blob(values.data() + first * batch.length, {count, batch.length}, torch::kLong).to(device);
+torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
+                    std::int64_t count, torch::Device device) {
+  return torch::from_blob(values.data() + first * batch.length, {count, batch.length}, torch::kLong)
+      .to(device);
 }
 
 }  // namespace
@@ -54,9 +59,11 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       model_(build_model(parts)),
       parameters_(model_->parameters()),
       optimizer_(named(model_), parts.config.optimizer),
-      reader_(parts.text.train, parts.config.batch, static_cast<std::uint64_t>(parts.config.run.seed),
+      reader_(parts.text.train, parts.config.batch,
+              static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),
-      log_((truncate_after_step(parts.folder.log(), resume ? resume->progress.step : -1), parts.folder.log())),
+      log_((truncate_after_step(parts.folder.log(), resume ? resume->progress.step : -1),
+            parts.folder.log())),
       identity_(run_identity(parts.config, parts.text.data_hash)),
       validation_(validation_text(parts.text.valid, batch_shape(parts.config.batch).length,
                                   parts.config.run.validation_tokens)) {
@@ -100,8 +107,10 @@ StepEvent Trainer::step() {
   event.skipped = !std::isfinite(event.loss) || !std::isfinite(event.gradient_norm);
   if (event.skipped && c.guard.non_finite == NonFinite::kStop) {
     throw Error(cat("step ", progress_.step + 1),
-                cat("loss ", event.loss, " and gradient norm ", event.gradient_norm, ", expected finite numbers"),
-                "the weights were not touched; lower optimizer.learning_rate, or set guard.non_finite to \"skip\"");
+                cat("loss ", event.loss, " and gradient norm ", event.gradient_norm,
+                    ", expected finite numbers"),
+                "the weights were not touched; lower optimizer.learning_rate, or set "
+                "guard.non_finite to \"skip\"");
   }
   if (event.skipped) {
     ++progress_.skipped_steps;
@@ -126,14 +135,17 @@ double Trainer::forward_backward(Batch& batch) {
   for (std::int64_t part = 0; part < parts; ++part) {
     ForwardOptions options;
     options.training = true;
-    options.random = random.with(static_cast<std::uint64_t>(progress_.step)).with(static_cast<std::uint64_t>(part));
+    options.random = random.with(static_cast<std::uint64_t>(progress_.step))
+                         .with(static_cast<std::uint64_t>(part));
     if (!batch.document_starts.empty()) {
-      options.document_start_BT = slice(batch.document_starts, batch, part * rows, rows, parts_.device);
+      options.document_start_BT =
+          slice(batch.document_starts, batch, part * rows, rows, parts_.device);
     }
-    const torch::Tensor hidden_BTC = model_->hidden(slice(batch.inputs, batch, part * rows, rows, parts_.device), options);
+    const torch::Tensor hidden_BTC =
+        model_->hidden(slice(batch.inputs, batch, part * rows, rows, parts_.device), options);
     const torch::Tensor targets_BT = slice(batch.targets, batch, part * rows, rows, parts_.device);
-    const torch::Tensor mean = cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT.flatten(),
-                                             c.runtime.loss_chunk_rows) /
+    const torch::Tensor mean = cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(),
+                                             targets_BT.flatten(), c.runtime.loss_chunk_rows) /
                                parts;
     mean.backward();
     loss += mean.item<double>();
@@ -167,7 +179,8 @@ void Trainer::validate() {
   options.device = parts_.device;
   const std::int64_t length = batch_shape(c.batch).length;
   const auto targets = static_cast<std::int64_t>(validation_.size());
-  const double loss = mean_of(score(model_, validation_, windows_of(Protocol::kNonOverlapping, targets, length, 0), options));
+  const double loss = mean_of(score(
+      model_, validation_, windows_of(Protocol::kNonOverlapping, targets, length, 0), options));
   const bool best = loss < progress_.best_validation_loss;
   if (best) {
     progress_.best_validation_loss = loss;
@@ -176,7 +189,10 @@ void Trainer::validate() {
   } else {
     ++progress_.evaluations_without_improvement;
   }
-  log_.append({{"step", progress_.step}, {"tokens", progress_.tokens}, {"validation_loss", loss}, {"best", best}});
+  log_.append({{"step", progress_.step},
+               {"tokens", progress_.tokens},
+               {"validation_loss", loss},
+               {"best", best}});
   if (sink_) sink_(ValidationEvent{progress_.step, progress_.tokens, loss, best});
   if (best && !done()) save();
 }
@@ -184,11 +200,13 @@ void Trainer::validate() {
 void Trainer::save() {
   if (saved_step_ == progress_.step && !progress_.finished) return;
   log_.sync();
-  const std::filesystem::path folder = save_checkpoint(
-      parts_.folder.checkpoints(),
-      Checkpoint{config_json(parts_.config), parts_.text.tokenizer.model(), identity_, progress_, weights_of(*model_), optimizer_.state()});
+  const std::filesystem::path folder =
+      save_checkpoint(parts_.folder.checkpoints(),
+                      Checkpoint{config_json(parts_.config), parts_.text.tokenizer.model(),
+                                 identity_, progress_, weights_of(*model_), optimizer_.state()});
   saved_step_ = progress_.step;
-  rotate_checkpoints(parts_.folder.checkpoints(), parts_.config.run.keep_checkpoints, progress_.best_step);
+  rotate_checkpoints(parts_.folder.checkpoints(), parts_.config.run.keep_checkpoints,
+                     progress_.best_step);
   if (sink_) sink_(SaveEvent{progress_.step, folder.string()});
 }
 
@@ -203,7 +221,8 @@ std::int64_t Trainer::total_steps() const {
 
 bool Trainer::done() const {
   const std::int64_t patience = parts_.config.run.patience;
-  return progress_.step >= total_steps() || (patience > 0 && progress_.evaluations_without_improvement >= patience);
+  return progress_.step >= total_steps() ||
+         (patience > 0 && progress_.evaluations_without_improvement >= patience);
 }
 
 void Trainer::initialize_from(const std::string& place) {

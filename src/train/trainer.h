@@ -1,4 +1,5 @@
-// The training loop. While not done and not asked to stop: step, report, evaluate if due, save if due.
+// The training loop. While not done and not asked to stop: step, report, evaluate if due, save if
+// due.
 #pragma once
 
 #include <functional>

@@ -22,10 +22,10 @@ TEST(Strings, NearestSuggestsOnlyWhatIsNear) {
 TEST(Utf8, FindsTheFirstBadByte) {
   EXPECT_EQ(first_invalid_utf8("plain \xc3\xa9 \xf0\x9f\x98\x80"), std::string::npos);
   EXPECT_EQ(first_invalid_utf8("ab\xff"), 2u);
-  EXPECT_EQ(first_invalid_utf8("a\xc0\xaf"), 1u);          // overlong
-  EXPECT_EQ(first_invalid_utf8("\xed\xa0\x80"), 0u);       // surrogate
-  EXPECT_EQ(first_invalid_utf8("a\xf0\x9f\x98"), 1u);      // cut short
-  EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0u);   // above U+10FFFF
+  EXPECT_EQ(first_invalid_utf8("a\xc0\xaf"), 1u);         // overlong
+  EXPECT_EQ(first_invalid_utf8("\xed\xa0\x80"), 0u);      // surrogate
+  EXPECT_EQ(first_invalid_utf8("a\xf0\x9f\x98"), 1u);     // cut short
+  EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0u);  // above U+10FFFF
 }
 
 TEST(Strings, SplitKeepsEmptyParts) {
