@@ -30,11 +30,13 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
       const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
       const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1);
       torch::Tensor p_RV = at::linear(h_RC, w_VC).to(exact);
-      const torch::Tensor lse_R1 = p_RV.logsumexp(1, true);
-      total += (lse_R1 - p_RV.gather(1, target_R1)).sum();
+      const torch::Tensor picked_R1 = p_RV.gather(1, target_R1);
+      const torch::Tensor highest_R1 = p_RV.amax(1, true);
+      const torch::Tensor sum_R1 = p_RV.sub_(highest_R1).exp_().sum(1, true);
+      total += (highest_R1 + sum_R1.log() - picked_R1).sum();
       if (!needs_gradient) continue;
-      p_RV.sub_(lse_R1).exp_();
-      p_RV.scatter_add_(1, target_R1, torch::full_like(lse_R1, -1.0));
+      p_RV.div_(sum_R1);
+      p_RV.scatter_add_(1, target_R1, torch::full_like(sum_R1, -1.0));
       const torch::Tensor g_RV =
           p_RV.mul_(1.0 / static_cast<double>(rows)).to(hidden_NC.scalar_type());
       dhidden_NC.narrow(0, first, count).copy_(g_RV.mm(w_VC));

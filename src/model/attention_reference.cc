@@ -19,6 +19,7 @@ namespace {
 // Scores of one chunk take at most this many bytes, so long sequences use short chunks.
 constexpr std::int64_t kChunkBytes = 32 << 20;
 constexpr std::int64_t kLongestChunk = 128;
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 class Reference {
  public:
@@ -35,12 +36,12 @@ class Reference {
     std::vector<torch::Tensor> outputs, lses;
     for (std::int64_t first = 0; first < queries_; first += chunk()) {
       set_chunk(first);
-      const torch::Tensor scores_BHRS = scores();
-      const torch::Tensor lse_BHR = scores_BHRS.logsumexp(3);
-      torch::Tensor p_BHRS = (scores_BHRS - lse_BHR.unsqueeze(3)).exp_();
+      torch::Tensor p_BHRS = scores();
+      const torch::Tensor highest_BHR1 = p_BHRS.amax(3, true);
+      const torch::Tensor sum_BHR1 = p_BHRS.sub_(highest_BHR1).exp_().sum(3, true);
       if (options_.dropout > 0) p_BHRS.mul_(mask());
-      outputs.push_back(times(p_BHRS, values()));
-      lses.push_back(lse_BHR);
+      outputs.push_back(times(p_BHRS, values()).div_(sum_BHR1));
+      lses.push_back((highest_BHR1 + sum_BHR1.log()).squeeze(3));
     }
     return {torch::cat(outputs, 2), torch::cat(lses, 2)};
   }
@@ -53,7 +54,7 @@ class Reference {
     for (std::int64_t first = 0; first < queries_; first += chunk()) {
       set_chunk(first);
       const torch::Tensor do_BHRD = rows(do_BHTD);
-      torch::Tensor p_BHRS = (scores() - rows(outputs.lse_BHT).unsqueeze(3)).exp_();
+      torch::Tensor p_BHRS = scores().sub_(rows(outputs.lse_BHT).unsqueeze(3)).exp_();
       torch::Tensor dp_BHRS = times(do_BHRD, values().transpose(2, 3));
       torch::Tensor kept_BHRS = p_BHRS;
       if (options_.dropout > 0) {
@@ -118,19 +119,34 @@ class Reference {
                      options_.bucket_max_distance);
   }
 
-  torch::Tensor scores() const {
-    torch::Tensor scores_BHRS = times(rows(q_BHTD_), keys().transpose(2, 3)).mul_(options_.scale);
+  // Bias of each query row to each key it may see, -inf for future keys: (H or 1, R, S).
+  torch::Tensor bias() const {
     const torch::Tensor distance_RS = distance();
+    torch::Tensor bias_HRS = torch::zeros({1, 1, 1}, q_BHTD_.options());
     if (options_.slopes_H.defined()) {
       const torch::Tensor slopes_H = options_.slopes_H.detach().to(exact_);
-      scores_BHRS.sub_(slopes_H.view({-1, 1, 1}) * distance_RS.to(exact_));
+      bias_HRS = bias_HRS - slopes_H.view({-1, 1, 1}) * distance_RS.to(exact_);
     }
     if (options_.buckets_NH.defined()) {
-      scores_BHRS.add_(
-          options_.buckets_NH.detach().to(exact_).index({bucket(distance_RS)}).permute({2, 0, 1}));
+      const torch::Tensor table_NH = options_.buckets_NH.detach().to(exact_);
+      bias_HRS = bias_HRS + table_NH.index({bucket(distance_RS)}).permute({2, 0, 1});
     }
-    constexpr double kNever = -std::numeric_limits<double>::infinity();
-    scores_BHRS.masked_fill_(distance_RS < 0, kNever);
+    return bias_HRS.masked_fill(distance_RS < 0, kNever);
+  }
+
+  // q k^T scale + bias, one product per key/value head with its queries' heads side by side.
+  torch::Tensor scores() const {
+    const std::int64_t sequences = q_BHTD_.size(0), heads = q_BHTD_.size(1),
+                       groups = k_BGSD_.size(1);
+    const std::int64_t stacked = heads / groups * count_;
+    const torch::Tensor bias_BGRS =
+        bias().expand({heads, count_, seen_}).reshape({1, groups, stacked, seen_});
+    const torch::Tensor q = rows(q_BHTD_).reshape({sequences * groups, stacked, q_BHTD_.size(3)});
+    const torch::Tensor k = keys().reshape({sequences * groups, seen_, q_BHTD_.size(3)});
+    const torch::Tensor start =
+        bias_BGRS.expand({sequences, groups, stacked, seen_}).reshape({-1, stacked, seen_});
+    torch::Tensor scores_BHRS = at::baddbmm(start, q, k.transpose(1, 2), 1, options_.scale)
+                                    .view({sequences, heads, count_, seen_});
     if (options_.document_start_BT.defined()) {
       const torch::Tensor start_BR = options_.document_start_BT.narrow(1, first_, count_);
       const torch::Tensor key_S = torch::arange(seen_, start_BR.options());
