@@ -4,7 +4,8 @@
 // measured is NaN (or 0 where it counts something). curve.json, format_version 1 (non-finite
 // figures are null):
 //   {format_version, kind: "curve", program_version, created, command_line,
-//    protocol: {name, stride, description, document_borders, precision, device, kernel},
+//    protocol: {name, stride, description, document_borders, precision, device, kernel,
+//      sha256 (of all but device and kernel)},
 //    text: {files: [..], sha256, tokens_scored, tokens_cut_off, bytes},
 //    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
 //    sequence_length,

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/checksums.h"
 #include "base/strings.h"
 #include "report/curve.h"
 
@@ -63,6 +64,17 @@ Json object(const Cells& cells) {
   Json result = Json::object();
   for (const auto& [name, value] : cells) result[name] = value;
   return result;
+}
+
+// Two curves with the same checksum were measured by the same rules; where they ran is left out of
+// it.
+Json protocol_object(const CurveProtocol& protocol) {
+  Json rules = object(protocol_cells(protocol));
+  Json whole = rules;
+  rules.erase("device");
+  rules.erase("kernel");
+  whole["sha256"] = sha256_hex(rules.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return whole;
 }
 
 Json loss_by_position(const Curve& curve) {
@@ -126,7 +138,7 @@ std::string curve_json(const CurveSet& set) {
                {"program_version", set.program_version},
                {"created", set.created},
                {"command_line", set.command_line},
-               {"protocol", object(protocol_cells(set.protocol))},
+               {"protocol", protocol_object(set.protocol)},
                {"text",
                 {{"files", set.text.files},
                  {"sha256", set.text.sha256},
