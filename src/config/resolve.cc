@@ -14,6 +14,10 @@ BatchShape batch_shape(const BatchConfig& batch) {
   return {batch.sequences * parts, batch.sequence_length / parts};
 }
 
+std::int64_t default_decay_tokens(const RunConfig& run) {
+  return std::max<std::int64_t>(1, run.train_tokens / 5);
+}
+
 void resolve(Config& c) {
   ModelConfig& m = c.model;
   if (!m.key_value_heads) m.key_value_heads = m.heads;
@@ -28,9 +32,8 @@ void resolve(Config& c) {
   const std::int64_t tenth = std::max<std::int64_t>(1, c.run.train_tokens / 10);
   if (!c.run.save_every_tokens) c.run.save_every_tokens = tenth;
   if (!c.run.evaluate_every_tokens) c.run.evaluate_every_tokens = tenth;
-  if (c.schedule.kind == ScheduleKind::kWsd && !c.schedule.decay_tokens) {
-    c.schedule.decay_tokens = std::max<std::int64_t>(1, c.run.train_tokens / 5);
-  }
+  if (c.schedule.kind == ScheduleKind::kWsd && !c.schedule.decay_tokens)
+    c.schedule.decay_tokens = default_decay_tokens(c.run);
   if (c.run.folder.empty()) c.run.folder = "runs/" + c.run.name;
 }
 

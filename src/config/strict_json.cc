@@ -11,7 +11,7 @@ using nlohmann::ordered_json;
 
 constexpr int kDeepest = 32;  // copying and printing recurse once per level
 
-// Watches the parser's events: a set of names for each open object.
+// Watches the parser's events and knows where it stands.
 class Watcher {
  public:
   explicit Watcher(std::vector<JsonFault>& faults) : faults_(faults) {}
@@ -23,20 +23,35 @@ class Watcher {
       too_deep_ = true;
       return false;
     }
-    if (event == Event::object_start) names_.emplace_back();
-    if (event == Event::object_end && !names_.empty()) names_.pop_back();
-    if (event == Event::key && !names_.empty()) note(parsed.get<std::string>());
+    const bool ends = event == Event::object_end || event == Event::array_end;
+    if (ends && !open_.empty()) open_.pop_back();
+    if (event == Event::key && !open_.empty()) enter(parsed.get<std::string>());
+    if (!ends && event != Event::key && !open_.empty() && open_.back().is_list)
+      open_.back().at = cat(open_.back().items++);
+    if (event == Event::object_start) open_.push_back({});
+    if (event == Event::array_start) open_.push_back({.is_list = true, .at = {}, .names = {}});
     return true;
   }
 
  private:
-  void note(const std::string& name) {
-    if (names_.back().insert(name).second) return;
-    faults_.push_back({"", cat("the key \"", name, "\" stands twice in one object")});
+  // An object or list that is not closed yet, and the key or index now read in it.
+  struct Open {
+    bool is_list = false;
+    int items = 0;
+    std::string at;
+    std::set<std::string> names;
+  };
+
+  void enter(const std::string& name) {
+    open_.back().at = pointer_part(name);
+    if (open_.back().names.insert(name).second) return;
+    std::string pointer;
+    for (const Open& open : open_) pointer += "/" + open.at;
+    faults_.push_back({pointer, "stands twice, expected each key once"});
   }
 
   std::vector<JsonFault>& faults_;
-  std::vector<std::set<std::string>> names_;
+  std::vector<Open> open_;
   bool too_deep_ = false;
 };
 
@@ -48,6 +63,12 @@ std::string parser_message(const std::string& text) {
 }
 
 }  // namespace
+
+std::string pointer_part(const std::string& key) {
+  std::string text;
+  for (const char c : key) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return text;
+}
 
 ordered_json parse_strict(const std::string& text, std::vector<JsonFault>& faults) {
   const std::size_t before = faults.size();

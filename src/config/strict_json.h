@@ -15,6 +15,9 @@ struct JsonFault {
 // Parses `text`, comments allowed. On faults the value is null and `faults` says why.
 nlohmann::ordered_json parse_strict(const std::string& text, std::vector<JsonFault>& faults);
 
+// A key as a part of a JSON pointer (RFC 6901): "~" and "/" escaped.
+std::string pointer_part(const std::string& key);
+
 // "the string \"x\"", "the number 4.7", "an object": what was found, for messages; never long.
 std::string describe(const nlohmann::ordered_json& value);
 

@@ -107,10 +107,11 @@ void check_schedule(const Config& c, Faults& faults) {
         "/schedule/warmup_tokens",
         cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", c.run.train_tokens));
   }
-  if (s.decay_tokens && s.warmup_tokens + *s.decay_tokens > c.run.train_tokens) {
-    faults.add("/schedule/decay_tokens",
-               cat("warm-up and decay take ", s.warmup_tokens + *s.decay_tokens,
-                   " tokens, run.train_tokens is ", c.run.train_tokens));
+  const bool decays = s.kind == ScheduleKind::kWsd;
+  const std::int64_t decay = decays ? s.decay_tokens.value_or(default_decay_tokens(c.run)) : 0;
+  if (s.warmup_tokens + decay > c.run.train_tokens && decays) {
+    faults.add("/schedule/decay_tokens", cat("warm-up and decay take ", s.warmup_tokens + decay,
+                                             " tokens, run.train_tokens is ", c.run.train_tokens));
   }
 }
 

@@ -18,6 +18,9 @@ struct ConfigFault {
 // Everything wrong with a config whose keys are each in range; empty when it can run.
 std::vector<ConfigFault> validate(const Config& config);
 
+// A fifth of the run: what schedule.decay_tokens stands for when it is not given.
+std::int64_t default_decay_tokens(const RunConfig& run);
+
 // Fills every optional that has an effect with the value it stands for. Precision stays as it is:
 // only a machine can resolve it.
 void resolve(Config& config);

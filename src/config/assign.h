@@ -1,0 +1,23 @@
+// One JSON value into one field: strict types, ranges and names.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config/fields.h"
+#include "config/strict_json.h"
+
+namespace alibi {
+
+// Why a value does not fit its field.
+struct Mismatch {
+  std::string item;      // "/3": which item of a list; else empty
+  std::string found;     // "the value" as describe() names it
+  std::string expected;  // "a whole number from 1 to 1024"
+  std::string near;      // the name that was perhaps meant; may be empty
+};
+
+// Stores `value` in the field's target; on a mismatch nothing is stored.
+std::optional<Mismatch> assign(const Field& field, const nlohmann::ordered_json& value);
+
+}  // namespace alibi

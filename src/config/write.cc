@@ -1,0 +1,65 @@
+// A Config back to JSON: what runs store, what decides their identity, and in what two differ.
+#include "config/fields.h"
+#include "config/load.h"
+#include "config/strict_json.h"
+
+namespace alibi {
+namespace {
+
+using nlohmann::ordered_json;
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+ordered_json field_value(const Field& field) {
+  return std::visit(Overloaded{
+                        [](const EnumTarget& target) -> ordered_json {
+                          return target.names[static_cast<std::size_t>(target.get())];
+                        },
+                        [](const auto* value) -> ordered_json {
+                          if constexpr (requires { value->has_value(); }) {
+                            return value->has_value() ? ordered_json(**value) : ordered_json();
+                          } else {
+                            return *value;
+                          }
+                        },
+                    },
+                    field.target);
+}
+
+ordered_json to_json(Config config, bool identity_only) {
+  ordered_json root = ordered_json::object();
+  for (const Section& section : sections(config)) {
+    for (const Field& field : section.fields) {
+      const ordered_json value = field_value(field);
+      if (!field.effective || value.is_null() || (identity_only && !field.identity)) continue;
+      root[ordered_json::json_pointer(section.pointer(field))] = value;
+    }
+  }
+  return root;
+}
+
+}  // namespace
+
+std::string config_json(const Config& config) { return to_json(config, false).dump(2) + "\n"; }
+
+std::string identity_json(const Config& config) { return to_json(config, true).dump(); }
+
+std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second) {
+  const ordered_json a = to_json(first, true).flatten(), b = to_json(second, true).flatten();
+  const auto text = [](const ordered_json& values, const std::string& key) {
+    return values.contains(key) ? values[key].dump() : std::string("(absent)");
+  };
+  std::vector<ConfigDifference> differences;
+  for (const auto& [key, value] : a.items()) {
+    if (text(b, key) != value.dump()) differences.push_back({key, value.dump(), text(b, key)});
+  }
+  for (const auto& [key, value] : b.items()) {
+    if (!a.contains(key)) differences.push_back({key, "(absent)", value.dump()});
+  }
+  return differences;
+}
+
+}  // namespace alibi

@@ -1,0 +1,133 @@
+// What the config reader refuses and what it says; files, overrides, merging.
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "config/bad_configs.h"
+#include "config/load.h"
+#include "support/error_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_config(text, "x.json", overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+    return error.what();
+  }
+  ADD_FAILURE() << "accepted: " << text;
+  return "";
+}
+
+TEST(BadConfigs, EachIsRefusedWithOneLinePerFault) {
+  const std::vector<BadConfig> all = bad_configs();
+  EXPECT_GE(all.size(), 60U);
+  for (const BadConfig& bad : all) {
+    const std::string message = refusal(bad.text);
+    EXPECT_EQ(mismatch_of(bad, message, "x.json"), "") << bad.text << "\n" << message;
+  }
+}
+
+TEST(BadConfigs, DeepNestingIsRefusedWithoutACrash) {
+  EXPECT_SAYS(refusal(std::string(100'000, '[')), "nested deeper");
+  EXPECT_SAYS(refusal(std::string(100'000, '[') + std::string(100'000, ']')), "nested deeper");
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"model\":";
+  EXPECT_SAYS(refusal(objects), "nested deeper");
+}
+
+TEST(BadConfigs, AQuotedValueIsCutShort) {
+  const std::string message = refusal("{\"run\": {\"seed\": \"" + std::string(5000, 'a') + "\"}}");
+  EXPECT_LT(message.size(), 200U);
+}
+
+TEST(LoadConfig, CommentsSchemaAndByteOrderMarkAreFine) {
+  const Config config = parse_config(
+      "\xef\xbb\xbf{ // a comment\n \"$schema\": \"x\", /* another */ \"run\": {\"seed\": 7} }",
+      "x");
+  EXPECT_EQ(config.run.seed, 7);
+}
+
+TEST(LoadConfig, FilesMergeLeftToRightThenOverrides) {
+  const TemporaryFolder folder;
+  const std::string a = (folder.path() / "a.json").string(),
+                    b = (folder.path() / "b.json").string();
+  write_file_atomic(a, "{\"model\": {\"heads\": 4, \"layers\": 3}, \"run\": {\"seed\": 1}}");
+  write_file_atomic(b, "{\"model\": {\"heads\": 2}}");
+  const Config config = load_config({a, b}, {"run.seed=9"});
+  EXPECT_EQ(config.model.heads, 2);
+  EXPECT_EQ(config.model.layers, 3);
+  EXPECT_EQ(config.run.seed, 9);
+  EXPECT_EQ(load_config({}, {}).model.layers, Config().model.layers);
+}
+
+TEST(LoadConfig, FaultsOfAllSourcesNameTheirSource) {
+  const TemporaryFolder folder;
+  const std::string a = (folder.path() / "a.json").string(),
+                    b = (folder.path() / "b.json").string();
+  write_file_atomic(a, "{\"model\": {\"heads\": 4.5}}");
+  write_file_atomic(b, "{\"modle\": {}}");
+  const std::string missing = (folder.path() / "missing.json").string();
+  try {
+    load_config({a, b, missing, folder.path().string()}, {"run.sed=9"});
+    FAIL();
+  } catch (const Error& error) {
+    const std::vector<std::string> lines = split(error.what(), '\n');
+    ASSERT_EQ(lines.size(), 5U) << error.what();
+    EXPECT_EQ(lines[0].find(a + ": /model/heads: "), 0U) << lines[0];
+    EXPECT_EQ(lines[1].find(b + ": /modle: "), 0U) << lines[1];
+    EXPECT_EQ(lines[2].find(missing + ": cannot open"), 0U) << lines[2];
+    EXPECT_EQ(lines[3].find(folder.path().string() + ": cannot"), 0U) << lines[3];
+    EXPECT_EQ(lines[4].find("--set run.sed=9: /run/sed: "), 0U) << lines[4];
+    EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+  }
+}
+
+TEST(LoadConfig, ARuleNamesTheSourceThatSetTheKey) {
+  EXPECT_EQ(refusal("{\"model\": {\"heads\": 8}}", {"model.heads=7"}).find("--set model.heads=7: "),
+            0U);
+  EXPECT_EQ(refusal("{\"model\": {\"heads\": 7}}").find("x.json: /model/heads: "), 0U);
+}
+
+Config set(const std::vector<std::string>& overrides) { return load_config({}, overrides); }
+
+TEST(Overrides, TakeJsonElseAString) {
+  const Config config =
+      set({"model.heads=4", "run.name=plain words", "run.folder=\"quoted\"",
+           "data.train=[\"a.txt\", \"b\"]", "model.tied_head=false", "optimizer.learning_rate=1e-4",
+           "runtime.attention.kernel=check", "model={\"layers\": 2}", "evaluate.lengths=[\"1x\"]"});
+  EXPECT_EQ(config.model.heads, 4);
+  EXPECT_EQ(config.run.name, "plain words");
+  EXPECT_EQ(config.run.folder, "quoted");
+  EXPECT_EQ(config.data.train, (std::vector<std::string>{"a.txt", "b"}));
+  EXPECT_FALSE(config.model.tied_head);
+  EXPECT_EQ(config.optimizer.learning_rate, 1e-4);
+  EXPECT_EQ(config.runtime.attention.kernel, "check");
+  EXPECT_EQ(config.model.layers, 2);
+  EXPECT_EQ(set({"run.folder=a=b"}).run.folder, "a=b");
+  EXPECT_EQ(set({"run.seed=1", "run.seed=2"}).run.seed, 2);
+}
+
+TEST(Overrides, AreRefusedWhenTheyAreNone) {
+  for (const char* text :
+       {"heads", "", "=4", "model.heads", "model=4", "model.heads.x=4", ".=1", "model..heads=4",
+        "model.=4", "heads=4", "model.heads=four", "run.name=\xff", "run.name=5"}) {
+    const std::string message = error_text([&] { set({text}); });
+    EXPECT_EQ(message.find("--set "), 0U) << text << " gave: " << message;
+  }
+}
+
+TEST(Overrides, NullTakesAnEarlierValueBack) {
+  const std::string learned =
+      "{\"model\": {\"position\": \"learned\", \"max_sequence_length\": 2048}}";
+  EXPECT_SAYS(refusal(learned, {"model.position=alibi"}), "/model/max_sequence_length");
+  const Config config =
+      parse_config(learned, "x", {"model.position=alibi", "model.max_sequence_length=null"});
+  EXPECT_FALSE(config.model.max_sequence_length.has_value());
+}
+
+}  // namespace
+}  // namespace alibi
