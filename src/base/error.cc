@@ -43,6 +43,11 @@ Error usage_error(std::string place, std::string problem, std::string way_out) {
   return Error(std::move(place), std::move(problem), std::move(way_out), ExitCode::kUsage);
 }
 
+Error stopped_error(std::string place, int signal, std::string way_out) {
+  return Error(std::move(place), "stopped by signal " + std::to_string(signal), std::move(way_out),
+               static_cast<ExitCode>(128 + signal));
+}
+
 void ensure(bool holds, const char* what, const char* file, int line) {
   if (holds) return;
   std::fprintf(stderr,

@@ -7,7 +7,7 @@
 
 namespace alibi {
 
-enum class ExitCode { kFailure = 1, kUsage = 2 };
+enum class ExitCode { kFailure = 1, kUsage = 2 };  // and 128 + signal
 
 // One fault: where, what was found against what was expected, and the way out.
 struct Fault {
@@ -32,6 +32,9 @@ class Error : public std::runtime_error {
 
 // Shorthand for a wrong command line or config: exit code 2.
 Error usage_error(std::string place, std::string problem, std::string way_out = {});
+
+// What a signal interrupted before anything was saved; exit code 128 + signal.
+Error stopped_error(std::string place, int signal, std::string way_out = {});
 
 // Aborts with the place when our own reasoning is wrong. Never for input.
 // (The builtins are what std::source_location is made of; clang 14 cannot read libstdc++'s header.)

@@ -38,7 +38,7 @@ struct Job {
 
 void stop_if_asked() {
   if (const int signal = stop_signal(); signal != 0) {
-    throw Error("prepare", cat("stopped by signal ", signal), "nothing was written");
+    throw stopped_error("prepare", signal, "nothing was written");
   }
 }
 
@@ -82,6 +82,7 @@ Tokenizer make_tokenizer(const Job& job, const CorpusPlan& plan) {
   source.bytes = plan.train_bytes;
   source.for_each = [&](const std::function<void(std::string_view)>& take) {
     for_each_part(plan, true, [&](std::string_view text, Split) {
+      stop_if_asked();
       take(text);
       return true;
     });

@@ -6,6 +6,7 @@
 
 #include "base/checksums.h"
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "text/documents.h"
 #include "text/encode_parallel.h"
@@ -20,6 +21,7 @@ TokenStream tokenize_files(const std::vector<std::string>& names, const Tokenize
     return max_tokens > 0 && static_cast<std::int64_t>(stream.ids.size()) >= max_tokens;
   };
   ParallelEncoder encoder(tokenizer, threads, [&](const EncodedPart& part) {
+    if (stop_signal() != 0) throw stopped_error("tokenising", stop_signal(), "nothing was written");
     stream.ids.insert(stream.ids.end(), part.ids.begin(), part.ids.end());
     stream.bytes += static_cast<std::int64_t>(part.text.size());
     return !full();
