@@ -9,8 +9,20 @@
 
 namespace alibi {
 namespace fs = std::filesystem;
-
 namespace {
+
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+// The topmost folder that has to be made so that `path` exists.
+fs::path first_missing(fs::path path) {
+  std::error_code ignored;
+  while (path.has_parent_path() && path.parent_path() != path &&
+         !fs::exists(path.parent_path(), ignored))
+    path = path.parent_path();
+  return path;
+}
 
 // First line in which two pretty-printed configs differ, as "/section/key: stored X, now Y".
 void refuse_other_config(const Config& now, const std::string& stored_text, const fs::path& place) {
@@ -29,15 +41,39 @@ std::string run_identity(const Config& config, const std::string& data_hash) {
   return sha256_hex(identity_json(config) + "\n" + data_hash + "\n" + kVersion);
 }
 
-RunFolder::RunFolder(const Config& config, bool resume) : path_(config.run.folder) {
+RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(config.run.folder)) {
   std::error_code ignored;
   const bool exists = fs::exists(path_, ignored);
   if (exists && !resume) {
     throw usage_error(path_.string(), "this run folder exists already",
                       "--resume goes on with it; --set run.name=... starts another");
   }
-  make_folders(checkpoints());
-  lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());
+  if (!exists) made_from_ = first_missing(path_);
+  try {
+    make_folders(checkpoints());
+    lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());
+  } catch (...) {
+    remove_unused();
+    throw;
+  }
+}
+
+RunFolder::~RunFolder() { remove_unused(); }
+
+bool RunFolder::is_unused() const {
+  std::error_code code;
+  const auto log_bytes = fs::file_size(log(), code);
+  if (!code && log_bytes > 0) return false;
+  const fs::directory_iterator entry(checkpoints(), code);
+  return code || entry == fs::directory_iterator();
+}
+
+void RunFolder::remove_unused() const {
+  if (made_from_.empty() || !is_unused()) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  for (fs::path folder = path_; folder != made_from_ && fs::remove(folder.parent_path(), ignored);)
+    folder = folder.parent_path();  // stops at one that holds something else
 }
 
 std::optional<Checkpoint> RunFolder::resume_point(const Config& config,

@@ -25,6 +25,11 @@ class RunFolder {
   // Without `resume` the folder must not exist yet; with it a missing one is made. Throws Error
   // when it exists without --resume, is in use, or cannot be written.
   RunFolder(const Config& config, bool resume);
+  // Removes a folder made here that a run left without a logged step or a checkpoint: the corrected
+  // command must not be refused.
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
@@ -36,7 +41,11 @@ class RunFolder {
   std::optional<Checkpoint> resume_point(const Config& config, const std::string& identity) const;
 
  private:
+  bool is_unused() const;
+  void remove_unused() const;
+
   std::filesystem::path path_;
+  std::filesystem::path made_from_;  // the topmost folder made here; empty: it was there
   std::unique_ptr<FileLock> lock_;
 };
 
