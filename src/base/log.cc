@@ -45,7 +45,8 @@ const char* prefix(LogLevel level) {
 }  // namespace
 
 void log(LogLevel level, const std::string& text) {
-  logger().log(spdlog_level(level), prefix(level) + text);
+  const std::size_t end = text.find_last_not_of('\n') + 1;  // the logger ends the line
+  logger().log(spdlog_level(level), prefix(level) + text.substr(0, end));
 }
 
 void set_log_level(LogLevel least) { logger().set_level(spdlog_level(least)); }

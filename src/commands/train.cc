@@ -162,7 +162,9 @@ int run(const Options& options) {
 
 void add_train_command(CLI::App& app, Session& session) {
   CLI::App* command = add_command(app, "train", "Train a model",
-                                  "alibi train configs/quickstart.json --set run.seed=1");
+                                  "alibi train configs/quickstart.json --set run.seed=1\n"
+                                  "File and folder names in a config are relative to the current "
+                                  "folder, not to the config's.");
   auto options = std::make_shared<Options>();
   command->add_option("CONFIG", options->configs, "Config files, merged left to right");
   add_set_option(*command, options->overrides);

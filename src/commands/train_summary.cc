@@ -1,6 +1,7 @@
 #include "commands/train_summary.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/strings.h"
 #include "device/device.h"
@@ -84,7 +85,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
        {"attention",
         cat("kernel ", kernel,
             kernel == "reference" ? " (the only one listed that supports this model)" : "")},
-       {"matrix rate", cat(human_count(plan.gemm_rate), "FLOP/s measured")},
+       {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"estimates", cat("memory ", human_bytes(static_cast<double>(estimated_memory(c, model))),
                          ", time ", human_seconds(seconds))}});
 }

@@ -16,7 +16,7 @@ struct LiveOptions {
   enum class Style { kAuto, kLive, kPlain };
   Style style = Style::kAuto;
   double live_seconds = 0.1;  // least time between two redraws
-  double plain_seconds = 5;   // least time between two plain lines; 0: every call
+  double plain_seconds = 20;  // least time between two plain lines; 0: every call
 };
 
 // A part of a line; where the terminal is too narrow the parts of highest `rank` go first.
