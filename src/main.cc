@@ -14,7 +14,10 @@ int main(int argc, char** argv) {
   alibi::add_commands(app, session);
   try {
     app.parse(argc, argv);
-    return session.run();
+    const int code = session.run();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw alibi::Error("standard output", "not everything could be written");
+    return code;
   } catch (const CLI::ParseError& error) {
     return alibi::explain_parse_error(app, error);
   } catch (const alibi::Error& error) {
