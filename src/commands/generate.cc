@@ -36,7 +36,8 @@ int run(Options options) {
   const std::string text = read_prompt(options);
   const std::size_t bad = first_invalid_utf8(text);
   if (bad != std::string::npos)
-    throw usage_error("prompt", cat("is not valid UTF-8 at byte ", bad));
+    throw usage_error(options.prompt_file.empty() ? "--prompt" : options.prompt_file,
+                      cat("is not valid UTF-8 at byte ", bad));
   std::vector<std::int32_t> prompt = {Tokenizer::kEnd};  // documents begin after an end token
   for (const std::int32_t id : loaded.tokenizer.encode(text)) prompt.push_back(id);
   options.generate.stop_at_end = !options.ignore_end;
@@ -66,9 +67,11 @@ void add_generate_command(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   SampleOptions& sample = options->generate.sample;
   command->add_option("CHECKPOINT", options->checkpoint, "Checkpoint or run folder")->required();
-  command->add_option("--prompt", options->prompt, "Text to continue");
-  command->add_option("--prompt-file", options->prompt_file,
-                      "File with the text to continue; - for standard input");
+  CLI::Option* prompt = command->add_option("--prompt", options->prompt, "Text to continue");
+  command
+      ->add_option("--prompt-file", options->prompt_file,
+                   "File with the text to continue; - for standard input")
+      ->excludes(prompt);
   command->add_option("--tokens", options->generate.tokens, "New tokens, at most")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();

@@ -43,8 +43,7 @@ void add_prepare_command(CLI::App& app, Session& session) {
       add_command(app, "prepare", "Tokenise text once, into a folder that data.train may name",
                   "alibi prepare configs/quickstart.json --output prepared/python");
   auto options = std::make_shared<Options>();
-  command->add_option("CONFIG", options->configs, "Config files, merged left to right")
-      ->check(CLI::ExistingFile);
+  command->add_option("CONFIG", options->configs, "Config files, merged left to right");
   command->add_option("--output", options->output,
                       "Folder to make; without it the user's cache folder");
   add_set_option(*command, options->overrides);
