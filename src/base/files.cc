@@ -113,6 +113,14 @@ void make_folders(const fs::path& path) {
   if (code) fail(path, "make folder", code.value());
 }
 
+void check_can_make_folder(const fs::path& path) {
+  std::error_code ignored;
+  fs::path there = fs::absolute(path);
+  while (there.has_relative_path() && !fs::exists(there, ignored)) there = there.parent_path();
+  if (!fs::is_directory(there, ignored)) fail(path, "make folder", ENOTDIR);
+  if (::access(there.c_str(), W_OK | X_OK) != 0) fail(path, "make folder", errno);
+}
+
 void sync_folder(const fs::path& path) {
   const fs::path folder = path.empty() ? fs::path(".") : path;
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

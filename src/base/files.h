@@ -39,6 +39,8 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
 void make_folders(const std::filesystem::path& path);
+// Throws the Error that make_folders and writing into `path` would, as far as that can be foreseen.
+void check_can_make_folder(const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& path);
 // Renames and makes the new name durable by an fsync of its folder.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -1,6 +1,7 @@
 // alibi evaluate: perplexity over lengths, for one or several checkpoints, as table, JSON, CSV,
 // SVG, page.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/load_model.h"
@@ -48,16 +50,19 @@ void add_curve(CurveSet& set, const Options& options, std::size_t index,
   curve_options.protocol = evaluate.protocol;
   curve_options.stride = evaluate.stride.value_or(0);
   curve_options.batch_tokens = evaluate.batch_tokens;
-  const EvaluationText text = read_evaluation_text(options.text, loaded, evaluate.max_tokens);
+  const std::int64_t longest = curve_options.lengths.back();
+  const EvaluationText text =
+      read_evaluation_text(options.text, loaded, std::max(evaluate.max_tokens, longest));
   const std::int64_t available = std::ssize(text.stream.ids);
   const std::int64_t targets =
-      shared_targets(available, evaluate.max_tokens, curve_options.lengths.back());
+      shared_targets(available, evaluate.max_tokens, longest, join(text.files, ", "));
   const std::string name = curve_name(options, index, loaded);
   TaskProgress progress(
       stderr, name, static_cast<double>(targets * std::ssize(curve_options.lengths)), "targets");
   std::int64_t before = 0, last = 0;
   curve_options.progress = [&](const std::string&, std::int64_t done, std::int64_t) {
-    if (done < last) before += targets;
+    if (stop_signal() != 0) throw stopped_error("evaluate", stop_signal(), "nothing was written");
+    if (done <= last) before += targets;  // the next length has begun
     last = done;
     progress.show(static_cast<double>(before + done));
   };
@@ -90,6 +95,7 @@ void write_files(const CurveSet& set, const std::filesystem::path& folder,
 }
 
 int run(const Options& options, const Session& session) {
+  if (!options.output.empty()) check_can_make_folder(options.output);  // before minutes of work
   CurveSet set;
   set.program_version = kVersion;
   set.command_line = session.command_line();

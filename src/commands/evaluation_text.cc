@@ -4,6 +4,7 @@
 
 #include "base/checksums.h"
 #include "base/error.h"
+#include "base/strings.h"
 #include "data/prepare.h"
 #include "device/device.h"
 
@@ -35,6 +36,10 @@ EvaluationText read_evaluation_text(const std::vector<std::string>& files,
   if (data.train.empty())
     throw usage_error("--text", "names no text, and the run's config has none", "--text FILE");
   const PreparedText prepared = prepare_text(data, loaded.config.tokenizer, threads);
+  if (prepared.tokenizer.hash() != loaded.tokenizer.hash()) {
+    throw Error(join(data.train, ", "), "gives another tokenizer than the checkpoint has",
+                "the text changed since training; name held-out text by --text");
+  }
   return {{"held out by the run"}, from_shards(prepared.valid, loaded.tokenizer, most)};
 }
 

@@ -13,7 +13,8 @@ std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
                                         std::int64_t trained_length);
 
 // Targets that every length scores: whole windows of the longest length within `available` and
-// `most` targets. Throws Error when not one fits.
-std::int64_t shared_targets(std::int64_t available, std::int64_t most, std::int64_t longest);
+// `most` targets. Throws Error headed by `place` when not one fits.
+std::int64_t shared_targets(std::int64_t available, std::int64_t most, std::int64_t longest,
+                            const std::string& place);
 
 }  // namespace alibi
