@@ -1,0 +1,196 @@
+// Scores against token-by-token arithmetic, and the figures of a curve against each other.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "config/load.h"
+#include "evaluate/curve.h"
+#include "evaluate/lengths.h"
+#include "evaluate/score.h"
+
+namespace alibi {
+namespace {
+
+LoadedModel tiny(const std::string& position, const std::vector<std::string>& more = {}) {
+  torch::set_num_threads(1);
+  std::vector<std::string> keys = {
+      "model.layers=1",         "model.width=16",
+      "model.heads=2",          "batch.sequence_length=32",
+      "tokenizer.kind=bytes",   "batch.train_sequence_length_scaling=0.5",
+      "runtime.precision=fp32", "model.position=" + position};
+  keys.insert(keys.end(), more.begin(), more.end());
+  LoadedModel loaded{.folder = "nowhere",
+                     .config = load_config({}, keys),
+                     .tokenizer = Tokenizer::bytes(),
+                     .progress = {}};
+  loaded.model = Gpt(loaded.config.model, 259, torch::kFloat);
+  loaded.model->initialize(1, 0.3);  // far from uniform
+  loaded.model->eval();
+  return loaded;
+}
+
+std::vector<std::int32_t> some_targets(std::int64_t count) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < count; ++i)
+    ids.push_back(i % 23 == 22 ? Tokenizer::kEnd : static_cast<std::int32_t>(3 + (i * i) % 90));
+  return ids;
+}
+
+// -log p(target `at` | the `context` inputs before it), one forward pass for this token alone.
+double direct(LoadedModel& loaded, const std::vector<std::int32_t>& targets, std::int64_t at,
+              std::int64_t context) {
+  const torch::NoGradGuard guard;
+  std::vector<std::int64_t> inputs;
+  for (std::int64_t i = at - context + 1; i <= at; ++i)
+    inputs.push_back(i == 0 ? Tokenizer::kEnd : targets[static_cast<std::size_t>(i - 1)]);
+  const torch::Tensor tokens = torch::tensor(inputs, torch::kLong).unsqueeze(0);
+  const torch::Tensor logits =
+      loaded.model->logits(loaded.model->hidden(tokens)).index({0, context - 1}).to(torch::kDouble);
+  return -torch::log_softmax(logits, 0)[targets[static_cast<std::size_t>(at)]].item<double>();
+}
+
+TEST(Score, EqualsOneForwardPassPerToken) {
+  for (const char* position : {"alibi", "rotary", "learned"}) {
+    LoadedModel loaded = tiny(position);
+    const auto targets = some_targets(50);
+    for (const Protocol protocol : {Protocol::kNonOverlapping, Protocol::kSliding}) {
+      const auto windows = windows_of(protocol, 50, 12, 5);
+      ScoringOptions options;
+      options.batch_tokens = 30;  // two windows and a half
+      options.chunk_rows = 7;
+      const std::vector<float> losses = score(loaded.model, targets, windows, options);
+      for (const Window& window : windows) {
+        for (std::int64_t i = window.length - window.scored; i < window.length; ++i) {
+          const std::int64_t at = window.first + i;
+          EXPECT_NEAR(losses[static_cast<std::size_t>(at)], direct(loaded, targets, at, i + 1),
+                      2e-5)
+              << position << " " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(Score, DoesNotDependOnHowWindowsAreBatched) {
+  LoadedModel loaded = tiny("alibi");
+  const auto targets = some_targets(100);
+  const auto windows = windows_of(Protocol::kNonOverlapping, 100, 16, 0);
+  ScoringOptions one, all;
+  one.batch_tokens = 1;
+  all.batch_tokens = 1 << 20;
+  const auto a = score(loaded.model, targets, windows, one);
+  const auto b = score(loaded.model, targets, windows, all);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
+}
+
+// With separate documents a token's loss is what its document alone gives.
+TEST(Score, SeparateDocumentsSeeThemselvesOnly) {
+  LoadedModel loaded = tiny("alibi");
+  const auto targets = some_targets(44);  // documents end at 22 and 45
+  ScoringOptions options;
+  options.separate_documents = true;
+  const auto losses =
+      score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, 44, 44, 0), options);
+  // Target 23 is the first of its document: its only input is the end token, as for target 0.
+  for (const std::int64_t at : {23, 24, 30, 43})
+    EXPECT_NEAR(losses[static_cast<std::size_t>(at)], direct(loaded, targets, at, at - 22), 2e-5);
+}
+
+Curve measure(LoadedModel& loaded, const CurveOptions& options, std::int64_t count = 192) {
+  const auto targets = some_targets(count);
+  return measure_curve(loaded, targets, options);
+}
+
+TEST(Curve, FiguresAgreeWithEachOther) {
+  LoadedModel loaded = tiny("alibi");
+  std::vector<std::string> tasks;
+  CurveOptions options{.lengths = {8, 16, 32, 64}, .progress = {}};
+  options.progress = [&](const std::string& task, std::int64_t done, std::int64_t total) {
+    EXPECT_LE(done, total);
+    if (tasks.empty() || tasks.back() != task) tasks.push_back(task);
+  };
+  const Curve curve = measure(loaded, options);
+  EXPECT_EQ(tasks, (std::vector<std::string>{"length 8", "length 16", "length 32", "length 64"}));
+  EXPECT_EQ(curve.trained_length, 16);
+  EXPECT_EQ(curve.sequence_length, 32);
+  EXPECT_EQ(curve.position, "alibi");
+  ASSERT_EQ(curve.points.size(), 4U);
+  const auto targets = some_targets(192);
+  double bytes = 0;
+  for (const std::int32_t id : targets) bytes += id == Tokenizer::kEnd ? 0 : 1;
+  const CurvePoint& base = curve.points[1];
+  for (const CurvePoint& point : curve.points) {
+    EXPECT_EQ(point.targets, 192);  // every length scores the same targets
+    EXPECT_TRUE(point.applicable);
+    EXPECT_DOUBLE_EQ(point.perplexity, std::exp(point.loss));
+    EXPECT_LE(point.loss_low, point.loss);
+    EXPECT_GE(point.loss_high, point.loss);
+    EXPECT_DOUBLE_EQ(point.perplexity_low, std::exp(point.loss_low));
+    EXPECT_NEAR(point.bits_per_byte, point.loss / std::log(2.0) * 192 / bytes, 1e-9);
+    EXPECT_NEAR(point.change_from_1x, point.perplexity / base.perplexity - 1, 1e-9);
+    EXPECT_DOUBLE_EQ(point.multiple, static_cast<double>(point.length) / 16);
+    EXPECT_GT(point.tokens_per_second, 0);
+    EXPECT_GT(point.peak_memory_bytes, 0);
+  }
+  EXPECT_EQ(base.change_from_1x, 0);
+  EXPECT_EQ(base.change_low, 0);
+  EXPECT_EQ(base.change_high, 0);
+}
+
+TEST(Curve, EachPointIsTheMeanOfItsScores) {
+  LoadedModel loaded = tiny("alibi");
+  const Curve curve = measure(loaded, {.lengths = {16, 64}, .progress = {}});
+  const auto targets = some_targets(192);
+  for (const CurvePoint& point : curve.points) {
+    const auto losses =
+        score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, 192, point.length, 0),
+              ScoringOptions());
+    EXPECT_NEAR(point.loss, mean_of(losses), 1e-5);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    double sum = 0;
+    std::int64_t count = 0, next = 1;
+    for (const PositionBin& bin : curve.loss_by_position[i].bins) {
+      EXPECT_EQ(bin.first, next);
+      next = bin.last + 1;
+      sum += bin.loss * static_cast<double>(bin.count);
+      count += bin.count;
+    }
+    EXPECT_EQ(next - 1, curve.points[i].length);
+    EXPECT_EQ(count, 192);
+    EXPECT_NEAR(sum / 192, curve.points[i].loss, 1e-6);
+  }
+}
+
+TEST(Curve, SlidingUsesItsStride) {
+  LoadedModel loaded = tiny("alibi");
+  CurveOptions options{.lengths = {16, 32}, .protocol = Protocol::kSliding, .progress = {}};
+  const Curve half = measure(loaded, options);
+  options.stride = 8;
+  const Curve eight = measure(loaded, options);
+  EXPECT_EQ(half.points[0].loss, eight.points[0].loss);
+  EXPECT_NE(half.points[1].loss, eight.points[1].loss);
+  EXPECT_TRUE(half.loss_by_position.empty());
+  const CurveProtocol words = describe_protocol(loaded, options);
+  EXPECT_EQ(words.name, "sliding");
+  EXPECT_EQ(words.stride, 8);
+  EXPECT_NE(words.description.find("8 targets"), std::string::npos);
+}
+
+TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {
+  LoadedModel loaded = tiny("learned", {"model.max_sequence_length=32"});
+  const Curve curve = measure(loaded, {.lengths = {16, 32, 64}, .progress = {}});
+  ASSERT_EQ(curve.points.size(), 3U);
+  EXPECT_TRUE(curve.points[0].applicable);
+  EXPECT_TRUE(curve.points[1].applicable);
+  EXPECT_FALSE(curve.points[2].applicable);
+  EXPECT_EQ(curve.points[2].note, "learned positions end at 32");
+  EXPECT_TRUE(std::isnan(curve.points[2].loss));
+  CurveSet set;
+  set.protocol = describe_protocol(loaded, {.lengths = {16}, .progress = {}});
+  set.curves.push_back(curve);
+  EXPECT_NE(curve_table(set).find("learned positions end at 32"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,75 @@
+// The bootstrap: deterministic, paired, and as wide as it should be.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "evaluate/score.h"
+#include "evaluate/statistics.h"
+
+namespace alibi {
+namespace {
+
+std::vector<float> noise(std::uint64_t seed, std::size_t count, double mean) {
+  std::vector<float> values(count);
+  fill_normal(RandomKey{seed}.with("losses"), 1, values);
+  for (float& value : values) value += static_cast<float>(mean);
+  return values;
+}
+
+TEST(Bootstrap, TheSameEveryTime) {
+  const auto losses = noise(1, 5000, 4);
+  EXPECT_EQ(bootstrap_means(losses, 50), bootstrap_means(losses, 50));
+  EXPECT_EQ(bootstrap_means(losses, 50).size(), static_cast<std::size_t>(kBootstrapDraws));
+}
+
+TEST(Bootstrap, CoversTheTrueMeanAboutAsOftenAsItSays) {
+  int covered = 0;
+  const int trials = 200;
+  for (int trial = 0; trial < trials; ++trial) {
+    const Interval interval =
+        middle_95(bootstrap_means(noise(static_cast<std::uint64_t>(trial), 2000, 4), 20));
+    covered += interval.low <= 4 && 4 <= interval.high;
+  }
+  // 95 % of 200 is 190; three binomial standard deviations are 9.2, and percentile intervals of 100
+  // blocks are a little narrow.
+  EXPECT_GE(covered, 178);
+  EXPECT_LE(covered, 199);
+}
+
+TEST(Bootstrap, IsAsWideAsTheBlocksAreNoisy) {
+  const Interval interval = middle_95(bootstrap_means(noise(3, 10'000, 4), 100));
+  // Standard error 1 / sqrt(10,000); 100 blocks and 1,000 draws leave a few percent.
+  EXPECT_NEAR(interval.high - interval.low, 2 * 1.96 / 100, 0.008);
+}
+
+TEST(Bootstrap, IsPaired) {
+  const auto a = noise(1, 5000, 4);
+  std::vector<float> b = a;
+  for (float& value : b) value += 0.5F;
+  const auto x = bootstrap_means(a, 50), y = bootstrap_means(b, 50);
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i] - x[i], 0.5, 1e-5);
+}
+
+TEST(Bootstrap, OneBlockHasNoWidthAndAShortLastBlockJoins) {
+  const auto losses = noise(1, 99, 4);
+  const Interval one = middle_95(bootstrap_means(losses, 100));
+  EXPECT_EQ(one.low, one.high);
+  EXPECT_NEAR(one.low, mean_of(losses), 1e-9);
+  const Interval joined = middle_95(bootstrap_means(losses, 60));  // 99 < 2 * 60: one block
+  EXPECT_EQ(joined.low, joined.high);
+  const Interval two = middle_95(bootstrap_means(losses, 40));  // 40 and 59
+  EXPECT_LT(two.low, mean_of(losses));
+  EXPECT_GT(two.high, mean_of(losses));
+}
+
+TEST(Middle95, IsThePercentiles) {
+  std::vector<double> values;
+  for (int i = 1000; i >= 0; --i) values.push_back(i);
+  const Interval interval = middle_95(values);
+  EXPECT_DOUBLE_EQ(interval.low, 25);
+  EXPECT_DOUBLE_EQ(interval.high, 975);
+}
+
+}  // namespace
+}  // namespace alibi

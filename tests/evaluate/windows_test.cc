@@ -1,0 +1,91 @@
+// Windows, lengths and what every length scores.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "evaluate/lengths.h"
+#include "evaluate/score.h"
+#include "support/error_text.h"
+
+namespace alibi {
+namespace {
+
+// How many inputs each target is predicted from; fails when one is scored twice or never.
+std::vector<std::int64_t> contexts(const std::vector<Window>& windows, std::int64_t targets) {
+  std::vector<std::int64_t> context(static_cast<std::size_t>(targets), 0);
+  for (const Window& window : windows) {
+    EXPECT_GE(window.first, 0);
+    EXPECT_LE(window.first + window.length, targets);
+    EXPECT_LE(window.scored, window.length);
+    for (std::int64_t i = window.length - window.scored; i < window.length; ++i) {
+      std::int64_t& seen = context[static_cast<std::size_t>(window.first + i)];
+      EXPECT_EQ(seen, 0) << "target " << window.first + i << " is scored twice";
+      seen = i + 1;
+    }
+  }
+  for (const std::int64_t seen : context) EXPECT_GT(seen, 0) << "a target is not scored";
+  return context;
+}
+
+TEST(Windows, NonOverlappingScoreEachTargetOnce) {
+  for (const std::int64_t targets : {1, 2, 7, 8, 9, 64, 100}) {
+    for (const std::int64_t length : {1, 2, 7, 8, 64, 200}) {
+      const auto context =
+          contexts(windows_of(Protocol::kNonOverlapping, targets, length, 0), targets);
+      for (std::int64_t i = 0; i < targets; ++i)
+        EXPECT_EQ(context[static_cast<std::size_t>(i)], i % length + 1);
+    }
+  }
+}
+
+TEST(Windows, SlidingScoreEachTargetOnceWithEnoughContext) {
+  for (const std::int64_t targets : {1, 2, 7, 8, 9, 64, 100}) {
+    for (const std::int64_t length : {1, 2, 7, 8, 64, 200}) {
+      for (std::int64_t stride = 1; stride <= length; stride += length > 10 ? 13 : 1) {
+        const auto context =
+            contexts(windows_of(Protocol::kSliding, targets, length, stride), targets);
+        for (std::int64_t i = 0; i < targets; ++i) {
+          // All there is, else at least what the stride leaves of the window.
+          const std::int64_t seen = context[static_cast<std::size_t>(i)];
+          EXPECT_LE(seen, std::min(i + 1, length));
+          EXPECT_GE(seen, std::min(i + 1, length - stride + 1))
+              << i << " " << length << " " << stride;
+        }
+      }
+    }
+  }
+}
+
+TEST(Windows, AStrideOfTheWholeWindowIsNonOverlapping) {
+  EXPECT_EQ(windows_of(Protocol::kSliding, 96, 32, 32),
+            windows_of(Protocol::kNonOverlapping, 96, 32, 0));
+  EXPECT_EQ(windows_of(Protocol::kSliding, 5, 4, 1),
+            (std::vector<Window>{{0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {0, 4, 1}, {1, 4, 1}}));
+}
+
+TEST(Lengths, AreMultiplesOrAbsoluteSortedWithTheTrainedOne) {
+  EXPECT_EQ(parse_lengths({"4x", "1x", "2x"}, 128), (std::vector<std::int64_t>{128, 256, 512}));
+  EXPECT_EQ(parse_lengths({"64", "0.5x", "2.5x"}, 128), (std::vector<std::int64_t>{64, 128, 320}));
+  EXPECT_EQ(parse_lengths({"1", "128"}, 128), (std::vector<std::int64_t>{1, 128}));
+  EXPECT_EQ(parse_lengths({}, 128), (std::vector<std::int64_t>{128}));
+}
+
+TEST(Lengths, RefusesWhatIsNoLength) {
+  for (const char* text :
+       {"",    "x",   "0",   "0x", "-1",     "-1x",  "1.5", "0x10", "1e3",           "inf",
+        "nan", "4 x", " 4x", "4X", "1.2.3x", "1.3x", ".x",  ".",    "9999999999999", "4xx"}) {
+    EXPECT_SAYS(error_text([&] { parse_lengths({text}, 128); }), "expected a length such as 512");
+  }
+  EXPECT_SAYS(error_text([&] { parse_lengths({"1.3x"}, 128); }), "1x is the trained length 128");
+}
+
+TEST(SharedTargets, AreWholeWindowsOfTheLongestLength) {
+  EXPECT_EQ(shared_targets(1000, 1'000'000, 300, "x"), 900);
+  EXPECT_EQ(shared_targets(1000, 500, 300, "x"), 300);
+  EXPECT_EQ(shared_targets(1000, 100, 300, "x"), 300);  // at least one window
+  EXPECT_EQ(shared_targets(300, 300, 300, "x"), 300);
+  EXPECT_SAYS(error_text([&] { shared_targets(299, 1'000'000, 300, "a.txt"); }),
+              "a.txt: found 299 tokens, expected at least one window of the longest length 300");
+}
+
+}  // namespace
+}  // namespace alibi
