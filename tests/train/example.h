@@ -1,0 +1,117 @@
+// A run of twelve tiny steps that uses everything a resume must carry over.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/stop.h"
+#include "base/strings.h"
+#include "checkpoint/checkpoint.h"
+#include "config/load.h"
+#include "support/small_text.h"
+#include "support/temporary_folder.h"
+#include "train/trainer.h"
+
+namespace alibi {
+
+// 4 sequences of 32 trained as 16 of 8, in two micro batches: 128 tokens a step.
+inline constexpr std::int64_t kStepTokens = 128;
+
+class TrainExample {
+ public:
+  TrainExample() {
+    torch::set_num_threads(1);
+    write("text.txt", small_text(6000));
+    write("held.txt", small_text(600, 1));
+    base_ = {"model.layers=1",
+             "model.width=16",
+             "model.heads=2",
+             "model.embedding_dropout=0.1",
+             "model.attention_dropout=0.1",
+             "model.residual_dropout=0.1",
+             "model.mlp_dropout=0.1",
+             "model.learned_slopes=true",
+             "batch.sequence_length=32",
+             "batch.sequences=4",
+             "batch.train_sequence_length_scaling=0.25",
+             "batch.micro_batch_tokens=64",
+             "data.train=[\"" + path("text.txt") + "\"]",
+             "data.valid=[\"" + path("held.txt") + "\"]",
+             "data.cache_folder=" + path("cache"),
+             "tokenizer.kind=bytes",
+             "run.train_tokens=1536",
+             "run.save_every_tokens=512",
+             "run.evaluate_every_tokens=256",
+             "run.validation_tokens=256",
+             "schedule.warmup_tokens=256",
+             "runtime.precision=fp32",
+             "runtime.device=cpu"};
+  }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    write_file_atomic(path(name), text);
+  }
+
+  Config config(const std::string& run, const std::vector<std::string>& changes = {}) const {
+    std::vector<std::string> all = base_;
+    all.push_back("run.folder=" + path(run));
+    all.insert(all.end(), changes.begin(), changes.end());
+    return load_config({}, all);
+  }
+
+  using Prepare = std::function<void(Trainer&)>;
+
+  // Trains as the command does; stops after `stop_after` steps when that is above 0. Returns what
+  // Trainer::run returned. `prepare` sees the trainer before its first step.
+  int train(const Config& config, bool resume, std::int64_t stop_after = 0,
+            const Prepare& prepare = {}) {
+    clear_stop();
+    events.clear();
+    RunFolder folder(config, resume);
+    const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
+    const auto point = folder.resume_point(config, run_identity(config, text.data_hash));
+    Trainer trainer({config, text, folder, torch::kCPU}, point, [&](const Event& event) {
+      events.push_back(event);
+      const auto* step = std::get_if<StepEvent>(&event);
+      if (step != nullptr && step->step == stop_after) request_stop(2);
+    });
+    if (prepare) prepare(trainer);
+    const int signal = trainer.run();
+    clear_stop();
+    return signal;
+  }
+
+  Checkpoint newest(const std::string& run) const { return load_checkpoint(path(run), Load::kAll); }
+
+  // log.jsonl without the times.
+  std::vector<std::string> log(const std::string& run) const {
+    std::vector<std::string> lines;
+    std::ifstream file(path(run) + "/log.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      nlohmann::json fields = nlohmann::json::parse(line);
+      fields.erase("seconds");
+      lines.push_back(fields.dump());
+    }
+    return lines;
+  }
+
+  template <class Kind>
+  std::vector<Kind> events_of() const {
+    std::vector<Kind> found;
+    for (const Event& event : events) {
+      if (const auto* match = std::get_if<Kind>(&event)) found.push_back(*match);
+    }
+    return found;
+  }
+
+  std::vector<Event> events;  // of the last train()
+
+ private:
+  TemporaryFolder folder_;
+  std::vector<std::string> base_;
+};
+
+}  // namespace alibi

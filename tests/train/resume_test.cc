@@ -1,0 +1,126 @@
+// A run that was stopped and resumed is the run that was not: weights, moments, progress and log,
+// bit for bit.
+#include <gtest/gtest.h>
+
+#include "checkpoint/example.h"
+#include "support/error_text.h"
+#include "train/example.h"
+
+namespace alibi {
+namespace {
+
+void expect_same(const TrainExample& example, const std::string& a, const std::string& b,
+                 const std::string& what) {
+  const Checkpoint x = example.newest(a), y = example.newest(b);
+  EXPECT_TRUE(same_tensors(x.weights, y.weights)) << what;
+  EXPECT_TRUE(same_tensors(x.optimizer, y.optimizer)) << what;
+  EXPECT_EQ(x.progress, y.progress) << what;
+  EXPECT_EQ(x.identity, y.identity) << what;
+  EXPECT_EQ(example.log(a), example.log(b)) << what;
+}
+
+TEST(Resume, AtEveryStepIsTheUninterruptedRun) {
+  TrainExample example;
+  ASSERT_EQ(example.train(example.config("whole"), false), 0);
+  EXPECT_EQ(example.newest("whole").progress.step, 12);
+  EXPECT_TRUE(example.newest("whole").progress.finished);
+  EXPECT_EQ(example.log("whole").size(), 12U + 6U);
+  for (std::int64_t step = 1; step < 12; ++step) {
+    const std::string run = cat("stopped-", step);
+    EXPECT_EQ(example.train(example.config(run), false, step), 2);
+    EXPECT_EQ(example.newest(run).progress.step, step);
+    EXPECT_FALSE(example.newest(run).progress.finished);
+    EXPECT_EQ(example.train(example.config(run), true), 0);
+    EXPECT_EQ(example.events_of<StepEvent>().front().step, step + 1);
+    expect_same(example, "whole", run, run);
+  }
+}
+
+TEST(Resume, AChainOfResumes) {
+  TrainExample example;
+  example.train(example.config("whole"), false);
+  EXPECT_EQ(example.train(example.config("chain"), false, 1), 2);
+  for (const std::int64_t step : {2, 3, 5, 8, 11})
+    EXPECT_EQ(example.train(example.config("chain"), true, step), 2);
+  EXPECT_EQ(example.train(example.config("chain"), true), 0);
+  expect_same(example, "whole", "chain", "chain");
+}
+
+TEST(Resume, FromAnEarlierCheckpointDropsTheLinesAfterIt) {
+  TrainExample example;
+  example.train(example.config("whole"), false);
+  example.train(example.config("run"), false, 10);
+  std::filesystem::remove_all(example.path("run/checkpoints/step-00000010"));
+  EXPECT_EQ(example.train(example.config("run"), true), 0);
+  EXPECT_LT(example.events_of<StepEvent>().front().step, 10);
+  expect_same(example, "whole", "run", "an earlier checkpoint");
+}
+
+TEST(Resume, AFinishedRunIsLeftAsItIs) {
+  TrainExample example;
+  example.train(example.config("run"), false);
+  const auto log = example.log("run");
+  const auto written = std::filesystem::last_write_time(example.path("run/checkpoints"));
+  EXPECT_EQ(example.train(example.config("run"), true), 0);
+  EXPECT_TRUE(example.events.empty());
+  EXPECT_EQ(example.log("run"), log);
+  EXPECT_EQ(std::filesystem::last_write_time(example.path("run/checkpoints")), written);
+}
+
+TEST(Resume, FreeKeysMayChange) {
+  TrainExample example;
+  example.train(example.config("whole"), false);
+  example.train(example.config("run"), false, 5);
+  const Config changed = example.config(
+      "run", {"run.save_every_tokens=128", "runtime.loss_chunk_rows=7", "run.keep_checkpoints=5"});
+  EXPECT_EQ(example.train(changed, true), 0);
+  EXPECT_EQ(example.newest("run").progress, example.newest("whole").progress);
+}
+
+TEST(Resume, RefusesAnotherConfigNamingTheKey) {
+  TrainExample example;
+  example.train(example.config("run"), false, 3);
+  const Checkpoint before = example.newest("run");
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"run.seed=1", "/run/seed: this run was started with 0, now it is 1"},
+      {"run.train_tokens=2560", "/run/train_tokens"},
+      {"model.width=32", "/model/width"},
+      {"model.position=none", "/model/position"},
+      {"batch.sequences=8", "/batch/sequences"},
+      {"optimizer.learning_rate=0.5", "/optimizer/learning_rate"},
+      {"data.separate_documents=true", "/data/separate_documents"},
+  };
+  for (const auto& [change, says] : changes) {
+    std::vector<std::string> all = {change};
+    if (change == "model.position=none") all.push_back("model.learned_slopes=null");
+    Config config = example.config("run");
+    try {
+      config = example.config("run", {change});
+    } catch (const Error&) {  // learned_slopes counts for alibi only: without it
+      config.model.position = Position::kNone;
+    }
+    EXPECT_SAYS(error_text([&] { example.train(config, true); }), says);
+  }
+  EXPECT_TRUE(same_checkpoint(before, example.newest("run")));
+}
+
+TEST(Resume, RefusesOtherTextAndAnotherTokenizer) {
+  TrainExample example;
+  example.train(example.config("run"), false, 3);
+  example.write("text.txt", small_text(6000, 9));
+  EXPECT_SAYS(error_text([&] { example.train(example.config("run"), true); }),
+              "was made from other data");
+  example.write("text.txt", small_text(6000));
+  const Config other = example.config("run", {"tokenizer.kind=bpe", "tokenizer.vocabulary=300"});
+  EXPECT_SAYS(error_text([&] { example.train(other, true); }), "/tokenizer/kind");
+  EXPECT_EQ(example.train(example.config("run"), true), 0);
+}
+
+TEST(Resume, WithoutARunStartsOne) {
+  TrainExample example;
+  EXPECT_EQ(example.train(example.config("run"), true), 0);
+  EXPECT_EQ(example.newest("run").progress.step, 12);
+}
+
+}  // namespace
+}  // namespace alibi

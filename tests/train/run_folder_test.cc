@@ -1,0 +1,74 @@
+// The folder of a run: refused when it exists, held by one process, gone when nothing came of it.
+#include <gtest/gtest.h>
+
+#include "support/error_text.h"
+#include "train/example.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(RunFolder, ExistingOnesNeedResume) {
+  TrainExample example;
+  example.train(example.config("run"), false, 1);
+  EXPECT_SAYS(error_text([&] { RunFolder(example.config("run"), false); }),
+              "this run folder exists already (--resume goes on with it");
+  EXPECT_NO_THROW(RunFolder(example.config("run"), true));
+}
+
+TEST(RunFolder, IsHeldByOne) {
+  TrainExample example;
+  const Config config = example.config("run");
+  const RunFolder first(config, false);
+  EXPECT_SAYS(error_text([&] { RunFolder(config, true); }), "in use by another process");
+  EXPECT_TRUE(fs::exists(first.path()));
+}
+
+TEST(RunFolder, LeavesNothingWhenNothingWasTrained) {
+  TrainExample example;
+  { const RunFolder folder(example.config("a/b/run"), false); }
+  EXPECT_FALSE(fs::exists(example.path("a")));
+  fs::create_directory(example.path("a"));
+  { const RunFolder folder(example.config("a/b/run"), false); }
+  EXPECT_TRUE(fs::exists(example.path("a")));
+  EXPECT_FALSE(fs::exists(example.path("a/b")));
+  { const RunFolder folder(example.config("a/run/"), false); }
+  EXPECT_FALSE(fs::exists(example.path("a/run")));
+  // A run that fails while its model is built can be corrected and started again.
+  const Config wrong = example.config("run", {"initialize.from=" + example.path("nothing")});
+  EXPECT_SAYS(error_text([&] { example.train(wrong, false); }), "nothing: does not exist");
+  EXPECT_FALSE(fs::exists(example.path("run")));
+  EXPECT_EQ(example.train(example.config("run"), false, 1), 2);
+}
+
+TEST(RunFolder, StaysWhenItHoldsALogOrWasThere) {
+  TrainExample example;
+  const auto poison = [](Trainer& trainer) {
+    const torch::NoGradGuard guard;
+    trainer.model()->parameters()[0].fill_(std::nan(""));
+  };
+  fs::create_directory(example.path("there"));
+  { const RunFolder folder(example.config("there"), true); }
+  EXPECT_TRUE(fs::exists(example.path("there")));
+  {
+    const RunFolder folder(example.config("logged"), false);
+    write_file_atomic(folder.log(), "{\"step\":1}\n");
+  }
+  EXPECT_TRUE(fs::exists(example.path("logged/log.jsonl")));
+  EXPECT_SAYS(error_text([&] { example.train(example.config("bad"), false, 0, poison); }),
+              "step 1: loss");
+  EXPECT_FALSE(fs::exists(example.path("bad")));
+}
+
+TEST(RunFolder, KeepsTheFirstAnswerForPrecision) {
+  TrainExample example;
+  const Config config = example.config("run");
+  fs::create_directory(example.path("run"));
+  EXPECT_FALSE(stored_precision(config.run.folder).has_value());
+  example.write("run/config.json", config_json(config));
+  EXPECT_EQ(stored_precision(config.run.folder), Precision::kFp32);
+}
+
+}  // namespace
+}  // namespace alibi

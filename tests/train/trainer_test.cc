@@ -1,0 +1,208 @@
+// The loop: stopping, guarding, accumulating, validating, saving when it is due.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "checkpoint/example.h"
+#include "checkpoint/load_model.h"
+#include "support/error_text.h"
+#include "train/example.h"
+
+namespace alibi {
+namespace {
+
+std::vector<double> losses_of(const TrainExample& example) {
+  std::vector<double> losses;
+  for (const StepEvent& event : example.events_of<StepEvent>()) losses.push_back(event.loss);
+  return losses;
+}
+
+TEST(Trainer, SameSeedSameLosses) {
+  TrainExample example;
+  example.train(example.config("a"), false);
+  const auto first = losses_of(example);
+  example.train(example.config("b"), false);
+  EXPECT_EQ(losses_of(example), first);
+  example.train(example.config("c", {"run.seed=1"}), false);
+  EXPECT_NE(losses_of(example), first);
+  EXPECT_LT(first.back(), first.front());
+  EXPECT_NEAR(first.front(), std::log(259), 0.3);  // it starts by knowing nothing
+}
+
+TEST(Trainer, CountsTokensStepsAndTheSchedule) {
+  TrainExample example;
+  example.train(example.config("a"), false);
+  std::int64_t step = 0;
+  for (const StepEvent& event : example.events_of<StepEvent>()) {
+    EXPECT_EQ(event.step, ++step);
+    EXPECT_EQ(event.tokens, step * kStepTokens);
+    if (step <= 2) {
+      EXPECT_NEAR(event.learning_rate, 1e-3 * static_cast<double>(step) / 2, 1e-12);
+    }
+    EXPECT_GT(event.gradient_norm, 0);
+  }
+  EXPECT_EQ(step, 12);
+  EXPECT_NEAR(example.events_of<StepEvent>().back().learning_rate, 1e-4, 1e-9);
+}
+
+TEST(Trainer, RoundsTheRunUpToWholeSteps) {
+  TrainExample example;
+  example.train(example.config("a", {"run.train_tokens=257"}), false);
+  EXPECT_EQ(example.newest("a").progress.step, 3);
+}
+
+TEST(Trainer, SavesAndValidatesWhenDue) {
+  TrainExample example;
+  // Cadences that no step meets exactly: 300 is crossed at 384, 640, 1024, ...
+  const Config config = example.config(
+      "a",
+      {"run.evaluate_every_tokens=300", "run.save_every_tokens=500", "run.keep_checkpoints=100"});
+  example.train(config, false);
+  std::vector<std::int64_t> validated;
+  for (const ValidationEvent& event : example.events_of<ValidationEvent>())
+    validated.push_back(event.tokens);
+  EXPECT_EQ(validated, (std::vector<std::int64_t>{384, 640, 1024, 1280, 1536}));
+  std::set<std::int64_t> saved;
+  for (const SaveEvent& event : example.events_of<SaveEvent>()) saved.insert(event.step);
+  for (const std::int64_t due : {4, 8, 12}) EXPECT_TRUE(saved.contains(due)) << due;
+}
+
+TEST(Trainer, LogsWhenDue) {
+  TrainExample example;
+  example.train(
+      example.config("a", {"run.log_every_tokens=512", "data.valid=[]", "data.valid_fraction=0"}),
+      false);
+  std::vector<std::int64_t> steps;
+  for (const std::string& line : example.log("a"))
+    steps.push_back(nlohmann::json::parse(line)["step"]);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{4, 8, 12}));
+}
+
+TEST(Trainer, KeepsTheBestValidation) {
+  TrainExample example;
+  example.train(example.config("a", {"run.keep_checkpoints=1"}), false);
+  double best = 1e9;
+  std::int64_t best_step = 0;
+  for (const ValidationEvent& event : example.events_of<ValidationEvent>()) {
+    EXPECT_EQ(event.best, event.loss < best);
+    if (event.best) best_step = event.step;
+    best = std::min(best, event.loss);
+  }
+  const Progress progress = example.newest("a").progress;
+  EXPECT_EQ(progress.best_validation_loss, best);
+  EXPECT_EQ(progress.best_step, best_step);
+  EXPECT_EQ(load_checkpoint(example.path("a/best"), Load::kAll).progress.step, best_step);
+}
+
+TEST(Trainer, PatienceStopsEarly) {
+  TrainExample example;
+  // A learning rate of nearly nothing after a jump: validation cannot go on improving.
+  const Config config = example.config(
+      "a", {"run.patience=2", "optimizer.learning_rate=10", "schedule.warmup_tokens=0",
+            "run.evaluate_every_tokens=128", "optimizer.clip_norm=0"});
+  EXPECT_EQ(example.train(config, false), 0);
+  const Progress progress = example.newest("a").progress;
+  EXPECT_TRUE(progress.finished);
+  EXPECT_LT(progress.step, 12);
+  EXPECT_EQ(progress.evaluations_without_improvement, 2);
+  EXPECT_EQ(progress.step, progress.best_step + 2);
+  EXPECT_EQ(example.train(config, true), 0);
+  EXPECT_TRUE(example.events.empty());
+}
+
+TEST(Trainer, AStopSavesTheFinishedStep) {
+  TrainExample example;
+  EXPECT_EQ(example.train(example.config("a"), false, 5), 2);
+  EXPECT_EQ(example.newest("a").progress.step, 5);
+  EXPECT_EQ(example.events_of<SaveEvent>().back().step, 5);
+  // At the last step there is nothing left to stop.
+  EXPECT_EQ(example.train(example.config("b"), false, 12), 0);
+  EXPECT_TRUE(example.newest("b").progress.finished);
+}
+
+// One step over the whole batch and over micro batches of each size: the same weights but for the
+// order of sums.
+TEST(Trainer, MicroBatchesAddUpToTheWholeBatch) {
+  TrainExample example;
+  const auto weights = [&](const std::string& run, const std::string& micro) {
+    example.train(
+        example.config(run, {"batch.micro_batch_tokens=" + micro, "model.embedding_dropout=0",
+                             "model.attention_dropout=0", "model.residual_dropout=0",
+                             "model.mlp_dropout=0", "schedule.warmup_tokens=0"}),
+        false, 3);
+    return example.newest(run).weights;
+  };
+  const Tensors whole = weights("whole", "128");
+  const std::vector<double> losses = losses_of(example);
+  for (const char* micro : {"64", "32", "8"}) {
+    const Tensors parts = weights(std::string("parts-") + micro, micro);
+    for (const auto& [name, tensor] : whole)
+      EXPECT_LT((tensor - parts.at(name)).abs().max().item<double>(), 1e-5) << micro << " " << name;
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      EXPECT_NEAR(losses_of(example)[i], losses[i], 1e-5) << micro;
+  }
+}
+
+void poison(Trainer& trainer) {
+  const torch::NoGradGuard guard;
+  trainer.model()->parameters()[0].view(-1)[0] = std::nan("");
+}
+
+TEST(Guard, StopsBeforeAWeightIsTouched) {
+  TrainExample example;
+  Tensors before;
+  Gpt model(nullptr);
+  const auto prepare = [&](Trainer& trainer) {
+    poison(trainer);
+    model = trainer.model();
+    for (const auto& [name, tensor] : weights_of(*model)) before[name] = tensor.clone();
+  };
+  EXPECT_SAYS(error_text([&] { example.train(example.config("a"), false, 0, prepare); }),
+              "step 1: loss nan and gradient norm nan, expected finite numbers");
+  for (const auto& [name, tensor] : weights_of(*model))
+    EXPECT_TRUE(torch::equal(tensor.nan_to_num(7), before[name].nan_to_num(7))) << name;
+}
+
+TEST(Guard, SkipsAndCounts) {
+  TrainExample example;
+  Tensors before;
+  Gpt model(nullptr);
+  const Config config =
+      example.config("a", {"guard.non_finite=skip", "data.valid=[]", "data.valid_fraction=0"});
+  const auto prepare = [&](Trainer& trainer) {
+    poison(trainer);
+    model = trainer.model();
+    for (const auto& [name, tensor] : weights_of(*model)) before[name] = tensor.clone();
+  };
+  EXPECT_EQ(example.train(config, false, 0, prepare), 0);
+  EXPECT_EQ(example.newest("a").progress.skipped_steps, 12);
+  for (const auto& [name, tensor] : weights_of(*model))
+    EXPECT_TRUE(torch::equal(tensor.nan_to_num(7), before[name].nan_to_num(7))) << name;
+  for (const auto& [name, tensor] : example.newest("a").optimizer)
+    EXPECT_EQ(tensor.abs().max().item<double>(), 0) << name;
+  for (const StepEvent& event : example.events_of<StepEvent>()) EXPECT_TRUE(event.skipped);
+  EXPECT_NE(example.log("a").front().find("\"loss\":\"nan\""), std::string::npos);
+}
+
+TEST(InitializeFrom, TakesTheWeightsAndNothingElse) {
+  TrainExample example;
+  example.train(example.config("a"), false);
+  const Tensors source = example.newest("a").weights;
+  Tensors first;
+  example.train(example.config("b", {"initialize.from=" + example.path("a")}), false, 1,
+                [&](Trainer& trainer) {
+                  for (const auto& [name, tensor] : weights_of(*trainer.model()))
+                    first[name] = tensor.clone();
+                  EXPECT_EQ(trainer.progress(), Progress{});
+                });
+  EXPECT_TRUE(same_tensors(first, source));
+  const Config wider =
+      example.config("c", {"model.width=32", "initialize.from=" + example.path("a")});
+  EXPECT_SAYS(error_text([&] { example.train(wider, false); }), "has shape");
+  const Config other = example.config("d", {"tokenizer.kind=bpe", "tokenizer.vocabulary=300",
+                                            "initialize.from=" + example.path("a")});
+  EXPECT_SAYS(error_text([&] { example.train(other, false); }), "trained with another tokenizer");
+}
+
+}  // namespace
+}  // namespace alibi
