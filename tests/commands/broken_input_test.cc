@@ -1,0 +1,246 @@
+// Broken input through the real program: one clear line that names the file, the right exit code,
+// nothing half written.
+#include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include "commands/workplace.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+// One line of stderr that is the error; notes and progress before it are no faults.
+void expect_refused(const ProgramResult& result, int code, const std::string& names,
+                    const std::string& says) {
+  EXPECT_EQ(result.code, code) << result.err;
+  const std::size_t end = result.err.find_last_not_of('\n');
+  const std::size_t start = result.err.rfind('\n', end);
+  const std::string last = result.err.substr(start == std::string::npos ? 0 : start + 1);
+  EXPECT_NE(last.find(names), std::string::npos) << "no " << names << " in: " << result.err;
+  EXPECT_NE(last.find(says), std::string::npos) << "no " << says << " in: " << result.err;
+  std::int64_t others = 0;  // lines that are neither notes, progress nor summary
+  for (const char* mark : {"terminate", "Exception raised", "what():", "internal fault", "[json."})
+    others += result.err.find(mark) != std::string::npos;
+  EXPECT_EQ(others, 0) << result.err;
+}
+
+TEST(BrokenText, IsRefusedByTrainWithoutARunFolder) {
+  const Workplace place;
+  place.put("empty.txt", "");
+  place.put("bad.txt", "fine \xff\xfe");
+  place.put("short.txt", "far too short for one window");
+  place.put("bad.jsonl", "{\"text\": \"a good line\"}\n{\"text\": \n");
+  place.put("none.jsonl", "{\"text\": \"a good line\"}\n{\"words\": \"x\"}\n");
+  place.put("number.jsonl", "{\"text\": 5}\n");
+  place.put("picture.png", "x");
+  fs::create_directory(place.path("void"));
+  struct Case {
+    const char* train;
+    const char* names;
+    const char* says;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"missing.txt", "missing.txt", "No such file"},
+           {"empty.txt", "empty.txt", "is empty"},
+           {"bad.txt", "bad.txt", "invalid UTF-8 at byte 5"},
+           {"void", "void", "no text in this folder"},
+           {"picture.png", "picture.png", "expected .txt, .jsonl or a folder"},
+           {"short.txt", "data.train", "at least one window of batch.sequence_length 64"},
+           {"bad.jsonl", "bad.jsonl:2", "invalid JSON"},
+           {"none.jsonl", "none.jsonl:2", "\"text\" is missing"},
+           {"number.jsonl", "number.jsonl:1", "\"text\" is a number"},
+       }) {
+    const ProgramResult result =
+        place.run({"train", "tiny.json", "--set", std::string("data.train=[\"") + c.train + "\"]"});
+    expect_refused(result, 1, c.names, c.says);
+    EXPECT_FALSE(place.has("runs")) << c.train;
+  }
+  place.works({"train", "tiny.json"});  // the corrected command is not refused
+}
+
+TEST(BrokenTokenizer, IsRefusedByTrain) {
+  const Workplace place;
+  place.put("garbage.model", std::string(5000, '\x7f'));
+  const auto train = [&](const std::string& change) {
+    return place.run({"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set", change});
+  };
+  expect_refused(train("tokenizer.file=garbage.model"), 1, "garbage.model", "sentencepiece");
+  expect_refused(train("tokenizer.file=missing.model"), 1, "missing.model", "No such file");
+  expect_refused(train("tokenizer.vocabulary=1000000"), 1, "tokenizer", "too large for this text");
+  EXPECT_FALSE(place.has("runs"));
+  place.works(
+      {"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocabulary=300"});
+  const std::string model = "runs/tiny/checkpoints/step-00000020/tokenizer.model";
+  const ProgramResult other =
+      place.run({"train", "tiny.json", "--set", "run.name=b", "--set", "tokenizer.kind=bpe",
+                 "--set", "tokenizer.file=" + model, "--set", "tokenizer.vocabulary=301"});
+  expect_refused(other, 2, "tokenizer.vocabulary", "has 300 tokens");
+  // The text under a run changes: its held-out part cannot be scored with the run's tokenizer.
+  place.works({"train", "tiny.json", "--set", "run.name=c", "--set", "tokenizer.kind=bpe", "--set",
+               "tokenizer.vocabulary=300", "--set", "data.valid=[]", "--set",
+               "data.valid_fraction=0.2"});
+  place.works({"evaluate", "runs/c"});
+  place.put("text.txt", small_text(50'000, 5));
+  expect_refused(place.run({"evaluate", "runs/c"}), 1, "text.txt", "another tokenizer");
+}
+
+TEST(BrokenPreparedFolder, IsRefusedByTrain) {
+  const Workplace place;
+  place.works({"prepare", "tiny.json", "--output", "good"});
+  const auto train = [&] {
+    return place.run(
+        {"train", "tiny.json", "--set", "data.valid=[]", "--set", "data.train=[\"broken\"]"});
+  };
+  const auto fresh = [&] {
+    fs::remove_all(place.path("broken"));
+    fs::copy(place.path("good"), place.path("broken"));
+  };
+  const std::string shard = place.read("good/train-00000.tokens");
+  fresh();
+  place.put("broken/train-00000.tokens", shard.substr(0, shard.size() / 2));
+  expect_refused(train(), 1, "train-00000.tokens", "");
+  fresh();
+  std::string flipped = shard;
+  flipped[flipped.size() - 9] = static_cast<char>(flipped[flipped.size() - 9] ^ 4);
+  place.put("broken/train-00000.tokens", flipped);
+  expect_refused(train(), 1, "train-00000.tokens", "");
+  fresh();
+  fs::remove(place.path("broken/valid-00000.tokens"));
+  expect_refused(train(), 1, "valid-00000.tokens", "No such file");
+  fresh();
+  place.put("broken/prepared.json", "{}");
+  expect_refused(train(), 1, "prepared.json", "format_version");
+  EXPECT_FALSE(place.has("runs"));
+}
+
+// What cannot be written: a path below a file (root may write everywhere else), a full disk.
+TEST(BrokenPlaces, CannotBeWritten) {
+  const Workplace place;
+  const auto before = everything_in(place.path());
+  expect_refused(place.run({"train", "tiny.json", "--set", "run.folder=text.txt/run"}), 1,
+                 "text.txt/run", "Not a directory");
+  expect_refused(place.run({"prepare", "tiny.json", "--output", "text.txt/out"}), 1, "text.txt",
+                 "Not a directory");
+  expect_refused(place.run({"train", "tiny.json", "--set", "data.cache_folder=text.txt/cache"}), 1,
+                 "text.txt/cache", "Not a directory");
+  expect_refused(place.run({"inspect", "bias", "--out", "text.txt/bias.svg"}), 1,
+                 "text.txt/bias.svg", "Not a directory");
+  EXPECT_EQ(everything_in(place.path()), before);
+  place.works({"prepare", "tiny.json"});  // so that the next one fails in the run folder
+  for (const std::int64_t limit : {0, 100, 3000, 12'000}) {
+    ProgramOptions options = place.options();
+    options.largest_file = limit;
+    const ProgramResult full = run_program({"train", "tiny.json"}, options);
+    expect_refused(full, 1, "runs/tiny", "File too large");
+    // Whole checkpoints or none; never a half one under its name.
+    const fs::path checkpoints = place.path("runs/tiny/checkpoints");
+    if (fs::exists(checkpoints)) {
+      for (const auto& entry : fs::directory_iterator(checkpoints))
+        EXPECT_FALSE(entry.path().filename().string().starts_with("step-")) << entry.path();
+    }
+    fs::remove_all(place.path("runs"));
+  }
+  ProgramOptions options = place.options();
+  options.largest_file = 1000;
+  expect_refused(run_program({"prepare", "tiny.json", "--output", "out"}, options), 1, "out",
+                 "File too large");
+  EXPECT_FALSE(place.has("out"));
+}
+
+TEST(BrokenRun, ExistsOrIsInUse) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  const auto before = everything_in(place.path("runs"));
+  expect_refused(place.run({"train", "tiny.json"}), 2, "runs/tiny", "exists already");
+  expect_refused(place.run({"train", "tiny.json", "--resume", "--set", "run.seed=5"}), 2,
+                 "/run/seed", "was started with 0, now it is 5");
+  const int lock = open(place.path("runs/tiny/lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  expect_refused(place.run({"train", "tiny.json", "--resume"}), 1, "runs/tiny/lock",
+                 "in use by another process");
+  close(lock);
+  expect_refused(place.run({"train", "tiny.json", "--set", "run.name=b", "--set",
+                            "initialize.from=runs/nothing"}),
+                 1, "runs/nothing", "does not exist");
+  expect_refused(place.run({"train", "tiny.json", "--set", "run.name=b", "--set",
+                            "runtime.attention.kernel=fastest"}),
+                 2, "kernel", "fastest");
+  EXPECT_EQ(everything_in(place.path("runs")), before);
+}
+
+TEST(BrokenCheckpoint, IsRefusedByEvaluateGenerateAndInspect) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  const std::string good = "runs/tiny/checkpoints/step-00000020";
+  const auto copy = [&](const std::string& name) {
+    fs::copy(place.path(good), place.path(name));
+    return name;
+  };
+  const std::string cut = copy("cut"), bare = copy("bare"), changed = copy("changed");
+  const std::string weights = place.read(good + "/weights.safetensors");
+  place.put(cut + "/weights.safetensors", weights.substr(0, weights.size() - 100));
+  fs::remove(place.path(bare + "/manifest.json"));
+  std::string flipped = weights;
+  flipped[flipped.size() - 1] = static_cast<char>(flipped[flipped.size() - 1] ^ 1);
+  place.put(changed + "/weights.safetensors", flipped);
+  for (const Words& command : std::vector<Words>{{"evaluate", "", "--output", "curves"},
+                                                 {"generate", ""},
+                                                 {"inspect", "checkpoint", ""}}) {
+    const auto run = [&](const std::string& checkpoint) {
+      Words words = command;
+      std::replace(words.begin(), words.end(), std::string(), checkpoint);
+      return place.run(words);
+    };
+    expect_refused(run(cut), 1, "cut/weights.safetensors", "");
+    expect_refused(run("text.txt"), 1, "text.txt", "is not a folder");
+    if (command.front() != "evaluate") continue;  // they all read checkpoints by one function
+    expect_refused(run(changed), 1, "changed/weights.safetensors", "");
+    expect_refused(run(bare), 1, "bare", "");
+    expect_refused(run("runs/other"), 1, "runs/other", "does not exist");
+    expect_refused(run("runs"), 1, "runs", "neither a run nor a checkpoint");
+  }
+  EXPECT_FALSE(place.has("curves"));
+}
+
+TEST(BrokenEvaluation, IsRefused) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  place.put("short.txt", "short");
+  place.put("bad.txt", "x\xff");
+  const auto evaluate = [&](Words more) {
+    more.insert(more.begin(), {"evaluate", "runs/tiny"});
+    return place.run(more);
+  };
+  expect_refused(evaluate({"--text", "missing.txt"}), 1, "missing.txt", "No such file");
+  expect_refused(evaluate({"--text", "short.txt", "--output", "curves"}), 1, "short.txt",
+                 "at least one window of the longest length 64");
+  expect_refused(evaluate({"--text", "bad.txt"}), 1, "bad.txt", "invalid UTF-8");
+  for (const char* lengths : {"1x,,2x", "0x10", "1.3x"})
+    expect_refused(evaluate({"--lengths", lengths}), 2, "evaluate.lengths", "expected a length");
+  expect_refused(evaluate({"--set", "model.heads=4"}), 2, "--set model.heads=4", "no effect");
+  expect_refused(evaluate({"--set", "evaluate.lenghts=[]"}), 2, "/evaluate/lenghts", "lengths");
+  expect_refused(evaluate({"--output", "text.txt/curves"}), 1, "text.txt/curves",
+                 "Not a directory");
+  expect_refused(evaluate({"--output", "text.txt"}), 1, "text.txt", "");
+  EXPECT_FALSE(place.has("curves"));
+  const auto generate = [&](Words more) {
+    more.insert(more.begin(), {"generate", "runs/tiny"});
+    return place.run(more);
+  };
+  expect_refused(generate({"--prompt", "a\xff"}), 2, "--prompt", "not valid UTF-8 at byte 1");
+  expect_refused(generate({"--prompt-file", "bad.txt"}), 2, "bad.txt", "not valid UTF-8");
+  expect_refused(generate({"--prompt-file", "missing.txt"}), 1, "missing.txt", "No such file");
+}
+
+TEST(BrokenMachine, CudaWithoutADevice) {
+  const Workplace place;
+  const ProgramResult result = place.run({"train", "tiny.json", "--set", "runtime.device=cuda"});
+  if (result.code == 0) GTEST_SKIP() << "this machine has a CUDA device";
+  expect_refused(result, 2, "/runtime/device", "found cuda, but");
+  EXPECT_FALSE(place.has("runs"));
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,121 @@
+// Help, version, wrong command lines: one line, exit code 2, nothing made.
+#include <gtest/gtest.h>
+
+#include "commands/workplace.h"
+#include "config/bad_configs.h"
+
+namespace alibi {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(CommandLine, HelpOfEveryCommandHasAnExample) {
+  const ProgramResult all = run_program({"--help"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_NE(all.out.find("Exit codes"), std::string::npos);
+  for (const Words& command : std::vector<Words>{{"prepare"},
+                                                 {"train"},
+                                                 {"evaluate"},
+                                                 {"generate"},
+                                                 {"inspect"},
+                                                 {"inspect", "model"},
+                                                 {"inspect", "bias"},
+                                                 {"inspect", "data"},
+                                                 {"inspect", "checkpoint"},
+                                                 {"inspect", "schema"}}) {
+    Words words = command;
+    words.push_back("--help");
+    const ProgramResult help = run_program(words);
+    std::string name = "alibi";
+    for (const std::string& word : command) name += " " + word;
+    EXPECT_EQ(help.code, 0) << name;
+    EXPECT_NE(help.out.find("Example:\n  " + name), std::string::npos) << name << help.out;
+    EXPECT_EQ(help.err, "");
+    EXPECT_NE(all.out.find(command.front()), std::string::npos);
+  }
+}
+
+TEST(CommandLine, TheVersionComesAtOnce) {
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const ProgramResult version = run_program({"--version"});
+    EXPECT_EQ(version.code, 0);
+    EXPECT_EQ(version.out.find("alibi 0."), 0U) << version.out;
+    // The processor's time: on an idle machine the clock's, on a busy one still the program's own.
+    best = std::min(best, version.processor_seconds);
+  }
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "not timed under a sanitizer";
+#endif
+  EXPECT_LT(best, 0.5);
+}
+
+TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
+  const Workplace place;
+  const auto before = everything_in(place.path());
+  for (const Words& words : std::vector<Words>{
+           {},
+           {"tarin"},
+           {"train", "tiny.json", "--resme"},
+           {"train", "missing.json"},
+           {"train", "."},
+           {"train", "tiny.json", "--set"},
+           {"train", "tiny.json", "--set", "model.heads"},
+           {"train", "tiny.json", "--set", "model.heads=3.5"},
+           {"train", "tiny.json", "--set", "model.heads=\xff"},
+           {"train"},
+           {"prepare", "missing.json"},
+           {"prepare"},
+           {"evaluate"},
+           {"evaluate", "runs/tiny", "--length", "1x"},
+           {"generate"},
+           {"generate", "runs/tiny", "--tokens", "0"},
+           {"generate", "runs/tiny", "--tokens", "many"},
+           {"generate", "runs/tiny", "--temperature", "-1"},
+           {"generate", "runs/tiny", "--top-p", "2"},
+           {"generate", "runs/tiny", "--prompt", "a", "--prompt-file", "b"},
+           {"inspect"},
+           {"inspect", "nothing"},
+           {"inspect", "bias", "--length", "1"},
+           {"inspect", "bias", "--set", "model.position=none"},
+           {"inspect", "schema", "extra"},
+       }) {
+    std::string line;
+    for (const std::string& word : words) line += word + " ";
+    const ProgramResult result = place.run(words);
+    EXPECT_EQ(result.code, 2) << line << result.err;
+    EXPECT_EQ(result.error_lines(), 1) << line << result.err;
+    EXPECT_EQ(result.out, "") << line;
+  }
+  EXPECT_EQ(everything_in(place.path()), before);
+}
+
+// The table of tests/config through the real program.
+TEST(BadConfigsSlow, EachIsRefusedByTheProgram) {
+  const Workplace place;
+  place.put("bad.json", "");
+  const auto before = everything_in(place.path());
+  for (const BadConfig& bad : bad_configs()) {
+    place.put("bad.json", bad.text);
+    const ProgramResult result = place.run({"train", "bad.json"});
+    EXPECT_EQ(result.code, 2) << bad.text;
+    EXPECT_EQ(result.error_lines(), static_cast<std::int64_t>(bad.lines.size())) << result.err;
+    EXPECT_EQ(mismatch_of(bad, result.err, "bad.json"), "") << bad.text << "\n" << result.err;
+    EXPECT_EQ(result.out, "") << bad.text;
+  }
+  EXPECT_EQ(everything_in(place.path()), before);
+}
+
+TEST(CommandLine, AFullStandardOutputIsAFailure) {
+  for (const Words& words : std::vector<Words>{{"inspect", "schema"}, {"inspect", "model"}}) {
+    ProgramOptions options;
+    options.standard_output = "/dev/full";
+    const ProgramResult result = run_program(words, options);
+    EXPECT_EQ(result.code, 1) << words.back();
+    EXPECT_EQ(result.error_lines(), 1) << result.err;
+    EXPECT_NE(result.err.find("standard output"), std::string::npos) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace alibi

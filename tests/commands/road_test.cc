@@ -1,0 +1,185 @@
+// The whole road through the real program: prepare, train, stop, resume, evaluate, generate,
+// inspect.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "commands/workplace.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string last_checkpoint(const Workplace& place, const std::string& run) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(place.path("runs/" + run + "/checkpoints")))
+    names.push_back(entry.path().filename().string());
+  return "runs/" + run + "/checkpoints/" + *std::max_element(names.begin(), names.end());
+}
+
+// log.jsonl without the times, which no two runs share.
+std::string log_of(const Workplace& place, const std::string& run) {
+  std::string text;
+  std::ifstream file(place.path("runs/" + run + "/log.jsonl"));
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json fields = nlohmann::json::parse(line);
+    fields.erase("seconds");
+    text += fields.dump() + "\n";
+  }
+  return text;
+}
+
+void expect_same_run(const Workplace& place, const std::string& a, const std::string& b) {
+  const std::string x = last_checkpoint(place, a), y = last_checkpoint(place, b);
+  EXPECT_EQ(fs::path(x).filename(), fs::path(y).filename());
+  for (const char* file : {"/weights.safetensors", "/optimizer.safetensors"})
+    EXPECT_TRUE(place.read(x + file) == place.read(y + file)) << file;
+  EXPECT_EQ(place.json(x + "/progress.json"), place.json(y + "/progress.json"));
+  EXPECT_EQ(log_of(place, a), log_of(place, b));
+}
+
+TEST(Road, TrainEvaluateGenerateInspect) {
+  const Workplace place;
+  const ProgramResult train = place.works({"train", "tiny.json"});
+  EXPECT_EQ(train.out, "");
+  for (const char* words : {"note: trained length 16", "held out", "16 sequences of 16", "step 20",
+                            "GFLOP/s", "written", "runs/tiny"})
+    EXPECT_NE(train.err.find(words), std::string::npos) << words << "\n" << train.err;
+  EXPECT_EQ(train.err.find("\n\n"), std::string::npos) << "an empty line: " << train.err;
+  EXPECT_TRUE(place.has("runs/tiny/config.json"));
+  EXPECT_TRUE(place.has("runs/tiny/checkpoints/step-00000020/manifest.json"));
+  place.works({"train", "runs/tiny/config.json", "--set", "run.folder=runs/again"});
+  const ProgramResult again = place.works({"train", "tiny.json", "--resume"});
+  EXPECT_NE(again.err.find("resuming after step 20"), std::string::npos);
+  expect_same_run(place, "tiny", "again");
+
+  const ProgramResult curve =
+      place.works({"evaluate", "runs/tiny", "runs/again", "--name", "first", "--name", "second",
+                   "--output", "curves", "--lengths", "1x,2x,40"});
+  for (const char* words : {"first", "second", "1x", "2x", "2.5x", "non-overlapping"})
+    EXPECT_NE(curve.out.find(words), std::string::npos) << words << "\n" << curve.out;
+  EXPECT_NE(curve.err.find("second  100 %"), std::string::npos) << curve.err;
+  for (const char* file : {"curve.json", "curve.csv", "curve.svg", "index.html"})
+    EXPECT_TRUE(place.has(std::string("curves/") + file)) << file;
+  const nlohmann::json set = place.json("curves/curve.json");
+  ASSERT_EQ(set["curves"].size(), 2U);
+  ASSERT_EQ(set["curves"][0]["points"].size(), 3U);
+  EXPECT_EQ(set["curves"][0]["points"][0]["loss"], set["curves"][1]["points"][0]["loss"]);
+  EXPECT_EQ(set["curves"][0]["trained_length"], 16);
+  EXPECT_EQ(set["text"]["tokens_scored"].get<int>() % 40, 0);
+
+  const auto generate = [&](const char* seed, const char* tokens) {
+    return place
+        .works({"generate", "runs/tiny", "--prompt", "ka", "--tokens", tokens, "--seed", seed,
+                "--ignore-end"})
+        .out;
+  };
+  const std::string text = generate("1", "100");  // trained at 16, configured at 64
+  EXPECT_EQ(text.substr(0, 2), "ka");
+  EXPECT_EQ(text.size(), 2U + 100U + 1U);
+  EXPECT_EQ(text, generate("1", "100"));
+  EXPECT_EQ(text.substr(0, 42), generate("1", "40").substr(0, 42));
+  EXPECT_NE(text, generate("2", "100"));
+
+  const std::string checkpoint = place.works({"inspect", "checkpoint", "runs/tiny"}).out;
+  for (const char* words : {"step-00000020", "finished", "checksums", "all match"})
+    EXPECT_NE(checkpoint.find(words), std::string::npos) << words;
+}
+
+TEST(Road, PreparedFolderGivesTheSameRun) {
+  const Workplace place;
+  const ProgramResult prepare = place.works({"prepare", "tiny.json", "--output", "prepared"});
+  EXPECT_NE(prepare.out.find("prepared"), std::string::npos);
+  const Workplace& p = place;
+  p.works({"train", "tiny.json", "--set", "run.name=a"});
+  p.works({"train", "tiny.json", "--set", "run.name=b", "--set", "data.train=[\"prepared\"]",
+           "--set", "data.valid=[]"});
+  EXPECT_TRUE(p.read(last_checkpoint(p, "a") + "/weights.safetensors") ==
+              p.read(last_checkpoint(p, "b") + "/weights.safetensors"));
+  const ProgramResult twice = place.run({"prepare", "tiny.json", "--output", "prepared"});
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_NE(twice.err.find("exists already"), std::string::npos) << twice.err;
+}
+
+TEST(Road, InspectNeedsNoRun) {
+  const Workplace place;
+  const std::string model = place.works({"inspect", "model", "tiny.json"}).out;
+  for (const char* words : {"cache per token", "length limit", "none", "alibi"})
+    EXPECT_NE(model.find(words), std::string::npos) << words << "\n" << model;
+  const std::string bias = place
+                               .works({"inspect", "bias", "--set", "model.heads=8", "--length",
+                                       "64", "--out", "bias.svg"})
+                               .out;
+  EXPECT_NE(bias.find("head 8  slope 0.00390625"), std::string::npos) << bias;
+  EXPECT_EQ(place.read("bias.svg").find("<svg"), 0U);
+  const std::string data = place.works({"inspect", "data", "tiny.json", "--tokens", "5"}).out;
+  EXPECT_NE(data.find("first 5 tokens"), std::string::npos) << data;
+  EXPECT_TRUE(nlohmann::json::accept(place.works({"inspect", "schema"}).out));
+  EXPECT_EQ(place.works({"inspect", "schema", "--markdown"}).out,
+            read_file(fs::path(ALIBI_SOURCE_DIR) / "configs/README.md"));
+  EXPECT_EQ(place.works({"train", "tiny.json", "--print-config"}).out.find("{\n"), 0U);
+  EXPECT_FALSE(place.has("runs"));
+}
+
+// INT, TERM, HUP, USR1: the step is finished and saved, the exit code says which signal, and the
+// resumed run is the uninterrupted one, bit for bit.
+TEST(RoadSlow, AnySignalSavesAndResumes) {
+  const Workplace place;
+  const std::vector<std::string> longer = {"--set", "run.train_tokens=256000",
+                                           "--set", "run.save_every_tokens=256000",
+                                           "--set", "model.residual_dropout=0.1"};
+  const auto command = [&](const std::string& name, bool resume) {
+    std::vector<std::string> words = {"train", "tiny.json", "--set", "run.name=" + name};
+    words.insert(words.end(), longer.begin(), longer.end());
+    if (resume) words.push_back("--resume");
+    return words;
+  };
+  place.works(command("whole", false));
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+    const std::string name = "stopped-" + std::to_string(number);
+    RunningProgram running(command(name, false), place.options());
+    ASSERT_TRUE(running.says("validation loss"));
+    running.signal(number);
+    const ProgramResult stopped = running.wait();
+    EXPECT_EQ(stopped.code, 128 + number) << stopped.err;
+    EXPECT_NE(stopped.err.find("--resume goes on"), std::string::npos) << stopped.err;
+    EXPECT_FALSE(place.json(last_checkpoint(place, name) + "/progress.json")["finished"]);
+    place.works(command(name, true));
+    expect_same_run(place, "whole", name);
+  }
+}
+
+TEST(RoadSlow, ASignalWhileTextIsPreparedLeavesNothing) {
+  const Workplace place;
+  place.put("text.txt", small_text(30'000'000));
+  for (const std::string command : {"train", "prepare"}) {
+    RunningProgram running({command, "tiny.json"}, place.options());
+    ASSERT_TRUE(running.says("reading"));
+    running.signal(SIGINT);
+    const ProgramResult stopped = running.wait();
+    EXPECT_EQ(stopped.code, 130) << stopped.err;
+    EXPECT_NE(stopped.err.find("prepare: stopped by signal 2"), std::string::npos) << stopped.err;
+    EXPECT_FALSE(place.has("runs"));
+    for (const std::string& name : everything_in(place.path("cache")))
+      EXPECT_TRUE(name == "alibi" || name == "alibi/prepared" || name.ends_with(".lock")) << name;
+  }
+}
+
+TEST(RoadSlow, ASignalEndsAnEvaluation) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  place.put("long.txt", small_text(2'000'000));
+  RunningProgram running({"evaluate", "runs/tiny", "--text", "long.txt", "--output", "curves",
+                          "--set", "evaluate.max_tokens=2000000", "--set",
+                          "evaluate.protocol=sliding", "--set", "evaluate.stride=1"},
+                         place.options());
+  usleep(1'500'000);
+  running.signal(SIGTERM);
+  const ProgramResult stopped = running.wait();
+  EXPECT_EQ(stopped.code, 143) << stopped.err;
+  EXPECT_FALSE(place.has("curves"));
+}
+
+}  // namespace
+}  // namespace alibi
