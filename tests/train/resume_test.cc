@@ -24,7 +24,7 @@ TEST(Resume, AtEveryStepIsTheUninterruptedRun) {
   ASSERT_EQ(example.train(example.config("whole"), false), 0);
   EXPECT_EQ(example.newest("whole").progress.step, 12);
   EXPECT_TRUE(example.newest("whole").progress.finished);
-  EXPECT_EQ(example.log("whole").size(), 12U + 6U);
+  EXPECT_EQ(example.log("whole").size(), 12U + 3U);
   for (std::int64_t step = 1; step < 12; ++step) {
     const std::string run = cat("stopped-", step);
     EXPECT_EQ(example.train(example.config(run), false, step), 2);
@@ -71,8 +71,8 @@ TEST(Resume, FreeKeysMayChange) {
   TrainExample example;
   example.train(example.config("whole"), false);
   example.train(example.config("run"), false, 5);
-  const Config changed = example.config(
-      "run", {"run.save_every_tokens=128", "runtime.loss_chunk_rows=7", "run.keep_checkpoints=5"});
+  const Config changed =
+      example.config("run", {"run.save_every_tokens=128", "run.keep_checkpoints=5"});
   EXPECT_EQ(example.train(changed, true), 0);
   EXPECT_EQ(example.newest("run").progress, example.newest("whole").progress);
 }
