@@ -57,7 +57,10 @@ std::int64_t estimated_memory(const Config& c, const GptImpl& model) {
   const std::int64_t per_layer = item * (12 * m.width + 2 * *m.mlp_width);
   const std::int64_t activations = tokens * (m.layers * per_layer + 4 * m.width * item);
   const std::int64_t loss = c.runtime.loss_chunk_rows * model.vocabulary() * 12;
-  return 16 * model.parameter_count() + activations + loss;
+  // The program with LibTorch before the first tensor, and the reference attention's few chunks of
+  // scores.
+  constexpr std::int64_t kProgram = 130 << 20, kScores = 4 * (32 << 20);
+  return 16 * model.parameter_count() + activations + loss + kProgram + kScores;
 }
 
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,

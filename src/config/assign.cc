@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/overloaded.h"
 #include "base/strings.h"
 #include "config/strict_json.h"
 
@@ -10,11 +11,6 @@ namespace alibi {
 namespace {
 
 using nlohmann::ordered_json;
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 std::string range_text(const Field& field, const char* kind) {
   std::string text = kind;

@@ -1,6 +1,7 @@
 // JSON Schema and the reference page, both from the field lists.
 #include <cmath>
 
+#include "base/overloaded.h"
 #include "base/strings.h"
 #include "config/fields.h"
 #include "config/load.h"
@@ -10,11 +11,6 @@ namespace alibi {
 namespace {
 
 using nlohmann::ordered_json;
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 const char* type_name(const Field& field) {
   return std::visit(Overloaded{

@@ -1,4 +1,5 @@
 // A Config back to JSON: what runs store, what decides their identity, and in what two differ.
+#include "base/overloaded.h"
 #include "config/fields.h"
 #include "config/load.h"
 #include "config/strict_json.h"
@@ -7,11 +8,6 @@ namespace alibi {
 namespace {
 
 using nlohmann::ordered_json;
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
 
 ordered_json field_value(const Field& field) {
   return std::visit(Overloaded{
