@@ -76,7 +76,7 @@ fs::path readme_path() { return fs::path(ALIBI_SOURCE_DIR) / "README.md"; }
 
 // In a folder that holds the configs but neither text nor runs: a command that is understood finds
 // nothing to work on, at worst; one that is not understood leaves with exit code 2.
-TEST(Readme, EveryCommandLineIsUnderstood) {
+TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
   if (!fs::exists(readme_path())) GTEST_SKIP() << "no README.md yet";
   const Readme readme = read_readme(readme_path());
   EXPECT_FALSE(readme.commands.empty());

@@ -114,6 +114,24 @@ TEST(RoundTrip, EveryKeyByItself) {
   for (const std::string& path : all) EXPECT_TRUE(seen.contains(path)) << path << " was not tried";
 }
 
+TEST(Fields, NoTwoKeysShareATarget) {
+  Config config;
+  std::set<const void*> targets;
+  std::set<std::string> pointers;
+  for (const Section& section : sections(config)) {
+    for (const Field& field : section.fields) {
+      EXPECT_TRUE(pointers.insert(section.pointer(field)).second) << field.name;
+      std::visit(
+          [&](const auto& target) {
+            if constexpr (std::is_pointer_v<std::decay_t<decltype(target)>>) {
+              EXPECT_TRUE(targets.insert(target).second) << field.name;
+            }
+          },
+          field.target);
+    }
+  }
+}
+
 TEST(ShippedConfigs, AllLoad) {
   int count = 0;
   const fs::path folder = fs::path(ALIBI_SOURCE_DIR) / "configs";
