@@ -137,6 +137,19 @@ TEST(Order, IsAPureFunctionOfSeedAndStep) {
   }
 }
 
+TEST(Order, AWindowBeginsWhereItSays) {
+  const Text text(103);
+  const BatchReader reader(text.shards(), shape(8, 3), 2, false);
+  for (std::int64_t step = 0; step < 20; ++step) {
+    const Batch batch = reader.read(step);
+    for (std::int64_t i = 0; i < 24; ++i) {
+      const std::int64_t target = (reader.window_start(3 * step + i / 8) + i % 8) % 103;
+      EXPECT_EQ(batch.targets[static_cast<std::size_t>(i)], text.shards()[target]);
+      EXPECT_EQ(batch.inputs[static_cast<std::size_t>(i)], text.before(target));
+    }
+  }
+}
+
 TEST(Order, DiffersBetweenSeedsAndBetweenEpochs) {
   const Text text(960);  // 30 windows an epoch
   const auto starts = [&](std::uint64_t seed, std::int64_t epoch) {
