@@ -144,11 +144,17 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
 }
 
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice) {
+  return attention(inputs,
+                   choose_attention(describe_problem(inputs), inputs.q_BHTD.device(), choice),
+                   choice == "check");
+}
+
+torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check) {
   ensure(inputs.k_BGSD.size(2) >= inputs.q_BHTD.size(2), "there is a key for every query");
   auto call = c10::make_intrusive<Call>();
   call->options = inputs.options;
-  call->kernel = &choose_attention(describe_problem(inputs), inputs.q_BHTD.device(), choice);
-  call->check = choice == "check";
+  call->kernel = &kernel;
+  call->check = check;
   // Arguments that may need a gradient are named one by one; an absent one must not be an undefined
   // tensor.
   const auto present = [](const torch::Tensor& x) {

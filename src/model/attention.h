@@ -23,6 +23,7 @@ struct ScoreOptions {
   std::int64_t bucket_max_distance = 0;
   torch::Tensor document_start_BT;  // int64, first visible key of each query; undefined: 0
   double dropout = 0;               // on probabilities
+  // Element (b, h, i, j) of the mask is element j of fill_dropout's row (b H + h) T + i.
   RandomKey dropout_key;
 };
 
@@ -63,5 +64,8 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
 // Differentiable in q, k, v, slopes and buckets. "check" also runs the reference and throws Error
 // at the first output that differs by more than rounding.
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice = "auto");
+
+// The same on a given kernel, which must outlive the result's graph; `check` as above.
+torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check);
 
 }  // namespace alibi

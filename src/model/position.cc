@@ -97,7 +97,9 @@ torch::Tensor t5_bucket(const torch::Tensor& distance, std::int64_t buckets,
                        std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
   const torch::Tensor ratio =
       distance.clamp_min(exact).to(torch::kDouble) / static_cast<double>(exact);
-  const torch::Tensor far = (exact + (ratio.log() * scale).to(torch::kLong)).clamp_max(buckets - 1);
+  // A logarithm that is whole may come out just below: 1e-9 keeps it from the bucket before.
+  const torch::Tensor far =
+      (exact + (ratio.log() * scale + 1e-9).to(torch::kLong)).clamp_max(buckets - 1);
   return torch::where(distance < exact, distance, far);
 }
 

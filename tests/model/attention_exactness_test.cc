@@ -1,0 +1,177 @@
+// What must hold of attention beside its formula: the same numbers wherever a window stands, no
+// table of all scores, a check mode that finds a wrong kernel, clear refusals.
+#include <gtest/gtest.h>
+
+#include "device/memory.h"
+#include "model/attention.h"
+#include "model/attention_reference.h"
+#include "support/error_text.h"
+#include "support/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+// 256 queries of a document that begins at key `offset`.
+AttentionInputs window(std::int64_t offset, torch::ScalarType type, ScoreBias bias) {
+  constexpr std::int64_t kLength = 256, kHeads = 2, kWidth = 16;
+  torch::manual_seed(11);
+  const auto normal = [&](std::int64_t length) {
+    return torch::randn({1, kHeads, length, kWidth});
+  };
+  const torch::Tensor q = normal(kLength), k = normal(kLength), v = normal(kLength);
+  const torch::Tensor table = torch::randn({32, kHeads}), past = normal(offset);
+  AttentionInputs inputs{q.to(type), torch::cat({past, k}, 2).to(type),
+                         torch::cat({past, v}, 2).to(type), ScoreOptions{}};
+  inputs.options.scale = 0.5;
+  if (bias == ScoreBias::kLinear) inputs.options.slopes_H = torch::tensor({0.5f, 1.0f / 256});
+  if (bias == ScoreBias::kBuckets) {
+    inputs.options.buckets_NH = table;
+    inputs.options.bucket_max_distance = 128;
+  }
+  inputs.options.document_start_BT = torch::full({1, kLength}, offset, torch::kLong);
+  return inputs;
+}
+
+void expect_same_everywhere(const AttentionKernel& kernel, torch::ScalarType type, ScoreBias bias) {
+  const AttentionInputs here = window(0, type, bias), there = window(100'000, type, bias);
+  if (!kernel.supports(describe_problem(there), torch::kCPU)) return;
+  SCOPED_TRACE(kernel.name);
+  const double limit = type == torch::kFloat ? 1e-5 : 1e-2;  // promise E7
+  const AttentionOutputs a = kernel.forward(here), b = kernel.forward(there);
+  EXPECT_LT(largest_difference(a.output_BHTD, b.output_BHTD), limit);
+  EXPECT_LT(largest_difference(a.lse_BHT, b.lse_BHT), 1e-5);
+  if (type != torch::kFloat) return;
+  const torch::Tensor gradient = torch::randn(here.q_BHTD.sizes());
+  const AttentionGradients da = kernel.backward(here, a, gradient),
+                           db = kernel.backward(there, b, gradient);
+  const double size = da.q_BHTD.abs().max().item<double>();
+  EXPECT_LT(largest_difference(da.q_BHTD, db.q_BHTD), limit * size);
+  EXPECT_LT(largest_difference(da.k_BGSD, db.k_BGSD.narrow(2, 100'000, 256)), limit * size);
+  EXPECT_EQ(db.k_BGSD.narrow(2, 0, 100'000).count_nonzero().item<std::int64_t>(), 0);
+}
+
+TEST(TranslationInvariance, OfLinearBiasesAtOffset100000) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kLinear);
+    expect_same_everywhere(kernel, torch::kBFloat16, ScoreBias::kLinear);
+  }
+}
+
+TEST(TranslationInvariance, OfBucketsAtOffset100000) {
+  for (const AttentionKernel& kernel : attention_kernels())
+    expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kBuckets);
+}
+
+// Without documents the far past is seen, under a bias of up to slope * 100,000.
+TEST(TranslationInvariance, TheBiasIsExactAtDistance100000) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    AttentionInputs inputs = window(100'000, torch::kFloat, ScoreBias::kLinear);
+    inputs.q_BHTD = torch::zeros_like(inputs.q_BHTD).narrow(2, 255, 1);
+    inputs.options.document_start_BT = torch::Tensor();
+    for (const float slope : {1e-5f, 1e-4f, 1e-3f, 1e-2f, 0.1f, 1.0f}) {
+      inputs.options.slopes_H = torch::full({2}, slope);
+      if (!kernel.supports(describe_problem(inputs), torch::kCPU)) continue;
+      // A geometric sum of exp(-slope d), d = 0 .. 100,255.
+      const double exact =
+          std::log(std::expm1(-double{slope} * 100'256) / std::expm1(-double{slope}));
+      const torch::Tensor lse = kernel.forward(inputs).lse_BHT;
+      EXPECT_NEAR(lse.max().item<double>(), exact, 1e-5) << kernel.name << ", slope " << slope;
+    }
+  }
+}
+
+TEST(AttentionMemory, NoTableOfAllScoresEverExists) {
+  constexpr std::int64_t kLength = 8192, kHeads = 2;
+  constexpr std::int64_t kTable = kHeads * kLength * kLength * 4;  // 512 MiB
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    AttentionInputs inputs{torch::randn({1, kHeads, kLength, 8}),
+                           torch::randn({1, kHeads, kLength, 8}),
+                           torch::randn({1, kHeads, kLength, 8}), ScoreOptions{}};
+    inputs.options.slopes_H = torch::tensor({0.5f, 0.004f});
+    if (!kernel.supports(describe_problem(inputs), torch::kCPU)) continue;
+    reset_peak_memory(torch::kCPU);
+    const std::int64_t before = peak_memory_bytes(torch::kCPU);
+    const AttentionOutputs outputs = kernel.forward(inputs);
+    kernel.backward(inputs, outputs, torch::ones_like(inputs.q_BHTD));
+    const std::int64_t grown = peak_memory_bytes(torch::kCPU) - before;
+    EXPECT_LT(grown, kTable / 3) << kernel.name;
+  }
+}
+
+AttentionOutputs slightly_wrong_forward(const AttentionInputs& inputs) {
+  AttentionOutputs outputs = reference_attention_forward(inputs);
+  outputs.output_BHTD[0][1][3][2] += 0.01;
+  return outputs;
+}
+
+AttentionGradients slightly_wrong_backward(const AttentionInputs& inputs,
+                                           const AttentionOutputs& outputs,
+                                           const torch::Tensor& gradient) {
+  AttentionGradients gradients = reference_attention_backward(inputs, outputs, gradient);
+  gradients.k_BGSD[0][0][1] *= 1.1;
+  return gradients;
+}
+
+TEST(CheckMode, FindsAWrongForwardPassAndAWrongGradient) {
+  const AttentionKernel& right = attention_kernels().back();
+  AttentionInputs inputs = window(0, torch::kFloat, ScoreBias::kLinear);
+  inputs.k_BGSD.requires_grad_();
+  const AttentionKernel wrong{"wrong", right.supports, slightly_wrong_forward, right.backward};
+  EXPECT_NO_THROW(attention(inputs, wrong, false));
+  const std::string forward = error_text([&] { attention(inputs, wrong, true); });
+  EXPECT_SAYS(forward, "kernel wrong differs from the reference in output");
+  EXPECT_SAYS(forward, "element " + std::to_string((1 * 256 + 3) * 16 + 2));
+
+  const AttentionKernel late{"late", right.supports, right.forward, slightly_wrong_backward};
+  const torch::Tensor output = attention(inputs, late, true);
+  EXPECT_SAYS(error_text([&] { output.sum().backward(); }), "in gradient of k");
+}
+
+TEST(CheckMode, PassesTheRightKernelAndChangesNoNumber) {
+  AttentionInputs inputs = window(0, torch::kFloat, ScoreBias::kLinear);
+  inputs.options.slopes_H.requires_grad_();
+  const torch::Tensor checked = attention(inputs, "check"), plain = attention(inputs, "auto");
+  EXPECT_TRUE(torch::equal(checked, plain));
+  EXPECT_NO_THROW(checked.sum().backward());
+}
+
+TEST(ChooseAttention, KnowsItsNamesAndRefusesOthers) {
+  const AttentionProblem problem = describe_problem(window(0, torch::kFloat, ScoreBias::kLinear));
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    if (kernel.supports(problem, torch::kCPU)) {
+      EXPECT_STREQ(choose_attention(problem, torch::kCPU, kernel.name).name, kernel.name);
+    } else {
+      EXPECT_SAYS(error_text([&] { choose_attention(problem, torch::kCPU, kernel.name); }),
+                  "does not support");
+    }
+  }
+  EXPECT_EQ(&choose_attention(problem, torch::kCPU, "check"),
+            &choose_attention(problem, torch::kCPU, "auto"));
+  const std::string text = error_text([&] { choose_attention(problem, torch::kCPU, "flash9"); });
+  EXPECT_SAYS(text, "/runtime/attention/kernel: found \"flash9\"");
+  EXPECT_SAYS(text, "\"auto\", \"check\"");
+  EXPECT_SAYS(text, attention_kernels().back().name);
+}
+
+TEST(ChooseAttention, TheLastKernelTakesEverything) {
+  const AttentionKernel& last = attention_kernels().back();
+  for (const ScalarKind scalar : {ScalarKind::kFp64, ScalarKind::kFp32, ScalarKind::kBf16}) {
+    for (const ScoreBias bias : {ScoreBias::kNone, ScoreBias::kLinear, ScoreBias::kBuckets}) {
+      const AttentionProblem problem{.sequences = 3,
+                                     .heads = 6,
+                                     .key_value_heads = 2,
+                                     .queries = 5,
+                                     .keys = 1 << 20,
+                                     .head_width = 7,
+                                     .scalar = scalar,
+                                     .bias = bias,
+                                     .bias_gradient = true,
+                                     .dropout = true,
+                                     .documents = true};
+      EXPECT_TRUE(last.supports(problem, torch::kCPU));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,172 @@
+// What position methods promise of the whole model: cache, lengths, offsets, documents.
+#include <gtest/gtest.h>
+
+#include "data/batches.h"
+#include "generate/generate.h"
+#include "model/gpt.h"
+#include "model/position.h"
+#include "support/error_text.h"
+#include "support/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+// Logits when the first `start` tokens lie in the cache already and the rest comes in chunks.
+torch::Tensor in_chunks(Gpt& model, const torch::Tensor& tokens_BT, std::int64_t start,
+                        std::int64_t chunk) {
+  KeyValueCache cache(model->config().layers);
+  ForwardOptions options;
+  options.cache = &cache;
+  std::vector<torch::Tensor> parts = {tiny_logits(model, tokens_BT.narrow(1, 0, start), options)};
+  for (std::int64_t first = start; first < tokens_BT.size(1); first += chunk) {
+    const std::int64_t count = std::min(chunk, tokens_BT.size(1) - first);
+    parts.push_back(tiny_logits(model, tokens_BT.narrow(1, first, count), options));
+  }
+  EXPECT_EQ(cache.length(), tokens_BT.size(1));
+  return torch::cat(parts, 1);
+}
+
+TEST(Cache, GivesTheFullForwardPassInChunksOfAnySize) {
+  const torch::Tensor tokens = tiny_tokens(2, 100);
+  for (const Position position : kAllPositions) {
+    for (const bool rich : {false, true}) {
+      if (rich && position != Position::kAlibi && position != Position::kT5) continue;
+      Gpt model = tiny_model(rich ? rich_config(position) : tiny_config(position));
+      const torch::Tensor full = tiny_logits(model, tokens);
+      for (const std::int64_t chunk : {1, 2, 7, 64}) {
+        EXPECT_LT(largest_difference(in_chunks(model, tokens, 5, chunk), full), 1e-5)
+            << position_traits(position).name << ", chunk " << chunk;
+      }
+    }
+  }
+}
+
+TEST(Cache, PrefillReturnsTheLastPositionsLogits) {
+  Gpt model = tiny_model(tiny_config(Position::kAlibi));
+  const torch::Tensor tokens = tiny_tokens(1, 30);
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < 30; ++i) ids.push_back(tokens[0][i].item<std::int32_t>());
+  KeyValueCache cache(2);
+  const torch::Tensor found = prefill(model, ids, 8, cache, torch::kCPU);
+  EXPECT_LT(largest_difference(found, tiny_logits(model, tokens)[0][29]), 1e-5);
+}
+
+TEST(Lengths, OneModelRunsThemAllAndRebuildsNothing) {
+  constexpr std::int64_t kSequenceLength = 512;  // batch.sequence_length's default
+  const torch::Tensor tokens = tiny_tokens(1, 4096);
+  for (const Position position : kAllPositions) {
+    if (position_traits(position).has_length_limit) continue;
+    ModelConfig config = tiny_config(position);
+    config.heads = 2;
+    config.layers = 1;
+    Gpt model = tiny_model(config);
+    const auto before = model->named_parameters();
+    const torch::Tensor start = tiny_logits(model, tokens.narrow(1, 0, 64));
+    for (const std::int64_t length : {std::int64_t{4096}, std::int64_t{128}, 2 * kSequenceLength}) {
+      const torch::Tensor logits = tiny_logits(model, tokens.narrow(1, 0, length));
+      ASSERT_TRUE(logits.isfinite().all().item<bool>());
+      EXPECT_LT(largest_difference(logits.narrow(1, 0, 64), start), 1e-5)
+          << position_traits(position).name << ", length " << length;
+    }
+    EXPECT_TRUE(model->named_buffers().is_empty());
+    for (const auto& parameter : model->named_parameters())
+      EXPECT_EQ(parameter.value().data_ptr(), before[parameter.key()].data_ptr());
+  }
+}
+
+TEST(Lengths, LearnedPositionsEndAtTheirTable) {
+  Gpt model = tiny_model(tiny_config(Position::kLearned));
+  EXPECT_NO_THROW(tiny_logits(model, tiny_tokens(1, 256)));
+  const std::string text = error_text([&] { tiny_logits(model, tiny_tokens(1, 257)); });
+  EXPECT_SAYS(text,
+              "model.max_sequence_length: found input of 257 positions, expected at most 256");
+  KeyValueCache cache(2);
+  ForwardOptions options;
+  options.cache = &cache;
+  tiny_logits(model, tiny_tokens(1, 250), options);
+  EXPECT_SAYS(error_text([&] { tiny_logits(model, tiny_tokens(1, 7), options); }), "257 positions");
+}
+
+// The past is in the cache (any numbers will do), the window is a document of its own.
+torch::Tensor window_at(Gpt& model, const torch::Tensor& tokens_BT, std::int64_t offset) {
+  const ModelConfig& m = model->config();
+  KeyValueCache cache(m.layers);
+  ForwardOptions options;
+  options.cache = &cache;
+  options.document_start_BT = torch::full(tokens_BT.sizes(), offset, torch::kLong);
+  torch::manual_seed(5);
+  const torch::Tensor probe = model->hidden(tokens_BT.narrow(1, 0, 1));
+  for (std::int64_t layer = 0; layer < m.layers && offset > 0; ++layer) {
+    const torch::Tensor past =
+        torch::randn({1, m.heads, offset, m.width / m.heads}).to(probe.scalar_type());
+    cache.extend(layer, past, past.neg());
+  }
+  cache.advance(offset);
+  return tiny_logits(model, tokens_BT, options);
+}
+
+TEST(Offsets, TheSameWindowAt100000GivesTheSameLogits) {
+  const torch::Tensor tokens = tiny_tokens(1, 64);
+  for (const Position position :
+       {Position::kAlibi, Position::kT5, Position::kRotary, Position::kNone}) {
+    for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+      // Promise E7 speaks of ALiBi; rotated queries and keys are rounded to bf16 per position.
+      if (type == torch::kBFloat16 && position != Position::kAlibi) continue;
+      ModelConfig config = tiny_config(position);
+      config.heads = 2;
+      config.layers = 1;
+      Gpt model = tiny_model(config, type);
+      const torch::Tensor here = window_at(model, tokens, 0);
+      const double difference = largest_difference(window_at(model, tokens, 100'000), here);
+      EXPECT_LT(largest_difference(tiny_logits(model, tokens), here), 1e-5);
+      EXPECT_LT(difference, type == torch::kFloat ? 1e-5 : 1e-2) << position_traits(position).name;
+    }
+  }
+}
+
+TEST(Offsets, PositionsOnEmbeddingsSeeWhereTheyStand) {
+  Gpt model = tiny_model(tiny_config(Position::kSinusoidal));
+  const torch::Tensor tokens = tiny_tokens(1, 8);
+  EXPECT_GT(largest_difference(window_at(model, tokens, 100), window_at(model, tokens, 0)), 0.01);
+}
+
+TEST(Documents, EarlierOnesDoNotReachLaterOnes) {
+  for (const Position position : kAllPositions) {
+    Gpt model = tiny_model(rich_config(position));
+    torch::Tensor tokens = tiny_tokens(2, 60), other = tokens.clone();
+    other.narrow(1, 0, 25).copy_(torch::randint(3, kTinyVocabulary, {2, 25}, torch::kLong));
+    Batch batch{.rows = 2, .length = 60, .inputs = {}, .targets = {}, .document_starts = {}};
+    for (torch::Tensor* x : {&tokens, &other}) x->select(1, 25).fill_(2);  // the end token
+    batch.inputs.assign(tokens.data_ptr<std::int64_t>(), tokens.data_ptr<std::int64_t>() + 120);
+    mark_documents(batch);
+    ForwardOptions options;
+    options.document_start_BT = torch::tensor(batch.document_starts).view({2, 60});
+    const torch::Tensor a = tiny_logits(model, tokens, options),
+                        b = tiny_logits(model, other, options);
+    EXPECT_TRUE(torch::equal(a.narrow(1, 25, 35), b.narrow(1, 25, 35)));
+    EXPECT_GT(largest_difference(a.narrow(1, 0, 25), b.narrow(1, 0, 25)), 0.1);
+    EXPECT_GT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens).narrow(1, 25, 35)),
+              1e-3);
+    const PositionTraits& traits = position_traits(position);
+    if (traits.place == PositionPlace::kEmbeddings) continue;
+    // Relative methods: a packed document is the document alone.
+    EXPECT_LT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens.narrow(1, 25, 35))),
+              1e-5)
+        << traits.name;
+  }
+}
+
+TEST(Causality, LaterTokensDoNotReachEarlierOnes) {
+  for (const Position position : kAllPositions) {
+    Gpt model = tiny_model(rich_config(position));
+    const torch::Tensor tokens = tiny_tokens(1, 50);
+    torch::Tensor other = tokens.clone();
+    other.narrow(1, 30, 20).fill_(5);
+    const torch::Tensor a = tiny_logits(model, tokens), b = tiny_logits(model, other);
+    EXPECT_LT(largest_difference(a.narrow(1, 0, 30), b.narrow(1, 0, 30)), 1e-6);
+    EXPECT_GT(largest_difference(a[0][30], b[0][30]), 1e-2);
+  }
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,153 @@
+#include "model/position.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/plain_attention.h"
+
+namespace alibi {
+namespace {
+
+using Slopes = std::vector<double>;
+
+// The authors' code (ofirpress/attention_with_linear_biases, get_slopes), line by line.
+Slopes press_power_of_two(int n) {
+  const double start = std::pow(2, -std::pow(2, -(std::log2(n) - 3)));
+  Slopes slopes;
+  for (int i = 0; i < n; ++i) slopes.push_back(start * std::pow(start, i));
+  return slopes;
+}
+
+Slopes press(int n) {
+  if ((n & (n - 1)) == 0) return press_power_of_two(n);
+  int closest = 1;
+  while (2 * closest < n) closest *= 2;
+  Slopes slopes = press_power_of_two(closest);
+  const Slopes doubled = press(2 * closest);
+  for (int i = 0; i < n - closest; ++i) slopes.push_back(doubled[static_cast<std::size_t>(2 * i)]);
+  return slopes;
+}
+
+// MPT's code (mosaicml/llm-foundry, gen_slopes), line by line.
+Slopes mpt(int n, double bias_max) {
+  int padded = 1;
+  while (padded < n) padded *= 2;
+  Slopes all;
+  for (int i = 1; i <= padded; ++i) all.push_back(1 / std::pow(2, i * bias_max / padded));
+  if (padded == n) return all;
+  Slopes slopes;
+  for (std::size_t i = 1; i < all.size(); i += 2) slopes.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); i += 2) slopes.push_back(all[i]);
+  slopes.resize(static_cast<std::size_t>(n));
+  return slopes;
+}
+
+void expect_same(const Slopes& found, const Slopes& expected, const std::string& what) {
+  ASSERT_EQ(found.size(), expected.size()) << what;
+  for (std::size_t h = 0; h < found.size(); ++h)
+    EXPECT_NEAR(found[h] / expected[h], 1, 1e-12) << what << ", head " << h;
+}
+
+TEST(Slopes, EqualBothPublishedRulesForEveryCountOfHeads) {
+  for (int heads = 1; heads <= 128; ++heads) {
+    const Slopes found = slopes_by_rule(SlopeRule::kPress, heads, 8);
+    expect_same(found, press(heads), "Press, heads " + std::to_string(heads));
+    expect_same(found, mpt(heads, 8), "MPT, heads " + std::to_string(heads));
+  }
+}
+
+TEST(Slopes, FollowTheLargestBias) {
+  for (const double bias_max : {4.0, 16.0}) {
+    for (int heads = 1; heads <= 128; ++heads)
+      expect_same(slopes_by_rule(SlopeRule::kPress, heads, bias_max), mpt(heads, bias_max), "MPT");
+  }
+}
+
+TEST(Slopes, OfEightHeadsAreTheHalvesOfThePaper) {
+  expect_same(slopes_by_rule(SlopeRule::kPress, 8, 8),
+              {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256}, "eight");
+}
+
+TEST(Slopes, GeometricRuleHasOneRatioForAnyCount) {
+  for (const int heads : {1, 6, 12, 16, 127}) {
+    const Slopes found = slopes_by_rule(SlopeRule::kGeometric, heads, 8);
+    ASSERT_EQ(std::ssize(found), heads);
+    const double first = std::pow(2, -8.0 / heads);
+    for (int h = 0; h < heads; ++h)
+      EXPECT_NEAR(found[static_cast<std::size_t>(h)] / std::pow(first, h + 1), 1, 1e-12);
+    EXPECT_NEAR(found.back(), 1.0 / 256, 1e-15);
+  }
+}
+
+TEST(Slopes, AnExplicitListWinsOverTheRule) {
+  ModelConfig model;
+  model.heads = 3;
+  expect_same(alibi_slopes(model), press(3), "by rule");
+  model.slopes = {0.5, 0.125, 2.0};
+  EXPECT_EQ(alibi_slopes(model), model.slopes);
+}
+
+TEST(Sinusoidal, EqualsTheScalarFormulaAtAnyPosition) {
+  constexpr std::int64_t kWidth = 24;
+  for (const std::int64_t position : {0, 5, 100'000}) {
+    const torch::Tensor rows = sinusoidal_rows(position, 3, kWidth, torch::kCPU);
+    ASSERT_EQ(rows.sizes(), (std::vector<std::int64_t>{3, kWidth}));
+    for (std::int64_t t = 0; t < 3; ++t) {
+      for (std::int64_t c = 0; c < kWidth / 2; ++c) {
+        const double angle = static_cast<double>(position + t) /
+                             std::pow(10000.0, 2.0 * static_cast<double>(c) / kWidth);
+        // 1e-7: one rounding to fp32.
+        EXPECT_NEAR(rows[t][c].item<double>(), std::sin(angle), 1e-7);
+        EXPECT_NEAR(rows[t][c + kWidth / 2].item<double>(), std::cos(angle), 1e-7);
+      }
+    }
+  }
+}
+
+TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {
+  torch::manual_seed(1);
+  const torch::Tensor x = torch::randn({1, 1, 1, 8}, torch::kDouble);
+  const torch::Tensor turned = rotate(x, 1000, 10000);
+  for (std::int64_t c = 0; c < 4; ++c) {
+    const double angle = 1000.0 * std::pow(10000.0, -2.0 * static_cast<double>(c) / 8);
+    const double a = x.flatten()[c].item<double>(), b = x.flatten()[c + 4].item<double>();
+    EXPECT_NEAR(turned.flatten()[c].item<double>(), a * std::cos(angle) - b * std::sin(angle),
+                1e-12);
+    EXPECT_NEAR(turned.flatten()[c + 4].item<double>(), b * std::cos(angle) + a * std::sin(angle),
+                1e-12);
+  }
+}
+
+TEST(Rotary, ProductsOfQueriesAndKeysSeeOnlyTheirDistance) {
+  torch::manual_seed(2);
+  const torch::Tensor q = torch::randn({2, 3, 20, 16}), k = torch::randn({2, 3, 20, 16});
+  const auto products = [&](std::int64_t first) {
+    return torch::matmul(rotate(q, first, 10000), rotate(k, first, 10000).transpose(2, 3));
+  };
+  const torch::Tensor here = products(0);
+  // 1e-5: sums of 16 fp32 products of normal numbers.
+  EXPECT_LT((products(100'000) - here).abs().max().item<double>(), 1e-5);
+  EXPECT_GT((torch::matmul(q, k.transpose(2, 3)) - here).abs().max().item<double>(), 0.1);
+}
+
+TEST(T5Buckets, EqualTheScalarFormulaAndTheLastIsOpen) {
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {
+      {32, 128}, {8, 64}, {4, 3}, {2, 64}, {7, 50}, {64, 1024}, {32, 256}, {16, 512}, {128, 4096}};
+  for (const auto& [buckets, max_distance] : shapes) {
+    const torch::Tensor found = t5_bucket(torch::arange(10'000), buckets, max_distance);
+    for (std::int64_t d = 0; d < 10'000; ++d) {
+      ASSERT_EQ(found[d].item<std::int64_t>(), plain_bucket(d, buckets, max_distance))
+          << "distance " << d << " of " << buckets << " buckets up to " << max_distance;
+    }
+    for (const std::int64_t d : {max_distance, max_distance + 1, std::int64_t{1} << 40}) {
+      EXPECT_EQ(t5_bucket(torch::tensor({d}), buckets, max_distance).item<std::int64_t>(),
+                buckets - 1);
+    }
+    EXPECT_TRUE((found.diff() >= 0).all().item<bool>());
+    EXPECT_EQ(found[0].item<std::int64_t>(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,68 @@
+// Models of a few thousand weights, large enough weights to make every part matter.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "model/gpt.h"
+
+namespace alibi {
+
+inline constexpr std::int64_t kTinyVocabulary = 67;
+inline constexpr Position kAllPositions[] = {Position::kAlibi,   Position::kSinusoidal,
+                                             Position::kLearned, Position::kRotary,
+                                             Position::kT5,      Position::kNone};
+
+inline ModelConfig tiny_config(Position position) {
+  ModelConfig model;
+  model.layers = 2;
+  model.width = 32;
+  model.heads = 4;
+  model.position = position;
+  if (position == Position::kLearned) model.max_sequence_length = 256;
+  model.t5_buckets = 8;
+  model.t5_max_distance = 32;
+  return model;
+}
+
+// Every part that can be switched on, switched on.
+inline ModelConfig rich_config(Position position) {
+  ModelConfig model = tiny_config(position);
+  model.key_value_heads = 2;
+  model.mlp_width = 48;
+  model.tied_head = false;
+  model.attention_bias = model.mlp_bias = model.norm_bias = model.embedding_norm = true;
+  model.activation = Activation::kGeluTanh;
+  model.learned_slopes = position == Position::kAlibi;
+  model.t5_shared = false;
+  model.embedding_dropout = 0.1;
+  model.attention_dropout = 0.2;
+  model.residual_dropout = 0.15;
+  model.mlp_dropout = 0.05;
+  return model;
+}
+
+inline Gpt tiny_model(const ModelConfig& config, torch::ScalarType type = torch::kFloat) {
+  Gpt model(config, kTinyVocabulary, type);
+  model->initialize(3, 0.2);
+  return model;
+}
+
+inline torch::Tensor tiny_tokens(std::int64_t sequences, std::int64_t length) {
+  torch::manual_seed(17);
+  return torch::randint(3, kTinyVocabulary, {sequences, length}, torch::kLong);
+}
+
+// Logits (B, T, V) without gradients.
+inline torch::Tensor tiny_logits(Gpt& model, const torch::Tensor& tokens_BT,
+                                 const ForwardOptions& options = {}) {
+  const torch::NoGradGuard guard;
+  return model->logits(model->hidden(tokens_BT, options));
+}
+
+inline double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
+}
+
+}  // namespace alibi
