@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""A PyTorch twin of the trainer, written from the papers and from data/README.md, not from its code.
+
+usage: twin.py RUN_FOLDER...
+
+Each folder is a run in fp32 without dropout, with one file more, twin.safetensors (tests/interop/twin_test.cc makes it):
+
+  initial.NAME            weights before the first step
+  inputs.N, targets.N     the batch of step N, (rows, length)
+  tokens.K, logits.K      what the trained weights say of a text of K times the trained length
+
+Builds the same model from the folder's config.json in plain PyTorch and compares
+  logits   from the newest checkpoint's weights, at most 1e-4 apart
+  losses   of the run's log.jsonl against its own training from the initial weights, at most 1e-5 apart
+One line per disagreement and exit code 1; for a folder without one, a line with the largest differences.
+"""
+import json
+import math
+import pathlib
+import sys
+
+import torch
+import torch.nn.functional as F
+from safetensors import safe_open
+
+END = 2  # the end-of-document token
+
+
+def load_tensors(path):
+    with safe_open(str(path), framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}
+
+
+def slopes_of(model):
+    """Press et al. 2021: the authors' own recursion, or one geometric sequence; base 2^(-bias_max/heads)."""
+    if model.get("slopes"):
+        return model["slopes"]
+    bias_max = model["slope_bias_max"]
+
+    def power(n):
+        return [2 ** (-bias_max * (i + 1) / n) for i in range(n)]
+
+    def press(n):
+        if math.log2(n).is_integer():
+            return power(n)
+        closest = 2 ** math.floor(math.log2(n))
+        return power(closest) + press(2 * closest)[0::2][: n - closest]
+
+    return press(model["heads"]) if model["slope_rule"] == "press" else power(model["heads"])
+
+
+def t5_bucket(distance, buckets, max_distance):
+    exact = buckets // 2
+    if distance < exact:
+        return distance
+    far = math.log(distance / exact) / math.log(max_distance / exact) * (buckets - exact)
+    return min(buckets - 1, exact + math.floor(far + 1e-9))
+
+
+def sinusoid(length, width):
+    table = torch.zeros(length, width)
+    for position in range(length):
+        for c in range(width // 2):
+            angle = position / 10000 ** (2 * c / width)
+            table[position, c], table[position, c + width // 2] = math.sin(angle), math.cos(angle)
+    return table
+
+
+def turn(x, base):
+    """Su et al. 2021: column c and c + D/2 as a complex number, multiplied by e^(i position angle)."""
+    length, width = x.shape[-2:]
+    angle = torch.outer(torch.arange(length, dtype=torch.float64),
+                        base ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width))
+    turned = torch.complex(x[..., : width // 2].double(), x[..., width // 2 :].double()) * torch.polar(
+        torch.ones_like(angle), angle)
+    return torch.cat([turned.real, turned.imag], -1).float()
+
+
+class Twin:
+    def __init__(self, model, weights):
+        self.m = model
+        self.w = {name: tensor.clone().requires_grad_() for name, tensor in weights.items()}
+
+    def norm(self, name, x):
+        return F.layer_norm(x, x.shape[-1:], self.w[name + ".weight"], self.w.get(name + ".bias"),
+                            self.m["norm_epsilon"])
+
+    def linear(self, name, x):
+        return F.linear(x, self.w[name + ".weight"], self.w.get(name + ".bias"))
+
+    def bias(self, layer, length):
+        """(heads, T, T) added to scores, -inf where a query may not look."""
+        distance = torch.arange(length)[:, None] - torch.arange(length)[None, :]
+        bias = torch.zeros(self.m["heads"], length, length)
+        if self.m["position"] == "alibi":
+            slopes = self.w["slopes"] if "slopes" in self.w else torch.tensor(slopes_of(self.m))
+            bias = -slopes[:, None, None] * distance
+        if self.m["position"] == "t5":
+            table = self.w["buckets_0" if self.m["t5_shared"] else f"buckets_{layer}"]
+            bucket = [t5_bucket(d, self.m["t5_buckets"], self.m["t5_max_distance"]) for d in range(length)]
+            bias = table[torch.tensor(bucket)[distance.clamp(min=0)]].permute(2, 0, 1)
+        return bias.masked_fill(distance < 0, -math.inf)
+
+    def attention(self, layer, x, seen):
+        m, (batch, length, width) = self.m, x.shape
+        heads, groups = m["heads"], m["key_value_heads"]
+        size = width // heads
+        q, k, v = self.linear(f"block_{layer}.qkv", x).split([width, groups * size, groups * size], -1)
+        q, k, v = (part.reshape(batch, length, -1, size).transpose(1, 2) for part in (q, k, v))
+        if m["position"] == "rotary":
+            q, k = turn(q, m["rotary_base"]), turn(k, m["rotary_base"])
+        k, v = (part.repeat_interleave(heads // groups, 1) for part in (k, v))
+        scores = q @ k.transpose(2, 3) * m["attention_scale"] + self.bias(layer, length)
+        if seen is not None:
+            scores = scores.masked_fill(~seen[:, None], -math.inf)
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
+        return self.linear(f"block_{layer}.out", mixed)
+
+    def logits(self, tokens, seen=None):
+        m = self.m
+        x = self.w["embedding"][tokens]
+        length, width = tokens.shape[1], m["width"]
+        if m["position"] == "sinusoidal":
+            x = x * math.sqrt(width) + sinusoid(length, width)
+        if m["position"] == "learned":
+            x = x + self.w["positions"][:length]
+        if m["embedding_norm"]:
+            x = self.norm("embedding_norm", x)
+        approximate = "tanh" if m["activation"] == "gelu_tanh" else "none"
+        for layer in range(m["layers"]):
+            block = f"block_{layer}"
+            x = x + self.attention(layer, self.norm(block + ".norm_1", x), seen)
+            h = F.gelu(self.linear(block + ".up", self.norm(block + ".norm_2", x)), approximate=approximate)
+            x = x + self.linear(block + ".down", h)
+        return F.linear(self.norm("norm", x), self.w["head" if "head" in self.w else "embedding"])
+
+
+def same_document(inputs):
+    """(B, T, T): query and key belong to one document; a document begins at the end token before it."""
+    number = (inputs == END).cumsum(1)
+    return number[:, :, None] == number[:, None, :]
+
+
+def learning_rate(config, tokens):
+    s, peak, total = config["schedule"], config["optimizer"]["learning_rate"], config["run"]["train_tokens"]
+    if tokens < s["warmup_tokens"]:
+        return peak * tokens / s["warmup_tokens"]
+    if s["kind"] == "constant":
+        return peak
+    start = total - s["decay_tokens"] if s["kind"] == "wsd" else s["warmup_tokens"]
+    done = min(1.0, max(0.0, (tokens - start) / (total - start)))
+    left = (1 + math.cos(math.pi * done)) / 2 if s["kind"] == "cosine" else 1 - done
+    return peak * (s["final_fraction"] + (1 - s["final_fraction"]) * left)
+
+
+def train(config, numbers):
+    """Losses of all steps, from the initial weights."""
+    twin = Twin(config["model"], {name[8:]: t for name, t in numbers.items() if name.startswith("initial.")})
+    o = config["optimizer"]
+    matrices = [w for w in twin.w.values() if w.dim() >= 2]
+    others = [w for w in twin.w.values() if w.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": o["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, betas=(o["beta1"], o["beta2"]), eps=o["epsilon"])
+    losses, tokens = [], 0
+    while f"inputs.{len(losses)}" in numbers:
+        inputs, targets = numbers[f"inputs.{len(losses)}"], numbers[f"targets.{len(losses)}"]
+        tokens += inputs.numel()
+        seen = same_document(inputs) if config["data"]["separate_documents"] else None
+        loss = F.cross_entropy(twin.logits(inputs, seen).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(twin.w.values()), o["clip_norm"])
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(config, tokens)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def compare(folder):
+    config = json.loads((folder / "config.json").read_text())
+    numbers = load_tensors(folder / "twin.safetensors")
+    newest = max((folder / "checkpoints").iterdir(), key=lambda path: path.name)
+    faults, worst = [], {"logits": 0.0, "losses": 0.0}
+
+    trained = Twin(config["model"], load_tensors(newest / "weights.safetensors"))
+    lengths = [name[7:] for name in numbers if name.startswith("tokens.")]
+    for times in lengths:
+        with torch.no_grad():
+            found = trained.logits(numbers[f"tokens.{times}"])
+        difference = (found - numbers[f"logits.{times}"]).abs().max().item()
+        worst["logits"] = max(worst["logits"], difference)
+        if not difference <= 1e-4:
+            faults.append(f"logits at {times} times the trained length differ by {difference:.3g}")
+
+    log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    expected = [line["loss"] for line in log if "loss" in line]
+    found = train(config, numbers)
+    if len(found) != len(expected) or not found or not lengths:
+        faults.append(f"{len(found)} batches, {len(expected)} losses, {len(lengths)} texts")
+    for step, (mine, theirs) in enumerate(zip(found, expected), 1):
+        worst["losses"] = max(worst["losses"], abs(mine - theirs))
+        if not abs(mine - theirs) <= 1e-5:
+            faults.append(f"loss of step {step}: twin {mine:.7f}, run {theirs:.7f}")
+    return faults, worst, (found[0], found[-1]) if found else (0, 0)
+
+
+def main():
+    torch.set_num_threads(1)
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    failed = False
+    for folder in map(pathlib.Path, sys.argv[1:]):
+        faults, worst, (first, last) = compare(folder)
+        for fault in faults:
+            print(f"{folder.name}: {fault}")
+        failed = failed or bool(faults)
+        if not faults:
+            print(f"{folder.name}: logits within {worst['logits']:.2g}, losses within {worst['losses']:.2g}, "
+                  f"{first:.3f} to {last:.3f}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
