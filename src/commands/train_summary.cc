@@ -59,7 +59,7 @@ std::int64_t estimated_memory(const Config& c, const GptImpl& model) {
   const std::int64_t loss = c.runtime.loss_chunk_rows * model.vocabulary() * 12;
   // The program with LibTorch before the first tensor, and the reference attention's few chunks of
   // scores.
-  constexpr std::int64_t kProgram = 130 << 20, kScores = 4 * (32 << 20);
+  constexpr std::int64_t kProgram = 130 << 20, kScores = 4 * (8 << 20);
   return 16 * model.parameter_count() + activations + loss + kProgram + kScores;
 }
 

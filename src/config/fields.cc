@@ -246,8 +246,7 @@ Fields runtime_fields(RuntimeConfig& r) {
       "it, resolved once.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
   add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
-      .range(1, 1 << 24)
-      .free();
+      .range(1, 1 << 24);
   return f;
 }
 

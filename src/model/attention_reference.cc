@@ -17,7 +17,7 @@ namespace alibi {
 namespace {
 
 // Scores of one chunk take at most this many bytes, so long sequences use short chunks.
-constexpr std::int64_t kChunkBytes = 32 << 20;
+constexpr std::int64_t kChunkBytes = 8 << 20;
 constexpr std::int64_t kLongestChunk = 128;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
