@@ -44,6 +44,8 @@ Settings common_settings(const fs::path& folder, const std::string& name) {
           "run.seed=5",
           cat("run.train_tokens=", kSteps * 4 * 32),
           "run.validation_tokens=64",
+          cat("run.evaluate_every_tokens=", kSteps * 4 * 32),
+          cat("run.save_every_tokens=", kSteps * 4 * 32),
           "batch.sequence_length=32",
           "batch.sequences=4",
           "model.layers=2",

@@ -80,21 +80,26 @@ TEST(TranslationInvariance, TheBiasIsExactAtDistance100000) {
   }
 }
 
+// How far memory grows over forward and backward of T = S = length.
+std::int64_t growth(const AttentionKernel& kernel, std::int64_t length, std::int64_t heads) {
+  const auto normal = [&] { return torch::randn({1, heads, length, 8}); };
+  AttentionInputs inputs{normal(), normal(), normal(), ScoreOptions{}};
+  inputs.options.slopes_H = torch::full({heads}, 0.01f);
+  if (!kernel.supports(describe_problem(inputs), torch::kCPU)) return 0;
+  reset_peak_memory(torch::kCPU);
+  const std::int64_t before = peak_memory_bytes(torch::kCPU);
+  const AttentionOutputs outputs = kernel.forward(inputs);
+  kernel.backward(inputs, outputs, torch::ones_like(inputs.q_BHTD));
+  return peak_memory_bytes(torch::kCPU) - before;
+}
+
 TEST(AttentionMemory, NoTableOfAllScoresEverExists) {
-  constexpr std::int64_t kLength = 8192, kHeads = 2;
-  constexpr std::int64_t kTable = kHeads * kLength * kLength * 4;  // 512 MiB
+  constexpr std::int64_t kLength = 8192, kHeads = 4;
+  constexpr std::int64_t kTable = kHeads * kLength * kLength * 4;  // 1 GiB
   for (const AttentionKernel& kernel : attention_kernels()) {
-    AttentionInputs inputs{torch::randn({1, kHeads, kLength, 8}),
-                           torch::randn({1, kHeads, kLength, 8}),
-                           torch::randn({1, kHeads, kLength, 8}), ScoreOptions{}};
-    inputs.options.slopes_H = torch::tensor({0.5f, 0.004f});
-    if (!kernel.supports(describe_problem(inputs), torch::kCPU)) continue;
-    reset_peak_memory(torch::kCPU);
-    const std::int64_t before = peak_memory_bytes(torch::kCPU);
-    const AttentionOutputs outputs = kernel.forward(inputs);
-    kernel.backward(inputs, outputs, torch::ones_like(inputs.q_BHTD));
-    const std::int64_t grown = peak_memory_bytes(torch::kCPU) - before;
-    EXPECT_LT(grown, kTable / 3) << kernel.name;
+    growth(kernel, 300, kHeads);  // pages of LibTorch that the first call reads in
+    // Measured 0.1 to 0.2 GiB: chunks that grow with their keys leave gaps in the heap.
+    EXPECT_LT(growth(kernel, kLength, kHeads), kTable / 3) << kernel.name;
   }
 }
 
