@@ -30,7 +30,7 @@ check_preset() {
   esac
 }
 
-# build_preset NAME
+# build_preset NAME [TARGET]     everything, or one target
 build_preset() {
   local start=$SECONDS
   check_preset "$1"
@@ -39,6 +39,6 @@ build_preset() {
     *) set_up_once ;;
   esac
   timed "configure $1" cmake --preset "$1"
-  timed "compile $1" cmake --build --preset "$1" -j "$(nproc)"
+  timed "compile $1" cmake --build --preset "$1" -j "$(nproc)" ${2:+--target "$2"}
   say "built in $((SECONDS - start)) s: build/$1"
 }

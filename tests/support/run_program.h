@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -113,13 +114,14 @@ class RunningProgram {
   // Waits for output and takes it; false when both ends are closed.
   bool pump() {
     if (pipes_[0].fd < 0 && pipes_[1].fd < 0) return false;
-    poll(pipes_, 2, 1000);
+    poll(pipes_.data(), pipes_.size(), 1000);
     for (pollfd& pipe : pipes_) {
       if (pipe.fd < 0 || pipe.revents == 0) continue;
       char buffer[1 << 14];
       const ssize_t got = read(pipe.fd, buffer, sizeof buffer);
       if (got > 0) {
-        (&pipe == pipes_ ? result_.out : result_.err).append(buffer, static_cast<std::size_t>(got));
+        (&pipe == pipes_.data() ? result_.out : result_.err)
+            .append(buffer, static_cast<std::size_t>(got));
       } else {
         close(pipe.fd);
         pipe.fd = -1;
@@ -130,7 +132,7 @@ class RunningProgram {
 
   double start_;
   pid_t child_ = -1;
-  pollfd pipes_[2];
+  std::array<pollfd, 2> pipes_{};
   ProgramResult result_;
 };
 
