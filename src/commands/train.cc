@@ -107,7 +107,7 @@ std::string end_summary(Trainer& trainer, const RunFolder& folder, double second
   std::vector<std::pair<std::string, std::string>> pairs = {
       {signal == 0 ? "finished" : "stopped",
        cat("step ", p.step, " of ", trainer.total_steps(), ", ", with_commas(p.tokens), " tokens, ",
-           human_seconds(seconds), " in this session")}};
+           human_seconds(seconds), " since it was started")}};
   if (std::isfinite(p.best_validation_loss)) {
     pairs.emplace_back("best",
                        cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
