@@ -62,7 +62,7 @@ LoadedModel load_model(const std::filesystem::path& given,
                             : Tokenizer::from_model(checkpoint.tokenizer_model,
                                                     (folder / "tokenizer.model").string());
   Gpt model(config.model, tokenizer.vocabulary(), activation_type(config.runtime.precision),
-            config.runtime.attention.kernel);
+            config.runtime.attention);
   copy_weights(checkpoint.weights, *model, (folder / "weights.safetensors").string());
   model->to(device);
   model->eval();

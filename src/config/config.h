@@ -19,6 +19,7 @@ enum class ScheduleKind { kCosine, kLinear, kConstant, kWsd };
 enum class Device { kAuto, kCpu, kCuda };
 enum class Precision { kAuto, kFp32, kBf16 };
 enum class NonFinite { kStop, kSkip };
+enum class AttentionSkip { kExact, kEpsilon, kOff };
 enum class Protocol { kNonOverlapping, kSliding };
 
 struct ModelConfig {
@@ -124,6 +125,7 @@ struct EvaluateConfig {
 
 struct AttentionConfig {
   std::string kernel = "auto";
+  AttentionSkip skip = AttentionSkip::kEpsilon;
 };
 
 struct RuntimeConfig {

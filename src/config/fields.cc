@@ -256,6 +256,10 @@ Fields attention_fields(AttentionConfig& a) {
       "auto: the first listed kernel that supports the problem; check: that one, compared with the "
       "reference; or a name.")
       .free();
+  add(f, "skip", choice(a.skip, {"exact", "epsilon", "off"}),
+      "Blocks of keys left out by kernels that can. exact: those whose weights are all zero; the "
+      "same bits as off. epsilon: also those below the rounding of the row they belong to.")
+      .free();
   return f;
 }
 

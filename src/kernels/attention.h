@@ -12,6 +12,10 @@ namespace alibi {
 enum class ScalarKind { kFp64, kFp32, kBf16 };
 enum class ScoreBias { kNone, kLinear, kBuckets };
 
+// What a tiled kernel may leave out (attention_skip.h): nothing, what is zero to the last bit, or
+// what is below the rounding of its row.
+enum class SkipRule { kOff, kExact, kEpsilon };
+
 struct AttentionProblem {
   std::int64_t sequences = 0;        // B
   std::int64_t heads = 0;            // H

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "model/attention_reference.h"
+#include "model/attention_tiled.h"
 
 namespace alibi {
 namespace {
@@ -15,7 +16,27 @@ using torch::autograd::variable_list;
 
 bool always(const AttentionProblem&, torch::Device) { return true; }
 
-constexpr std::array<AttentionKernel, 1> kKernels = {{
+constexpr TileSet kAvx512 = {&kAvx512Bf16Tiles, &kAvx512Fp32Tiles};
+constexpr TileSet kAvx2 = {&kAvx2Bf16Tiles, &kAvx2Fp32Tiles};
+constexpr TileSet kPlain = {&kPlainBf16Tiles, &kPlainFp32Tiles};
+
+template <const TileSet& kSet>
+constexpr AttentionKernel tiled(const char* name) {
+  return {name,
+          [](const AttentionProblem& problem, torch::Device device) {
+            return tiled_attention_supports(kSet, problem, device);
+          },
+          [](const AttentionInputs& inputs) { return tiled_attention_forward(kSet, inputs); },
+          [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
+             const torch::Tensor& gradient_BHTD) {
+            return tiled_attention_backward(kSet, inputs, outputs, gradient_BHTD);
+          }};
+}
+
+constexpr std::array<AttentionKernel, 4> kKernels = {{
+    tiled<kAvx512>("avx512"),
+    tiled<kAvx2>("avx2"),
+    tiled<kPlain>("plain"),
     {"reference", always, reference_attention_forward, reference_attention_backward},
 }};
 

@@ -21,8 +21,9 @@ struct ScoreOptions {
   torch::Tensor slopes_H;    // fp32 or fp64; undefined: no linear bias
   torch::Tensor buckets_NH;  // fp32 or fp64 bucket table; undefined: none
   std::int64_t bucket_max_distance = 0;
-  torch::Tensor document_start_BT;  // int64, first visible key of each query; undefined: 0
-  double dropout = 0;               // on probabilities
+  torch::Tensor document_start_BT;     // int64, first visible key of each query; undefined: 0
+  SkipRule skip = SkipRule::kEpsilon;  // for kernels that can leave out blocks
+  double dropout = 0;                  // on probabilities
   // Element (b, h, i, j) of the mask is element j of fill_dropout's row (b H + h) T + i.
   RandomKey dropout_key;
 };

@@ -18,6 +18,11 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
   return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
 }
 
+SkipRule skip_rule(AttentionSkip skip) {
+  if (skip == AttentionSkip::kOff) return SkipRule::kOff;
+  return skip == AttentionSkip::kExact ? SkipRule::kExact : SkipRule::kEpsilon;
+}
+
 }  // namespace
 
 BlockImpl::BlockImpl(const ModelConfig& m) {
@@ -32,8 +37,8 @@ BlockImpl::BlockImpl(const ModelConfig& m) {
 }
 
 GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
-                 std::string kernel)
-    : config_(model), vocabulary_(vocabulary), type_(type), kernel_(std::move(kernel)) {
+                 AttentionConfig attention)
+    : config_(model), vocabulary_(vocabulary), type_(type), attention_(std::move(attention)) {
   const ModelConfig& m = config_;
   embedding_VC_ = register_parameter("embedding", torch::zeros({vocabulary, m.width}));
   if (m.position == Position::kLearned) {
@@ -110,7 +115,7 @@ std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t lengt
   };
   const AttentionProblem problem = describe_problem(
       {shape(config_.heads), shape(key_value_heads(config_)), {}, score_options(0, options)});
-  return choose_attention(problem, device, kernel_).name;
+  return choose_attention(problem, device, attention_.kernel).name;
 }
 
 torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
@@ -144,6 +149,7 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
   scores.document_start_BT = options.document_start_BT;
+  scores.skip = skip_rule(attention_.skip);
   if (learned_slopes_H_.defined()) {
     scores.slopes_H = learned_slopes_H_;
   } else if (!slopes_.empty()) {
@@ -179,7 +185,7 @@ torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
     inputs.k_BGSD = all.k_BGSD;
     inputs.v_BGSD = all.v_BGSD;
   }
-  const torch::Tensor mixed_BTC = attention(inputs, kernel_).transpose(1, 2).reshape(x_BTC.sizes());
+  const torch::Tensor mixed_BTC = attention(inputs, attention_.kernel).transpose(1, 2).reshape(x_BTC.sizes());
   const torch::Tensor added = block->out->forward(mixed_BTC);
   if (!options.training) return added;
   return dropout(added, m.residual_dropout,

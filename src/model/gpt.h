@@ -38,7 +38,7 @@ class GptImpl : public torch::nn::Module {
  public:
   // Weights are zero until `initialize` or loading fills them. `type` is that of activations.
   GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
-          std::string kernel = "auto");
+          AttentionConfig attention = {});
 
   // Draws every weight from (seed, its name): the same for any thread count and, where names and
   // shapes agree, for any position method.
@@ -67,7 +67,7 @@ class GptImpl : public torch::nn::Module {
   ModelConfig config_;
   std::int64_t vocabulary_;
   torch::ScalarType type_;
-  std::string kernel_;
+  AttentionConfig attention_;
   std::vector<double> slopes_;
   torch::Tensor embedding_VC_, head_VC_, positions_LC_, learned_slopes_H_;
   std::vector<torch::Tensor> buckets_NH_;  // t5: one table, or one per layer

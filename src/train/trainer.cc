@@ -21,7 +21,7 @@ namespace {
 Gpt build_model(const TrainerParts& parts) {
   const Config& c = parts.config;
   Gpt model(c.model, parts.text.tokenizer.vocabulary(), activation_type(c.runtime.precision),
-            c.runtime.attention.kernel);
+            c.runtime.attention);
   if (c.initialize.from.empty())
     model->initialize(static_cast<std::uint64_t>(c.run.seed), c.initialize.standard_deviation);
   model->to(parts.device);

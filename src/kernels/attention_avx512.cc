@@ -1,0 +1,235 @@
+// Tile arithmetic for AVX-512: fp32, and bf16 where the processor has avx512_bf16.
+//
+// 2^y = 2^floor(y) * p(y - floor(y)), p a minimax polynomial of degree 6 with p(0) = 1 and relative
+// error 2.1e-9, so that rounding (2 ulp at most) is all that is left; below 2^-149 the result is 0.
+//
+// This file is compiled for its instruction set and shares no inline function with other files.
+#include "kernels/tile_avx512.h"
+
+namespace alibi {
+namespace {
+
+// A row's reference is moved only when a score exceeds it by 2^11: sums stay far from overflow, and
+// most tiles skip the rescaling.
+constexpr float kHeadroom = 11.0F;
+
+__m512 exp2(__m512 y) {
+  constexpr int kDown = 0x09;  // y - floor(y), no exception
+  const __m512 f = _mm512_reduce_ps(y, kDown);
+  __m512 p = _mm512_set1_ps(2.1612929e-4F);
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.2467843e-3F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(9.6754519e-3F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(5.5485280e-2F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(2.4022931e-1F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(6.9314704e-1F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0F));
+  return _mm512_scalef_ps(p, y);
+}
+
+void rescale(const SoftmaxTile& t, int row, float reference) {
+  const float old = t.highest[row];
+  const float factor =
+      _mm512_cvtss_f32(exp2(_mm512_set1_ps(old == kNever ? -1000.0F : old - reference)));
+  const __m512 factors = _mm512_set1_ps(factor);
+  t.highest[row] = reference;
+  float* sums = t.sums + row * kLanes;
+  _mm512_storeu_ps(sums, _mm512_mul_ps(_mm512_loadu_ps(sums), factors));
+  float* output = t.output + static_cast<std::int64_t>(row) * t.width;
+  for (int i = 0; i < t.width; i += 16) {
+    const __mmask16 mask = lanes(t.width - i);
+    _mm512_mask_storeu_ps(output + i, mask,
+                          _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, output + i), factors));
+  }
+}
+
+__m512i iota() { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
+
+// Which of 16 keys, numbered from `key` relative to the first query, a query sees.
+__mmask16 seen(const TileSight& sight, int query, std::int32_t key) {
+  const __m512i keys = _mm512_add_epi32(_mm512_set1_epi32(key), iota());
+  return _mm512_cmpge_epi32_mask(keys, _mm512_set1_epi32(sight.first[query])) &
+         _mm512_cmple_epi32_mask(keys, _mm512_set1_epi32(sight.last[query]));
+}
+
+void store_weights(Fp32, void* out, int row, const __m512 p[4]) {
+  float* to = static_cast<float*>(out) + row * kTile;
+  for (int v = 0; v < 4; ++v) _mm512_storeu_ps(to + 16 * v, p[v]);
+}
+
+void store_weights(Bf16, void* out, int row, const __m512 p[4]) {
+  auto* to = static_cast<std::uint16_t*>(out) + row * kTile;
+  _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(p[1], p[0]));
+  _mm512_storeu_si512(to + 32, (__m512i)_mm512_cvtne2ps_pbh(p[3], p[2]));
+}
+
+template <class Type, bool kMasked>
+void softmax_rows(const SoftmaxTile& t) {
+  __m512 keys[4];
+  for (int v = 0; v < 4; ++v)
+    keys[v] = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(t.distance + 16 * v), iota()));
+  const __m512 scale = _mm512_set1_ps(t.scale), slope = _mm512_set1_ps(t.slope);
+  for (int row = 0; row < t.rows; ++row) {
+    const float* scores = t.scores + row * kTile;
+    __m512 y[4];
+    __mmask16 mask[4];
+    for (int v = 0; v < 4; ++v) {
+      const __m512 distance = _mm512_sub_ps(keys[v], _mm512_set1_ps(static_cast<float>(row)));
+      y[v] =
+          _mm512_fmadd_ps(_mm512_loadu_ps(scores + 16 * v), scale, _mm512_mul_ps(distance, slope));
+      if (!kMasked) continue;
+      mask[v] = seen(*t.sight, row, t.distance + 16 * v);
+      y[v] = _mm512_mask_mov_ps(_mm512_set1_ps(kNever), mask[v], y[v]);
+    }
+    const __m512 top = _mm512_max_ps(_mm512_max_ps(y[0], y[1]), _mm512_max_ps(y[2], y[3]));
+    const __m512 limit = _mm512_set1_ps(t.highest[row] + kHeadroom);
+    if (_mm512_cmp_ps_mask(top, limit, _CMP_GT_OQ) != 0) rescale(t, row, _mm512_reduce_max_ps(top));
+    const __m512 highest = _mm512_set1_ps(t.highest[row]);
+    for (int v = 0; v < 4; ++v) {
+      y[v] = exp2(_mm512_sub_ps(y[v], highest));
+      if (kMasked) y[v] = _mm512_maskz_mov_ps(mask[v], y[v]);
+    }
+    float* sums = t.sums + row * kLanes;
+    const __m512 sum = _mm512_add_ps(_mm512_add_ps(y[0], y[1]), _mm512_add_ps(y[2], y[3]));
+    _mm512_storeu_ps(sums, _mm512_add_ps(_mm512_loadu_ps(sums), sum));
+    store_weights(Type{}, t.weights, row, y);
+  }
+}
+
+template <class Type>
+void softmax(const SoftmaxTile& t) {
+  t.sight != nullptr ? softmax_rows<Type, true>(t) : softmax_rows<Type, false>(t);
+}
+
+// ---- gradients ----
+
+struct KeyRow {  // 16 queries of one key
+  __m512 weight, gradient;
+};
+
+template <bool kMasked>
+KeyRow key_row(const GradientTile& t, int key, int query) {
+  const int at = key * kTile + query;
+  const std::int32_t distance = t.distance + key;
+  const __m512 queries = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(query), iota()));
+  const __m512 away = _mm512_sub_ps(_mm512_set1_ps(static_cast<float>(distance)), queries);
+  const __m512 bias = _mm512_mul_ps(away, _mm512_set1_ps(t.slope));
+  const __m512 y = _mm512_fmadd_ps(_mm512_loadu_ps(t.scores + at), _mm512_set1_ps(t.scale), bias);
+  __m512 p = exp2(_mm512_sub_ps(y, _mm512_loadu_ps(t.log_sums + query)));
+  if (kMasked) {
+    const __m512i keys = _mm512_set1_epi32(distance);
+    const __mmask16 mask =
+        _mm512_cmpge_epi32_mask(keys, _mm512_loadu_si512(t.sight->first + query)) &
+        _mm512_cmple_epi32_mask(keys, _mm512_loadu_si512(t.sight->last + query));
+    p = _mm512_maskz_mov_ps(mask, p);
+  }
+  const __m512 centred =
+      _mm512_sub_ps(_mm512_loadu_ps(t.products + at), _mm512_loadu_ps(t.delta + query));
+  return {p, _mm512_mul_ps(p, centred)};
+}
+
+void store_key_rows(Fp32, const GradientTile& t, int at, const KeyRow& even, const KeyRow& odd) {
+  auto* weights = static_cast<float*>(t.weights) + at;
+  auto* gradients = static_cast<float*>(t.gradients) + at;
+  _mm512_storeu_ps(weights, even.weight);
+  _mm512_storeu_ps(weights + kTile, odd.weight);
+  _mm512_storeu_ps(gradients, even.gradient);
+  _mm512_storeu_ps(gradients + kTile, odd.gradient);
+}
+
+void store_256(void* to, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(to), value); }
+
+void store_key_rows(Bf16, const GradientTile& t, int at, const KeyRow& even, const KeyRow& odd) {
+  auto* weights = static_cast<std::uint16_t*>(t.weights) + at;
+  auto* gradients = static_cast<std::uint16_t*>(t.gradients) + at;
+  store_256(weights, Bf16::narrow(even.weight));
+  store_256(weights + kTile, Bf16::narrow(odd.weight));
+  const __m256i even_gradient = Bf16::narrow(even.gradient),
+                odd_gradient = Bf16::narrow(odd.gradient);
+  store_256(gradients, even_gradient);
+  store_256(gradients + kTile, odd_gradient);
+  const int query = at % kTile;
+  auto* pairs = static_cast<std::uint16_t*>(t.gradient_pairs) + (at - query) + 2 * query;
+  _mm512_storeu_si512(pairs, interleave(even_gradient, odd_gradient));
+}
+
+template <class Type>
+void gradient(const GradientTile& t) {
+  for (int key = 0; key < kTile; key += 2) {
+    for (int query = 0; query < kTile; query += 16) {
+      const bool masked = t.sight != nullptr;
+      const KeyRow even = masked ? key_row<true>(t, key, query) : key_row<false>(t, key, query);
+      const KeyRow odd =
+          masked ? key_row<true>(t, key + 1, query) : key_row<false>(t, key + 1, query);
+      store_key_rows(Type{}, t, key * kTile + query, even, odd);
+    }
+  }
+}
+
+// ---- results ----
+
+template <class Type>
+void store_rows(const float* tile, const float* factors, const TileTarget& target) {
+  for (int row = 0; row < target.count; ++row) {
+    const __m512 factor = _mm512_set1_ps(factors[row]);
+    char* to = static_cast<char*>(target.data) + row * target.stride * Type::kBytes;
+    for (int i = 0; i < target.width; i += 16) {
+      const __mmask16 mask = lanes(target.width - i);
+      const __m512 x = _mm512_maskz_loadu_ps(mask, tile + row * target.width + i);
+      Type::store(to + i * Type::kBytes, mask, _mm512_mul_ps(x, factor));
+    }
+  }
+}
+
+template <class Type>
+void store_columns(const float* tile, float factor, const TileTarget& target) {
+  const __m512 factors = _mm512_set1_ps(factor);
+  for (int column = 0; column < target.width; column += 16) {
+    const int columns = target.width - column < 16 ? target.width - column : 16;
+    for (int row = 0; row < target.count; row += 16) {
+      __m512i block[16];
+      for (int i = 0; i < 16; ++i) {
+        block[i] = i < columns ? _mm512_loadu_si512(tile + (column + i) * kTile + row)
+                               : _mm512_setzero_si512();
+      }
+      transpose_16x16(block);
+      for (int i = 0; i < 16 && row + i < target.count; ++i) {
+        char* to =
+            static_cast<char*>(target.data) + ((row + i) * target.stride + column) * Type::kBytes;
+        Type::store(to, lanes(columns), _mm512_mul_ps(_mm512_castsi512_ps(block[i]), factors));
+      }
+    }
+  }
+}
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+
+}  // namespace
+
+const TileOps kAvx512Bf16Tiles = {.name = "avx512",
+                                  .bf16_memory = true,
+                                  .element_bytes = 2,
+                                  .available = has_avx512_bf16,
+                                  .pack = &kAvx512Bf16Packing,
+                                  .product = tile_gemm_bf16,
+                                  .softmax = softmax<Bf16>,
+                                  .gradient = gradient<Bf16>,
+                                  .store_rows = store_rows<Bf16>,
+                                  .store_columns = store_columns<Bf16>};
+
+const TileOps kAvx512Fp32Tiles = {.name = "avx512",
+                                  .bf16_memory = false,
+                                  .element_bytes = 4,
+                                  .available = has_avx512,
+                                  .pack = &kAvx512Fp32Packing,
+                                  .product = tile_gemm_fp32,
+                                  .softmax = softmax<Fp32>,
+                                  .gradient = gradient<Fp32>,
+                                  .store_rows = store_rows<Fp32>,
+                                  .store_columns = store_columns<Fp32>};
+
+}  // namespace alibi

@@ -1,0 +1,247 @@
+// For a tile of 64 keys by 64 queries, from the stored log-sum-exp of each query:
+//   p = 2^(k q scale + bias - log-sum);  dv += p do;  dp = v do^T;  ds = p (dp - do.o);
+//   dk += ds q;  dq^T += k^T ds
+// Tiles are [key][query], so that only ds is needed in two layouts. dq gathers over key blocks in
+// rising order and dk, dv over query blocks in rising order, whichever way a unit is swept.
+#include <cstring>
+#include <initializer_list>
+
+#include "kernels/attention_blocks.h"
+#include "kernels/attention_skip.h"
+
+namespace alibi {
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;
+
+struct PackedUnit {
+  char *key_rows, *key_transposed, *value_rows;  // left operands, by key block
+  char *query_columns, *query_pairs;             // right operands, by query block
+  char *gradient_columns, *gradient_pairs;       // of the output's gradient
+  float *norms, *reach;                          // by key block
+  float *query_norms, *log_sums, *delta;         // [query blocks][64]
+  std::int64_t* first_block;                     // by query block: where the walk ends
+};
+
+PackedUnit packed_unit(const TiledAttention& a, const void* memory, std::int64_t* bytes = nullptr) {
+  Carver carve{const_cast<void*>(memory)};
+  const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();
+  PackedUnit u;
+  for (char** part : {&u.key_rows, &u.key_transposed, &u.value_rows})
+    *part = carve.take<char>(keys * a.tile_bytes());
+  for (char** part : {&u.query_columns, &u.query_pairs, &u.gradient_columns, &u.gradient_pairs})
+    *part = carve.take<char>(queries * a.tile_bytes());
+  u.norms = carve.take<float>(keys);
+  u.reach = carve.take<float>(keys);
+  for (float** part : {&u.query_norms, &u.log_sums, &u.delta})
+    *part = carve.take<float>(queries * kTile);
+  u.first_block = carve.take<std::int64_t>(queries);
+  if (bytes != nullptr) *bytes = carve.bytes;
+  return u;
+}
+
+struct Scratch {
+  float *scores, *products;
+  char *weights, *gradients, *gradient_pairs;
+  float *k, *v;  // [64][W]
+  float* q;      // [query blocks][W][64]: one, or a unit's
+};
+
+Scratch scratch_in(const TiledAttention& a, std::int64_t query_blocks, void* memory,
+                   std::int64_t* bytes = nullptr) {
+  Carver carve{memory};
+  const std::int64_t tile = kTile * a.sizes.head_width;
+  Scratch s;
+  for (float** part : {&s.scores, &s.products}) *part = carve.take<float>(kTile * kTile);
+  for (char** part : {&s.weights, &s.gradients, &s.gradient_pairs})
+    *part = carve.take<char>(kTile * kTile * a.ops->element_bytes);
+  if (a.ops->element_bytes == 4) s.gradient_pairs = s.gradients;  // one layout
+  for (float** part : {&s.k, &s.v}) *part = carve.take<float>(tile);
+  s.q = carve.take<float>(query_blocks * tile);
+  if (bytes != nullptr) *bytes = carve.bytes;
+  return s;
+}
+
+SkipTest skip_test(const TiledAttention& a, const PackedUnit& u, const BlockPlace& place,
+                   std::int64_t block) {
+  SkipTest test = make_skip_test(a.skip, a.sizes.keys, place.slope);
+  const std::int64_t first = block * kTile;
+  for (int i = 0; i < kTile; ++i) {
+    test.norms[i] = u.query_norms[first + i];
+    test.low[i] = i < place.rows ? u.log_sums[first + i] : -kNever;
+  }
+  return test;
+}
+
+// One unit's tiles; the parts of Scratch given as targets decide which gradients are summed.
+class UnitBackward {
+ public:
+  UnitBackward(const TiledAttention& a, std::int64_t unit, const void* packed, const Scratch& s)
+      : a_(a),
+        ops_(*a.ops),
+        unit_(unit),
+        width_(a.sizes.head_width),
+        u_(packed_unit(a, packed)),
+        s_(s) {}
+
+  // Adds the tile's share to dq of `q` and to dk, dv of the scratch, where wanted.
+  void tile(const BlockPlace& place, std::int64_t block, std::int64_t key_block, float* q,
+            bool keys) {
+    const std::int64_t bytes = a_.tile_bytes(), k = key_block * bytes, n = block * bytes;
+    ops_.product({kTile, kTile, width_, u_.key_rows + k, u_.query_columns + n, s_.scores, false});
+    ops_.product(
+        {kTile, kTile, width_, u_.value_rows + k, u_.gradient_columns + n, s_.products, false});
+    ops_.gradient({.scores = s_.scores,
+                   .products = s_.products,
+                   .weights = s_.weights,
+                   .gradients = s_.gradients,
+                   .gradient_pairs = s_.gradient_pairs,
+                   .log_sums = u_.log_sums + block * kTile,
+                   .delta = u_.delta + block * kTile,
+                   .scale = place.scale,
+                   .slope = place.slope,
+                   .distance = place.distance(key_block),
+                   .sight = place.sees_all_of(key_block) ? nullptr : &place.sight});
+    if (keys) {
+      ops_.product({kTile, width_, kTile, s_.weights, u_.gradient_pairs + n, s_.v, true});
+      ops_.product({kTile, width_, kTile, s_.gradients, u_.query_pairs + n, s_.k, true});
+    }
+    if (q != nullptr)
+      ops_.product({width_, kTile, kTile, u_.key_transposed + k, s_.gradient_pairs, q, true});
+  }
+
+  // All tiles of a key block; `q_blocks`: dq of every query block, or null.
+  void key_block(std::int64_t j, float* q_blocks) {
+    clear(s_.k, 1);
+    clear(s_.v, 1);
+    for (std::int64_t n = 0; n < a_.unit_query_blocks(); ++n) {
+      if (j < u_.first_block[n] || j > last_block(n)) continue;
+      const BlockPlace place = block_place(a_, unit_, n);
+      if (skips(place, n, j)) continue;
+      tile(place, n, j, q_blocks == nullptr ? nullptr : q_blocks + n * kTile * width_, true);
+    }
+    float ones[kTile], scales[kTile];
+    for (int i = 0; i < kTile; ++i) {
+      ones[i] = 1.0F;
+      scales[i] = a_.scale;
+    }
+    ops_.store_rows(s_.k, scales, key_target(a_, a_.k_gradient, unit_, j));
+    ops_.store_rows(s_.v, ones, key_target(a_, a_.v_gradient, unit_, j));
+  }
+
+  void query_block(std::int64_t n) {
+    const BlockPlace place = block_place(a_, unit_, n);
+    clear(s_.q, 1);
+    for (std::int64_t j = u_.first_block[n]; j <= place.last_block; ++j)
+      if (!skips(place, n, j)) tile(place, n, j, s_.q, false);
+    store_queries(n, s_.q);
+  }
+
+  void store_queries(std::int64_t n, const float* q) {
+    const BlockPlace place = block_place(a_, unit_, n);
+    ops_.store_columns(q, a_.scale, query_target(a_, a_.q_gradient, place));
+  }
+
+  void clear(float* tiles, std::int64_t count) const {
+    std::memset(tiles, 0, sizeof(float) * static_cast<std::size_t>(count * kTile * width_));
+  }
+
+ private:
+  std::int64_t last_block(std::int64_t n) const {
+    const std::int64_t last_row = (n % a_.query_blocks() + 1) * kTile - 1;
+    const std::int64_t row = last_row < a_.sizes.queries ? last_row : a_.sizes.queries - 1;
+    return (a_.sizes.keys - a_.sizes.queries + row) / kTile;
+  }
+
+  bool skips(const BlockPlace& place, std::int64_t n, std::int64_t j) const {
+    return skip_test(a_, u_, place, n).nothing_from(u_.norms[j], place.distance(j) + kTile - 1);
+  }
+
+  const TiledAttention& a_;
+  const TileOps& ops_;
+  std::int64_t unit_, width_;
+  PackedUnit u_;
+  const Scratch& s_;
+};
+
+}  // namespace
+
+std::int64_t packed_unit_bytes(const TiledAttention& a) {
+  std::int64_t bytes = 0;
+  packed_unit(a, nullptr, &bytes);
+  return bytes;
+}
+
+void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed) {
+  const PackedUnit u = packed_unit(a, packed);
+  const std::int64_t at = block * a.tile_bytes();
+  const TileRows k = key_rows(a, a.k, unit, block);
+  float norms[kTile];
+  a.ops->pack->rows(k, u.key_rows + at);
+  a.ops->pack->transposed(k, u.key_transposed + at);
+  a.ops->pack->rows(key_rows(a, a.v, unit, block), u.value_rows + at);
+  a.ops->pack->norms(k, norms);
+  u.norms[block] = largest(norms);
+}
+
+void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                       void* packed) {
+  const PackedUnit u = packed_unit(a, packed);
+  const BlockPlace place = block_place(a, unit, block);
+  const std::int64_t at = block * a.tile_bytes(), first = block * kTile;
+  const TileRows q = query_rows(a, a.q, place), gradient = query_rows(a, a.output_gradient, place);
+  a.ops->pack->columns(q, u.query_columns + at);
+  a.ops->pack->pairs(q, u.query_pairs + at);
+  a.ops->pack->columns(gradient, u.gradient_columns + at);
+  a.ops->pack->pairs(gradient, u.gradient_pairs + at);
+  a.ops->pack->norms(q, u.query_norms + first);
+  a.ops->pack->dots(gradient, query_rows(a, a.output, place), u.delta + first);
+  for (int i = 0; i < kTile; ++i) {
+    u.query_norms[first + i] *= place.scale;
+    u.log_sums[first + i] =
+        i < place.rows ? static_cast<float>(a.lse_BHT[place.row + i] * kLog2E) : 0.0F;
+  }
+}
+
+void finish_packed_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
+  const PackedUnit u = packed_unit(a, packed);
+  running_largest(u.norms, a.key_blocks(), u.reach);
+  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) {
+    const BlockPlace place = block_place(a, unit, n);
+    const SkipTest test = skip_test(a, u, place, n);
+    std::int64_t first = place.last_block;
+    while (first > place.first_block &&
+           !test.nothing_from(u.reach[first - 1], place.distance(first - 1) + kTile - 1))
+      --first;
+    u.first_block[n] = first;
+  }
+}
+
+std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep) {
+  std::int64_t bytes = 0;
+  scratch_in(a, one_sweep ? a.unit_query_blocks() : 1, nullptr, &bytes);
+  return bytes;
+}
+
+void backward_unit(const TiledAttention& a, std::int64_t unit, const void* packed, void* scratch) {
+  const Scratch s = scratch_in(a, a.unit_query_blocks(), scratch);
+  UnitBackward sweep(a, unit, packed, s);
+  sweep.clear(s.q, a.unit_query_blocks());
+  for (std::int64_t j = 0; j < a.key_blocks(); ++j) sweep.key_block(j, s.q);
+  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n)
+    sweep.store_queries(n, s.q + n * kTile * a.sizes.head_width);
+}
+
+void backward_query_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                          const void* packed, void* scratch) {
+  const Scratch s = scratch_in(a, 1, scratch);
+  UnitBackward(a, unit, packed, s).query_block(block);
+}
+
+void backward_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                        const void* packed, void* scratch) {
+  const Scratch s = scratch_in(a, 1, scratch);
+  UnitBackward(a, unit, packed, s).key_block(block, nullptr);
+}
+
+}  // namespace alibi

@@ -1,0 +1,61 @@
+// Where a block of a tiled attention stands: its rows in memory, the keys it sees, its coordinates.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attention_tiled.h"
+
+namespace alibi {
+
+inline constexpr std::int64_t kAlignment = 64;
+
+inline std::int64_t padded(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Hands out aligned parts of one piece of memory, in order; without memory it only counts.
+struct Carver {
+  void* memory;
+  std::int64_t bytes = 0;
+  template <class T>
+  T* take(std::int64_t count) {
+    const std::int64_t at = bytes;
+    bytes += padded(count * static_cast<std::int64_t>(sizeof(T)));
+    return memory == nullptr ? nullptr : reinterpret_cast<T*>(static_cast<char*>(memory) + at);
+  }
+};
+
+// A query block of one head.
+struct BlockPlace {
+  std::int64_t sequence, head, first_row;  // of the tensors (B, H, T, W)
+  int rows;                                // real queries, 1 .. 64
+  std::int64_t row;                        // b H T + h T + first row: index into lse
+  std::int64_t index;                      // (b H + h) blocks + block: index into visited
+  std::int64_t first_query;                // position of the first query among the keys
+  std::int64_t first_block, last_block;    // key blocks that hold a visible key
+  bool ragged;                             // documents or padding: the left edge is not straight
+  float scale, slope;                      // base 2
+  TileSight sight;
+
+  std::int32_t distance(std::int64_t key_block) const {
+    return static_cast<std::int32_t>(key_block * kTile - first_query);
+  }
+  // Whether all 64 rows are real and see the whole block.
+  bool sees_all_of(std::int64_t key_block) const {
+    return !ragged && distance(key_block) + kTile - 1 <= 0;
+  }
+};
+
+// `block` counts the unit's query blocks, head by head.
+BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t block);
+TileRows query_rows(const TiledAttention& a, const HeadRows& of, const BlockPlace& place);
+TileTarget query_target(const TiledAttention& a, const HeadRows& of, const BlockPlace& place);
+TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
+                  std::int64_t block);
+TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
+                      std::int64_t block);
+
+float largest(const float* values_64);
+void running_largest(const float* values, std::int64_t count, float* out);
+
+}  // namespace alibi

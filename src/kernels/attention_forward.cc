@@ -1,0 +1,191 @@
+// One query block: walk its key blocks from the nearest outwards, keeping per row a reference, a
+// sum 16 lanes wide and an output tile, until no farther block can matter.
+#include <cmath>
+#include <cstring>
+
+#include "kernels/attention_blocks.h"
+#include "kernels/attention_skip.h"
+
+namespace alibi {
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;
+// The bound on the rows' sums is brought up to date every so many visited blocks.
+constexpr int kRefresh = 4;
+
+struct PackedKeys {
+  char* columns;  // [key blocks] K^T, right operands
+  char* pairs;    // [key blocks] V, right operands
+  float* norms;   // [key blocks] largest key norm of each
+  float* reach;   // [key blocks] largest key norm of it and all earlier blocks
+};
+
+PackedKeys packed_keys(const TiledAttention& a, const void* memory, std::int64_t* bytes = nullptr) {
+  Carver carve{const_cast<void*>(memory)};
+  PackedKeys keys;
+  keys.columns = carve.take<char>(a.key_blocks() * a.tile_bytes());
+  keys.pairs = carve.take<char>(a.key_blocks() * a.tile_bytes());
+  keys.norms = carve.take<float>(a.key_blocks());
+  keys.reach = carve.take<float>(a.key_blocks());
+  if (bytes != nullptr) *bytes = carve.bytes;
+  return keys;
+}
+
+struct Scratch {
+  char* queries;
+  float* scores;
+  char* weights;
+  float* output;
+  float* sums;     // [64][kLanes]
+  float* highest;  // [64]
+};
+
+Scratch scratch_in(const TiledAttention& a, void* memory, std::int64_t* bytes = nullptr) {
+  Carver carve{memory};
+  Scratch s;
+  s.queries = carve.take<char>(a.tile_bytes());
+  s.scores = carve.take<float>(kTile * kTile);
+  s.weights = carve.take<char>(kTile * kTile * a.ops->element_bytes);
+  s.output = carve.take<float>(kTile * a.sizes.head_width);
+  s.sums = carve.take<float>(kTile * kLanes);
+  s.highest = carve.take<float>(kTile);
+  if (bytes != nullptr) *bytes = carve.bytes;
+  return s;
+}
+
+float row_sum(const float* lanes) {
+  float sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += lanes[i];
+  return sum;
+}
+
+// floor(log2 x) for x > 0; sums are at least 1 once a row has seen a key.
+float floor_log2(float x) {
+  std::int32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return static_cast<float>((bits >> 23) - 127);
+}
+
+class ForwardBlock {
+ public:
+  ForwardBlock(const TiledAttention& a, const BlockPlace& place, const PackedKeys& keys,
+               const Scratch& scratch)
+      : a_(a), ops_(*a.ops), place_(place), keys_(keys), s_(scratch) {
+    const TileRows rows = query_rows(a, a.q, place);
+    width_ = rows.width;
+    // A few shapes only, each compiled once: short blocks (generation) need not pay for 64 rows.
+    product_rows_ = rows.count <= 16 ? 16 : kTile;
+    ops_.pack->rows(rows, s_.queries);
+    skip_ = make_skip_test(a.skip, a.sizes.keys, place.slope);
+    ops_.pack->norms(rows, skip_.norms);
+    for (int i = 0; i < kTile; ++i) {
+      skip_.norms[i] *= place.scale;
+      skip_.low[i] = i < rows.count ? kNever : -kNever;
+      s_.highest[i] = kNever;
+    }
+    std::memset(s_.sums, 0, sizeof(float) * kTile * kLanes);
+    std::memset(s_.output, 0, sizeof(float) * static_cast<std::size_t>(kTile * width_));
+    std::memset(s_.weights, 0, static_cast<std::size_t>(kTile * kTile * ops_.element_bytes));
+  }
+
+  void run() {
+    int visited = 0;
+    for (std::int64_t j = place_.last_block; j >= place_.first_block; --j) {
+      const std::int64_t last_key = (j + 1) * kTile - 1 - place_.first_query;
+      if (skip_.active && visited % kRefresh == 1) update_low();
+      if (skip_.nothing_from(keys_.reach[j], last_key)) break;
+      if (skip_.nothing_from(keys_.norms[j], last_key)) continue;
+      visit(j);
+      ++visited;
+    }
+    if (a_.visited_BHN != nullptr) a_.visited_BHN[place_.index] = visited;
+    finish();
+  }
+
+ private:
+  void visit(std::int64_t j) {
+    ops_.product({product_rows_, kTile, width_, s_.queries, keys_.columns + j * a_.tile_bytes(),
+                  s_.scores, false});
+    ops_.softmax({.scores = s_.scores,
+                  .weights = s_.weights,
+                  .highest = s_.highest,
+                  .sums = s_.sums,
+                  .output = s_.output,
+                  .width = width_,
+                  .rows = place_.rows,
+                  .scale = place_.scale,
+                  .slope = place_.slope,
+                  .distance = place_.distance(j),
+                  .sight = place_.sees_all_of(j) ? nullptr : &place_.sight});
+    ops_.product({product_rows_, width_, kTile, s_.weights, keys_.pairs + j * a_.tile_bytes(),
+                  s_.output, true});
+  }
+
+  void update_low() {
+    for (int i = 0; i < place_.rows; ++i) {
+      const float sum = row_sum(s_.sums + i * kLanes);
+      const bool beyond = a_.skip == SkipRule::kEpsilon && sum > 0;
+      skip_.low[i] = s_.highest[i] + (beyond ? floor_log2(sum) : 0.0F);
+    }
+  }
+
+  void finish() {
+    float factors[kTile];
+    for (int i = 0; i < place_.rows; ++i) {
+      const float sum = row_sum(s_.sums + i * kLanes);
+      factors[i] = 1.0F / sum;
+      const double log_sum =
+          static_cast<double>(s_.highest[i]) + std::log2(static_cast<double>(sum));
+      a_.lse_BHT[place_.row + i] = static_cast<float>(log_sum / kLog2E);
+    }
+    ops_.store_rows(s_.output, factors, query_target(a_, a_.output, place_));
+  }
+
+  const TiledAttention& a_;
+  const TileOps& ops_;
+  const BlockPlace& place_;
+  const PackedKeys& keys_;
+  const Scratch& s_;
+  SkipTest skip_;
+  int width_ = 0;
+  std::int64_t product_rows_ = kTile;
+};
+
+}  // namespace
+
+std::int64_t packed_keys_bytes(const TiledAttention& a) {
+  std::int64_t bytes = 0;
+  packed_keys(a, nullptr, &bytes);
+  return bytes;
+}
+
+void pack_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed) {
+  const PackedKeys keys = packed_keys(a, packed);
+  const TileRows k = key_rows(a, a.k, unit, block);
+  float norms[kTile];
+  a.ops->pack->columns(k, keys.columns + block * a.tile_bytes());
+  a.ops->pack->pairs(key_rows(a, a.v, unit, block), keys.pairs + block * a.tile_bytes());
+  a.ops->pack->norms(k, norms);
+  keys.norms[block] = largest(norms);
+}
+
+void finish_packed_keys(const TiledAttention& a, void* packed) {
+  const PackedKeys keys = packed_keys(a, packed);
+  running_largest(keys.norms, a.key_blocks(), keys.reach);
+}
+
+std::int64_t forward_scratch_bytes(const TiledAttention& a) {
+  std::int64_t bytes = 0;
+  scratch_in(a, nullptr, &bytes);
+  return bytes;
+}
+
+void forward_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                   const void* packed, void* scratch) {
+  const BlockPlace place = block_place(a, unit, block);
+  const PackedKeys keys = packed_keys(a, packed);
+  const Scratch parts = scratch_in(a, scratch);
+  ForwardBlock(a, place, keys, parts).run();
+}
+
+}  // namespace alibi

@@ -1,0 +1,72 @@
+// Tiled attention with online softmax, forward and backward, one work item at a time.
+//
+// After FlashAttention-2 (Dao 2023, algorithms 1 and 2), with biases linear in distance from
+// tile-relative integers in fp32 and with blocks left out that cannot matter (attention_skip.h).
+// Nothing here allocates or starts threads: the caller owns memory and spreads the items. A result
+// does not depend on how items are spread.
+//
+// Letters: B sequences, H heads, G key/value heads, T queries, S keys, W head width. A "unit" is
+// one (sequence, key/value head); a "block" is 64 queries or 64 keys.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attention.h"
+#include "kernels/tile_ops.h"
+
+namespace alibi {
+
+// One tensor (B, heads, length, W): strides in numbers, the last dimension is contiguous.
+struct HeadRows {
+  void* data = nullptr;
+  std::int64_t sequence = 0, head = 0, row = 0;
+};
+
+struct TiledAttention {
+  const TileOps* ops = nullptr;
+  AttentionProblem sizes;
+  SkipRule skip = SkipRule::kEpsilon;
+  float scale = 1;
+  const float* slopes_H = nullptr;                  // null: no bias
+  const std::int64_t* document_start_BT = nullptr;  // null: every query sees from key 0
+  HeadRows q, k, v, output;
+  float* lse_BHT = nullptr;
+  std::int32_t* visited_BHN = nullptr;  // if given: key blocks visited by each query block
+  // backward only
+  HeadRows output_gradient, q_gradient, k_gradient, v_gradient;
+
+  std::int64_t units() const { return sizes.sequences * sizes.key_value_heads; }
+  std::int64_t group() const { return sizes.heads / sizes.key_value_heads; }
+  std::int64_t query_blocks() const { return (sizes.queries + kTile - 1) / kTile; }
+  std::int64_t key_blocks() const { return (sizes.keys + kTile - 1) / kTile; }
+  // Of a unit: the query blocks of all heads that share its keys, head by head.
+  std::int64_t unit_query_blocks() const { return group() * query_blocks(); }
+  std::int64_t tile_bytes() const { return kTile * sizes.head_width * ops->element_bytes; }
+};
+
+// All sizes in bytes and multiples of 64; memory given must be aligned to 64.
+
+// Forward: pack every key block of a unit, finish, then any query blocks in any order.
+std::int64_t packed_keys_bytes(const TiledAttention& a);
+void pack_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed);
+void finish_packed_keys(const TiledAttention& a, void* packed);
+std::int64_t forward_scratch_bytes(const TiledAttention& a);
+void forward_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                   const void* packed, void* scratch);
+
+// Backward: pack every key and every query block of a unit, finish, then either the whole unit in
+// one sweep, or all query blocks (q's gradient) and all key blocks (k's and v's) in any order: the
+// same bits, with seven products a tile instead of five.
+std::int64_t packed_unit_bytes(const TiledAttention& a);
+void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed);
+void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                       void* packed);
+void finish_packed_unit(const TiledAttention& a, std::int64_t unit, void* packed);
+std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep);
+void backward_unit(const TiledAttention& a, std::int64_t unit, const void* packed, void* scratch);
+void backward_query_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                          const void* packed, void* scratch);
+void backward_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
+                        const void* packed, void* scratch);
+
+}  // namespace alibi

@@ -1,0 +1,68 @@
+// What the files compiled for AVX-512 share. Everything is local to the file that includes it: no
+// function compiled for one instruction set may be linked into code for another.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/tile_ops.h"
+
+namespace alibi {
+namespace {
+
+inline __mmask16 lanes(int left) {
+  return left >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1U << left) - 1U);
+}
+
+inline const char* at_row(const TileRows& x, int row, int bytes) {
+  return static_cast<const char*>(x.data) + row * x.stride * bytes;
+}
+
+struct Fp32 {
+  static constexpr int kBytes = 4;
+  static __m512 load(const void* p, __mmask16 m) { return _mm512_maskz_loadu_ps(m, p); }
+  static void store(void* p, __mmask16 m, __m512 x) { _mm512_mask_storeu_ps(p, m, x); }
+};
+
+struct Bf16 {
+  static constexpr int kBytes = 2;
+  static __m512 load(const void* p, __mmask16 m) {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+  }
+  static __m256i narrow(__m512 x) { return (__m256i)_mm512_cvtneps_pbh(x); }
+  static void store(void* p, __mmask16 m, __m512 x) { _mm256_mask_storeu_epi16(p, m, narrow(x)); }
+};
+
+inline __m512i interleave(__m256i even, __m256i odd) {
+  return _mm512_or_si512(_mm512_cvtepu16_epi32(even),
+                         _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
+}
+
+// Rows of dwords become columns: out[c] holds column c of in[0..15].
+inline void transpose_16x16(__m512i r[16]) {
+  __m512i t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  for (int c = 0; c < 4; ++c) {
+    const __m512i low_even = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88);
+    const __m512i high_even = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x88);
+    const __m512i low_odd = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
+    const __m512i high_odd = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xdd);
+    t[c] = _mm512_shuffle_i32x4(low_even, high_even, 0x88);
+    t[4 + c] = _mm512_shuffle_i32x4(low_odd, high_odd, 0x88);
+    t[8 + c] = _mm512_shuffle_i32x4(low_even, high_even, 0xdd);
+    t[12 + c] = _mm512_shuffle_i32x4(low_odd, high_odd, 0xdd);
+  }
+  for (int i = 0; i < 16; ++i) r[i] = t[i];
+}
+
+}  // namespace
+}  // namespace alibi

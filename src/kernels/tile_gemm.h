@@ -1,0 +1,23 @@
+// Products of small row-major tiles by LibTorch's just-in-time tile GEMM, behind raw pointers.
+//
+// The right operand of a bf16 product is given in row pairs: element (k, n) of [K][N] stands at
+// [k / 2][n][k % 2]. Each new shape costs code generation (0.04 to 8 ms a thread): use few.
+#pragma once
+
+#include <cstdint>
+
+namespace alibi {
+
+// c[M][N] = a[M][K] b[K][N], or += with `add`; all contiguous; sums in fp32.
+struct TileProduct {
+  std::int64_t m, n, k;
+  const void* a;
+  const void* b;
+  float* c;
+  bool add;
+};
+
+void tile_gemm_bf16(const TileProduct& product);  // needs avx512_bf16; throws c10::Error without it
+void tile_gemm_fp32(const TileProduct& product);  // needs avx2
+
+}  // namespace alibi

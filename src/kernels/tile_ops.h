@@ -1,0 +1,104 @@
+// The arithmetic of one tile, as a table of functions: what differs between instruction sets.
+//
+// attention_forward.cc and attention_backward.cc are written once against this table. A tile is 64
+// queries by 64 keys. Packed operands hold bf16 or fp32 "elements"; sums and scores are fp32.
+//
+// Letters: W head width (a multiple of 8), operand layouts
+//   rows        [64][W]   left operand X
+//   transposed  [W][64]   left operand X^T
+//   columns     right operand X^T: [W][64], in bf16 as row pairs [W / 2][64][2]
+//   pairs       right operand X:   [64][W], in bf16 as row pairs [32][W][2]
+// Scores live in base 2: a weight is 2^(score * scale + slope * (key - query) - reference), where
+// scale and slope carry log2(e) and key - query is a whole number until it meets the slope.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tile_gemm.h"
+
+namespace alibi {
+
+inline constexpr int kTile = 64;
+inline constexpr int kLanes = 16;        // row sums are kept this wide
+inline constexpr float kNever = -1e30f;  // reference of a row that has seen no key
+
+// Up to 64 rows of `width` numbers in memory, `stride` numbers apart.
+struct TileRows {
+  const void* data;
+  std::int64_t stride;
+  int count;
+  int width;
+};
+
+struct TileTarget {
+  void* data;
+  std::int64_t stride;
+  int count;
+  int width;
+};
+
+// Which keys each query of a block sees: first[q] <= key - first query <= last[q].
+struct TileSight {
+  std::int32_t first[kTile];
+  std::int32_t last[kTile];  // below first for padding
+};
+
+// Online softmax over one tile of scores [query][key].
+struct SoftmaxTile {
+  const float* scores;
+  void* weights;   // out: elements [query][key], a left operand
+  float* highest;  // [64] in and out: what each row's weights are relative to
+  float* sums;     // [64][kLanes] in and out
+  float* output;   // [64][W], rescaled when a row's reference moves
+  int width;
+  int rows;  // real queries
+  float scale, slope;
+  std::int32_t distance;   // first key - first query
+  const TileSight* sight;  // null: every query sees every key
+};
+
+// Weights and score gradients of one tile [key][query], from the stored log-sums.
+struct GradientTile {
+  const float* scores;    // [key][query] of k q
+  const float* products;  // [key][query] of v do
+  void* weights;          // out: left operand
+  void* gradients;        // out: left operand
+  void* gradient_pairs;   // out: right operand; fp32 elements: the same memory as gradients
+  const float* log_sums;  // [64] base 2
+  const float* delta;     // [64] do . o of each query
+  float scale, slope;
+  std::int32_t distance;
+  const TileSight* sight;
+};
+
+struct TilePacking {
+  void (*rows)(const TileRows& x, void* out);
+  void (*transposed)(const TileRows& x, void* out);
+  void (*columns)(const TileRows& x, void* out);
+  void (*pairs)(const TileRows& x, void* out);
+  // Euclidean norms, rounded up so that |q||k| also bounds the rounded product; 0 for padding.
+  void (*norms)(const TileRows& x, float* out_64);
+  void (*dots)(const TileRows& x, const TileRows& y, float* out_64);
+};
+
+struct TileOps {
+  const char* name;
+  bool bf16_memory;     // the tensors' type; else fp32
+  int element_bytes;    // of packed operands
+  bool (*available)();  // on this processor
+  const TilePacking* pack;
+  void (*product)(const TileProduct& product);
+  void (*softmax)(const SoftmaxTile& tile);
+  void (*gradient)(const GradientTile& tile);
+  // target row r = factors[r] * tile[r], tile [64][W].
+  void (*store_rows)(const float* tile, const float* factors, const TileTarget& target);
+  // target row r = factor * column r of tile, tile [W][64].
+  void (*store_columns)(const float* tile, float factor, const TileTarget& target);
+};
+
+extern const TilePacking kAvx512Bf16Packing, kAvx512Fp32Packing;  // tile_pack_avx512.cc
+extern const TileOps kAvx512Bf16Tiles, kAvx512Fp32Tiles;          // attention_avx512.cc
+extern const TileOps kAvx2Bf16Tiles, kAvx2Fp32Tiles;              // attention_avx2.cc
+extern const TileOps kPlainBf16Tiles, kPlainFp32Tiles;            // attention_plain.cc
+
+}  // namespace alibi

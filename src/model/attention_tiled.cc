@@ -1,0 +1,218 @@
+#include "model/attention_tiled.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "kernels/attention_tiled.h"
+
+namespace alibi {
+namespace {
+
+// With at least this many units a thread, units are the work items; else blocks are.
+constexpr std::int64_t kUnitsPerThread = 4;
+
+// Tensors a call works on, kept alive and in a layout the kernel reads.
+struct Call {
+  TiledAttention a;
+  torch::Tensor q, k, v, slopes, starts;
+  std::vector<std::int64_t> order;  // units, most work first
+};
+
+torch::Tensor dense_rows(const torch::Tensor& x) { return x.stride(3) == 1 ? x : x.contiguous(); }
+
+HeadRows head_rows(const torch::Tensor& x_BHTD) {
+  return {x_BHTD.data_ptr(), x_BHTD.stride(0), x_BHTD.stride(1), x_BHTD.stride(2)};
+}
+
+// Laid out as (B, T, H, D), so that joining heads costs nothing.
+torch::Tensor rows_like(const torch::Tensor& x_BHTD) {
+  return torch::empty({x_BHTD.size(0), x_BHTD.size(2), x_BHTD.size(1), x_BHTD.size(3)},
+                      x_BHTD.options())
+      .transpose(1, 2);
+}
+
+// The flattest slope reaches farthest.
+std::vector<std::int64_t> order_of_units(const TiledAttention& a) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(a.units()));
+  std::iota(order.begin(), order.end(), 0);
+  if (a.slopes_H == nullptr) return order;
+  const auto flattest = [&](std::int64_t unit) {
+    const float* first = a.slopes_H + unit % a.sizes.key_value_heads * a.group();
+    return *std::min_element(first, first + a.group());
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto x, auto y) { return flattest(x) < flattest(y); });
+  return order;
+}
+
+Call make_call(const TileSet& set, const AttentionInputs& inputs) {
+  Call call;
+  const ScoreOptions& o = inputs.options;
+  call.q = dense_rows(inputs.q_BHTD);
+  call.k = dense_rows(inputs.k_BGSD);
+  call.v = dense_rows(inputs.v_BGSD);
+  TiledAttention& a = call.a;
+  a.sizes = describe_problem(inputs);
+  a.ops = a.sizes.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;
+  a.skip = o.skip;
+  a.scale = static_cast<float>(o.scale);
+  if (o.slopes_H.defined()) {
+    call.slopes = o.slopes_H.detach().to(torch::kFloat).contiguous();
+    a.slopes_H = call.slopes.data_ptr<float>();
+  }
+  if (o.document_start_BT.defined()) {
+    call.starts = o.document_start_BT.contiguous();
+    a.document_start_BT = call.starts.data_ptr<std::int64_t>();
+  }
+  a.q = head_rows(call.q);
+  a.k = head_rows(call.k);
+  a.v = head_rows(call.v);
+  call.order = order_of_units(a);
+  return call;
+}
+
+torch::Tensor bytes(std::int64_t count) {
+  return torch::empty({count}, torch::TensorOptions(torch::kByte));
+}
+
+// Runs item(i, scratch) for i = 0 .. items - 1, each by whichever thread is free first.
+template <class Item>
+void spread(std::int64_t items, std::int64_t scratch_bytes, const Item& item) {
+  std::atomic<std::int64_t> next{0};
+  const std::int64_t workers = std::min<std::int64_t>(items, at::get_num_threads());
+  at::parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t worker = first; worker < end; ++worker) {
+      const torch::Tensor scratch = bytes(scratch_bytes);
+      for (std::int64_t i = next++; i < items; i = next++) item(i, scratch.data_ptr());
+    }
+  });
+}
+
+bool units_are_enough(const TiledAttention& a) {
+  return a.units() >= kUnitsPerThread * at::get_num_threads();
+}
+
+// Scratch behind packed operands in one allocation.
+void* behind(void* packed, std::int64_t packed_bytes) {
+  return static_cast<char*>(packed) + packed_bytes;
+}
+
+void forward_by_units(const Call& call) {
+  const TiledAttention& a = call.a;
+  const std::int64_t packed_bytes = packed_keys_bytes(a);
+  spread(a.units(), packed_bytes + forward_scratch_bytes(a), [&](std::int64_t i, void* packed) {
+    const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
+    for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_key_block(a, unit, j, packed);
+    finish_packed_keys(a, packed);
+    for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n)
+      forward_block(a, unit, n, packed, behind(packed, packed_bytes));
+  });
+}
+
+void forward_by_blocks(const Call& call) {
+  const TiledAttention& a = call.a;
+  const std::int64_t packed_bytes = packed_keys_bytes(a);
+  const torch::Tensor packed = bytes(a.units() * packed_bytes);
+  const auto of_unit = [&](std::int64_t unit) {
+    return static_cast<void*>(packed.data_ptr<std::uint8_t>() + unit * packed_bytes);
+  };
+  spread(a.units() * a.key_blocks(), 0, [&](std::int64_t i, void*) {
+    const std::int64_t unit = i / a.key_blocks();
+    pack_key_block(a, unit, i % a.key_blocks(), of_unit(unit));
+  });
+  spread(a.units(), 0, [&](std::int64_t unit, void*) { finish_packed_keys(a, of_unit(unit)); });
+  const std::int64_t blocks = a.unit_query_blocks();
+  spread(a.units() * blocks, forward_scratch_bytes(a), [&](std::int64_t i, void* scratch) {
+    const std::int64_t unit = call.order[static_cast<std::size_t>(i / blocks)];
+    forward_block(a, unit, blocks - 1 - i % blocks, of_unit(unit), scratch);
+  });
+}
+
+void pack_whole_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
+  for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_unit_keys(a, unit, j, packed);
+  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) pack_unit_queries(a, unit, n, packed);
+  finish_packed_unit(a, unit, packed);
+}
+
+void backward_by_units(const Call& call) {
+  const TiledAttention& a = call.a;
+  const std::int64_t packed_bytes = packed_unit_bytes(a);
+  spread(a.units(), packed_bytes + backward_scratch_bytes(a, true),
+         [&](std::int64_t i, void* packed) {
+           const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
+           pack_whole_unit(a, unit, packed);
+           backward_unit(a, unit, packed, behind(packed, packed_bytes));
+         });
+}
+
+void backward_by_blocks(const Call& call) {
+  const TiledAttention& a = call.a;
+  const std::int64_t packed_bytes = packed_unit_bytes(a);
+  const torch::Tensor packed = bytes(a.units() * packed_bytes);
+  const auto of_unit = [&](std::int64_t unit) {
+    return static_cast<void*>(packed.data_ptr<std::uint8_t>() + unit * packed_bytes);
+  };
+  const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();
+  spread(a.units() * (keys + queries), 0, [&](std::int64_t i, void*) {
+    const std::int64_t unit = i / (keys + queries), part = i % (keys + queries);
+    part < keys ? pack_unit_keys(a, unit, part, of_unit(unit))
+                : pack_unit_queries(a, unit, part - keys, of_unit(unit));
+  });
+  spread(a.units(), 0,
+         [&](std::int64_t unit, void*) { finish_packed_unit(a, unit, of_unit(unit)); });
+  spread(a.units() * (keys + queries), backward_scratch_bytes(a, false),
+         [&](std::int64_t i, void* scratch) {
+           const std::int64_t unit = call.order[static_cast<std::size_t>(i / (keys + queries))];
+           const std::int64_t part = i % (keys + queries);
+           part < keys
+               ? backward_key_block(a, unit, part, of_unit(unit), scratch)
+               : backward_query_block(a, unit, queries - 1 - (part - keys), of_unit(unit), scratch);
+         });
+}
+
+}  // namespace
+
+bool tiled_attention_supports(const TileSet& set, const AttentionProblem& p, torch::Device device) {
+  if (!device.is_cpu() || p.scalar == ScalarKind::kFp64) return false;
+  if (p.dropout || p.bias_gradient || p.bias == ScoreBias::kBuckets) return false;
+  if (p.head_width % 8 != 0 || p.head_width > 256) return false;
+  return (p.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32)->available();
+}
+
+AttentionOutputs tiled_attention_forward(const TileSet& set, const AttentionInputs& inputs,
+                                         const torch::Tensor& visited_BHN) {
+  Call call = make_call(set, inputs);
+  AttentionOutputs outputs{
+      rows_like(inputs.q_BHTD),
+      torch::empty({inputs.q_BHTD.size(0), inputs.q_BHTD.size(1), inputs.q_BHTD.size(2)},
+                   torch::TensorOptions(torch::kFloat))};
+  call.a.output = head_rows(outputs.output_BHTD);
+  call.a.lse_BHT = outputs.lse_BHT.data_ptr<float>();
+  if (visited_BHN.defined()) call.a.visited_BHN = visited_BHN.data_ptr<std::int32_t>();
+  units_are_enough(call.a) ? forward_by_units(call) : forward_by_blocks(call);
+  return outputs;
+}
+
+AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionInputs& inputs,
+                                            const AttentionOutputs& outputs,
+                                            const torch::Tensor& gradient_BHTD) {
+  Call call = make_call(set, inputs);
+  TiledAttention& a = call.a;
+  const torch::Tensor output = dense_rows(outputs.output_BHTD);
+  const torch::Tensor gradient = dense_rows(gradient_BHTD), lse = outputs.lse_BHT.contiguous();
+  AttentionGradients gradients{
+      rows_like(inputs.q_BHTD), rows_like(inputs.k_BGSD), rows_like(inputs.v_BGSD), {}, {}};
+  a.output = head_rows(output);
+  a.lse_BHT = lse.data_ptr<float>();
+  a.output_gradient = head_rows(gradient);
+  a.q_gradient = head_rows(gradients.q_BHTD);
+  a.k_gradient = head_rows(gradients.k_BGSD);
+  a.v_gradient = head_rows(gradients.v_BGSD);
+  units_are_enough(a) ? backward_by_units(call) : backward_by_blocks(call);
+  return gradients;
+}
+
+}  // namespace alibi

@@ -1,0 +1,195 @@
+// Every table of tile operations against loops over single numbers.
+#include "kernels/tile_ops.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace alibi {
+namespace {
+
+const TileOps* const kTables[] = {&kAvx512Bf16Tiles, &kAvx512Fp32Tiles, &kAvx2Bf16Tiles,
+                                  &kAvx2Fp32Tiles,   &kPlainBf16Tiles,  &kPlainFp32Tiles};
+
+float from_bf16(std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16); }
+
+std::uint16_t to_bf16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+float number_at(const void* data, std::int64_t i, bool bf16) {
+  return bf16 ? from_bf16(static_cast<const std::uint16_t*>(data)[i])
+              : static_cast<const float*>(data)[i];
+}
+
+// `count` rows of a matrix whose rows are longer than the tile is wide.
+struct Matrix {
+  Matrix(bool is_bf16, int rows, int row_width) : bf16(is_bf16), count(rows), width(row_width) {
+    std::mt19937 random(static_cast<unsigned>(rows * 1000 + row_width));
+    std::normal_distribution<float> normal;
+    const int numbers = rows * stride();
+    for (int i = 0; i < numbers; ++i) {
+      const std::uint16_t x = to_bf16(normal(random));
+      shorts.push_back(x);
+      floats.push_back(from_bf16(x));
+    }
+  }
+  int stride() const { return width + 8; }
+  float at(int row, int column) const {
+    return row < count ? floats[static_cast<std::size_t>(row * stride() + column)] : 0.0F;
+  }
+  TileRows rows() const {
+    const void* data = bf16 ? static_cast<const void*>(shorts.data()) : floats.data();
+    return {data, stride(), count, width};
+  }
+  bool bf16;
+  int count, width;
+  std::vector<std::uint16_t> shorts;
+  std::vector<float> floats;
+};
+
+struct alignas(64) Buffer {
+  float numbers[kTile * 256];
+};
+
+void check_packing(const TileOps& ops, int count, int width) {
+  const Matrix x(ops.bf16_memory, count, width);
+  const bool bf16 = ops.element_bytes == 2;
+  const int pair = bf16 ? 2 : 1;
+  auto packed = std::make_unique<Buffer>();
+  const auto element = [&](std::int64_t i) { return number_at(packed.get(), i, bf16); };
+  const auto expect = [&](const char* what, auto place) {
+    for (int r = 0; r < kTile; ++r)
+      for (int c = 0; c < width; ++c)
+        ASSERT_EQ(element(place(r, c)), x.at(r, c)) << what << " row " << r << " column " << c;
+  };
+  ops.pack->rows(x.rows(), packed.get());
+  expect("rows", [&](int r, int c) { return r * width + c; });
+  ops.pack->transposed(x.rows(), packed.get());
+  expect("transposed", [&](int r, int c) { return c * kTile + r; });
+  ops.pack->columns(x.rows(), packed.get());
+  expect("columns", [&](int r, int c) { return (c / pair * kTile + r) * pair + c % pair; });
+  ops.pack->pairs(x.rows(), packed.get());
+  expect("pairs", [&](int r, int c) { return (r / pair * width + c) * pair + r % pair; });
+}
+
+class Tables : public testing::TestWithParam<const TileOps*> {
+ protected:
+  void SetUp() override {
+    if (!GetParam()->available()) GTEST_SKIP() << "this processor lacks " << GetParam()->name;
+  }
+};
+
+TEST_P(Tables, PackEveryLayoutAndPadWithZeros) {
+  for (const int width : {8, 16, 24, 40, 64, 128, 256})
+    for (const int count : {1, 15, 16, 17, 63, 64}) check_packing(*GetParam(), count, width);
+}
+
+TEST_P(Tables, NormsBoundTheRowsAndDotsAreSums) {
+  const TileOps& ops = *GetParam();
+  for (const int width : {8, 40, 256}) {
+    const Matrix x(ops.bf16_memory, 37, width);
+    float norms[kTile], dots[kTile];
+    ops.pack->norms(x.rows(), norms);
+    ops.pack->dots(x.rows(), x.rows(), dots);
+    for (int r = 0; r < kTile; ++r) {
+      double sum = 0;
+      for (int c = 0; c < width; ++c) sum += double{x.at(r, c)} * x.at(r, c);
+      EXPECT_GE(norms[r], std::sqrt(sum)) << "a norm rounded down would skip what matters";
+      EXPECT_LE(norms[r], std::sqrt(sum) * 1.001);
+      EXPECT_NEAR(dots[r], sum, 1e-4 * (1 + sum));
+    }
+  }
+}
+
+TEST_P(Tables, ProductsAreSumsOfProducts) {
+  const TileOps& ops = *GetParam();
+  for (const int width : {8, 40, 64}) {
+    const Matrix x(ops.bf16_memory, 64, width), y(ops.bf16_memory, 64, width);
+    auto a = std::make_unique<Buffer>(), b = std::make_unique<Buffer>();
+    auto c = std::make_unique<Buffer>();
+    ops.pack->rows(x.rows(), a.get());
+    ops.pack->columns(y.rows(), b.get());
+    for (const bool add : {false, true})
+      ops.product({kTile, kTile, width, a.get(), b.get(), c->numbers, add});
+    for (int i = 0; i < kTile; ++i) {
+      for (int j = 0; j < kTile; ++j) {
+        double sum = 0;
+        for (int k = 0; k < width; ++k) sum += double{x.at(i, k)} * y.at(j, k);
+        ASSERT_NEAR(c->numbers[i * kTile + j], 2 * sum, 1e-4) << i << ", " << j;
+      }
+    }
+  }
+}
+
+// One row of scores through the softmax, relative to a reference of 0.
+std::vector<float> weights_of(const TileOps& ops, const std::vector<float>& scores) {
+  auto tile = std::make_unique<Buffer>(), output = std::make_unique<Buffer>();
+  auto weights = std::make_unique<Buffer>();
+  alignas(64) float highest[kTile] = {}, sums[kTile * kLanes] = {};
+  std::copy(scores.begin(), scores.end(), tile->numbers);
+  ops.softmax({.scores = tile->numbers,
+               .weights = weights.get(),
+               .highest = highest,
+               .sums = sums,
+               .output = output->numbers,
+               .width = 64,
+               .rows = 1,
+               .scale = 1,
+               .slope = 0,
+               .distance = -64,
+               .sight = nullptr});
+  std::vector<float> found;
+  for (int i = 0; i < kTile; ++i)
+    found.push_back(number_at(weights.get(), i, ops.element_bytes == 2));
+  return found;
+}
+
+TEST_P(Tables, PowersOfTwoHaveTheStatedError) {
+  const TileOps& ops = *GetParam();
+  const double unit = ops.element_bytes == 2 ? 0x1p-8 : 0x1p-23;
+  double worst = 0;
+  for (double from = -120; from < 10; from += 0.32) {
+    std::vector<float> scores;
+    for (int i = 0; i < kTile; ++i) scores.push_back(static_cast<float>(from + 0.005 * i));
+    const std::vector<float> found = weights_of(ops, scores);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const double exact = std::exp2(double{scores[i]});
+      worst = std::max(worst, std::abs(found[i] - exact) / exact);
+    }
+  }
+  EXPECT_LE(worst, (ops.element_bytes == 2 ? 1.01 : 2) * unit);
+  EXPECT_EQ(weights_of(ops, std::vector<float>(kTile, 0.0F))[0], 1.0F);
+  EXPECT_EQ(weights_of(ops, std::vector<float>(kTile, -151.0F))[0], 0.0F);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(weights_of(ops, std::vector<float>(kTile, nan))[0]));
+}
+
+TEST_P(Tables, AHigherScoreMovesTheReferenceAndRescales) {
+  const TileOps& ops = *GetParam();
+  auto tile = std::make_unique<Buffer>(), output = std::make_unique<Buffer>();
+  auto weights = std::make_unique<Buffer>();
+  alignas(64) float highest[kTile] = {}, sums[kTile * kLanes] = {};
+  tile->numbers[3] = 20;
+  output->numbers[5] = 1 << 20;
+  sums[2] = 1 << 20;
+  ops.softmax(
+      {tile->numbers, weights.get(), highest, sums, output->numbers, 64, 1, 1, 0, -64, nullptr});
+  EXPECT_EQ(highest[0], 20.0F);
+  EXPECT_EQ(output->numbers[5], 1.0F);
+  double sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += sums[i];
+  EXPECT_NEAR(sum, 1 + 1 + 63 * 0x1p-20, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Tables, testing::ValuesIn(kTables), [](const auto& table) {
+  return std::string(table.param->name) + (table.param->bf16_memory ? "_bf16" : "_fp32");
+});
+
+}  // namespace
+}  // namespace alibi
