@@ -46,6 +46,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_evaluate_command(app, session);
   add_generate_command(app, session);
   add_inspect_command(app, session);
+  add_bench_command(app, session);
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,

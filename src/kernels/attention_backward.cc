@@ -19,7 +19,7 @@ struct PackedUnit {
   char *query_columns, *query_pairs;             // right operands, by query block
   char *gradient_columns, *gradient_pairs;       // of the output's gradient
   float *norms, *reach;                          // by key block
-  float *query_norms, *log_sums, *delta;         // [query blocks][64]
+  float *query_norms, *log_sums, *low, *delta;   // [query blocks][64]
   std::int64_t* first_block;                     // by query block: where the walk ends
 };
 
@@ -33,7 +33,7 @@ PackedUnit packed_unit(const TiledAttention& a, const void* memory, std::int64_t
     *part = carve.take<char>(queries * a.tile_bytes());
   u.norms = carve.take<float>(keys);
   u.reach = carve.take<float>(keys);
-  for (float** part : {&u.query_norms, &u.log_sums, &u.delta})
+  for (float** part : {&u.query_norms, &u.log_sums, &u.low, &u.delta})
     *part = carve.take<float>(queries * kTile);
   u.first_block = carve.take<std::int64_t>(queries);
   if (bytes != nullptr) *bytes = carve.bytes;
@@ -64,13 +64,8 @@ Scratch scratch_in(const TiledAttention& a, std::int64_t query_blocks, void* mem
 
 SkipTest skip_test(const TiledAttention& a, const PackedUnit& u, const BlockPlace& place,
                    std::int64_t block) {
-  SkipTest test = make_skip_test(a.skip, a.sizes.keys, place.slope);
-  const std::int64_t first = block * kTile;
-  for (int i = 0; i < kTile; ++i) {
-    test.norms[i] = u.query_norms[first + i];
-    test.low[i] = i < place.rows ? u.log_sums[first + i] : -kNever;
-  }
-  return test;
+  return make_skip_test(a.skip, a.sizes.keys, place.slope,
+                        {u.query_norms + block * kTile, u.low + block * kTile});
 }
 
 // One unit's tiles; the parts of Scratch given as targets decide which gradients are summed.
@@ -88,6 +83,8 @@ class UnitBackward {
   void tile(const BlockPlace& place, std::int64_t block, std::int64_t key_block, float* q,
             bool keys) {
     const std::int64_t bytes = a_.tile_bytes(), k = key_block * bytes, n = block * bytes;
+    const bool clear = place.sees_all_of(key_block);
+    const TileSight sight = clear ? TileSight{} : block_sight(a_, place);
     ops_.product({kTile, kTile, width_, u_.key_rows + k, u_.query_columns + n, s_.scores, false});
     ops_.product(
         {kTile, kTile, width_, u_.value_rows + k, u_.gradient_columns + n, s_.products, false});
@@ -101,7 +98,7 @@ class UnitBackward {
                    .scale = place.scale,
                    .slope = place.slope,
                    .distance = place.distance(key_block),
-                   .sight = place.sees_all_of(key_block) ? nullptr : &place.sight});
+                   .sight = clear ? nullptr : &sight});
     if (keys) {
       ops_.product({kTile, width_, kTile, s_.weights, u_.gradient_pairs + n, s_.v, true});
       ops_.product({kTile, width_, kTile, s_.gradients, u_.query_pairs + n, s_.k, true});
@@ -200,6 +197,7 @@ void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t 
     u.query_norms[first + i] *= place.scale;
     u.log_sums[first + i] =
         i < place.rows ? static_cast<float>(a.lse_BHT[place.row + i] * kLog2E) : 0.0F;
+    u.low[first + i] = i < place.rows ? u.log_sums[first + i] : -kNever;
   }
 }
 

@@ -17,22 +17,10 @@ void* at(const TiledAttention& a, const HeadRows& of, std::int64_t sequence, std
 
 std::int64_t smaller(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
 
-// First and last visible key of each query, counted from the first query.
-void look(const TiledAttention& a, BlockPlace& place) {
-  std::int64_t earliest = place.first_query;
-  place.ragged = place.rows < kTile;
-  for (int i = 0; i < kTile; ++i) {
-    const std::int64_t* starts = a.document_start_BT;
-    const std::int64_t start = starts == nullptr || i >= place.rows
-                                   ? 0
-                                   : starts[place.sequence * a.sizes.queries + place.first_row + i];
-    place.sight.first[i] = static_cast<std::int32_t>(start - place.first_query);
-    place.sight.last[i] = i < place.rows ? i : place.sight.first[i] - 1;
-    if (i < place.rows) earliest = smaller(earliest, start);
-    place.ragged = place.ragged || start > 0;
-  }
-  place.first_block = earliest / kTile;
-  place.last_block = (place.first_query + place.rows - 1) / kTile;
+// First visible keys of the block's queries, or null: all see from key 0.
+const std::int64_t* starts_of(const TiledAttention& a, const BlockPlace& place) {
+  if (a.document_start_BT == nullptr) return nullptr;
+  return a.document_start_BT + place.sequence * a.sizes.queries + place.first_row;
 }
 
 }  // namespace
@@ -50,8 +38,30 @@ BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t 
   place.first_query = p.keys - p.queries + place.first_row;
   place.scale = static_cast<float>(a.scale * kLog2E);
   place.slope = a.slopes_H == nullptr ? 0.0F : static_cast<float>(a.slopes_H[place.head] * kLog2E);
-  look(a, place);
+  std::int64_t earliest = 0;
+  place.ragged = place.rows < kTile;
+  if (const std::int64_t* starts = starts_of(a, place)) {
+    earliest = starts[0];
+    for (int i = 0; i < place.rows; ++i) {
+      earliest = smaller(earliest, starts[i]);
+      place.ragged = place.ragged || starts[i] > 0;
+    }
+  }
+  place.first_block = earliest / kTile;
+  place.last_block = (place.first_query + place.rows - 1) / kTile;
   return place;
+}
+
+TileSight block_sight(const TiledAttention& a, const BlockPlace& place) {
+  TileSight sight;
+  const std::int64_t* starts = starts_of(a, place);
+  for (int i = 0; i < kTile; ++i) {
+    const std::int64_t start = starts == nullptr || i >= place.rows ? 0 : starts[i];
+    sight.first[i] = static_cast<std::int32_t>(start - place.first_query);
+    sight.last[i] = i;
+  }
+  for (int i = place.rows; i < kTile; ++i) sight.last[i] = sight.first[i] - 1;
+  return sight;
 }
 
 TileRows query_rows(const TiledAttention& a, const HeadRows& of, const BlockPlace& place) {
@@ -76,6 +86,34 @@ TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t 
                       std::int64_t block) {
   const TileRows rows = key_rows(a, of, unit, block);
   return {const_cast<void*>(rows.data), rows.stride, rows.count, rows.width};
+}
+
+void prefetch(const TileRows& x, int number_bytes) {
+  for (int row = 0; row < x.count; ++row) {
+    const char* start = static_cast<const char*>(x.data) + row * x.stride * number_bytes;
+    for (int i = 0; i < x.width * number_bytes; i += 64) __builtin_prefetch(start + i, 0, 2);
+  }
+}
+
+void prefetch_for_write(const TileTarget& x, int number_bytes) {
+  for (int row = 0; row < x.count; ++row) {
+    const char* start = static_cast<const char*>(x.data) + row * x.stride * number_bytes;
+    for (int i = 0; i < x.width * number_bytes; i += 64) __builtin_prefetch(start + i, 1, 3);
+  }
+}
+
+void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t block) {
+  const int bytes = a.ops->bf16_memory ? 2 : 4;
+  if (block < a.key_blocks()) {
+    prefetch(key_rows(a, a.k, unit, block), bytes);
+    prefetch(key_rows(a, a.v, unit, block), bytes);
+  }
+  if (block >= a.unit_query_blocks()) return;
+  const BlockPlace place = block_place(a, unit, block);
+  prefetch(query_rows(a, a.q, place), bytes);
+  if (a.output_gradient.data == nullptr) return;
+  prefetch(query_rows(a, a.output_gradient, place), bytes);
+  prefetch(query_rows(a, a.output, place), bytes);
 }
 
 namespace {

@@ -33,9 +33,8 @@ struct BlockPlace {
   std::int64_t index;                      // (b H + h) blocks + block: index into visited
   std::int64_t first_query;                // position of the first query among the keys
   std::int64_t first_block, last_block;    // key blocks that hold a visible key
-  bool ragged;                             // documents or padding: the left edge is not straight
-  float scale, slope;                      // base 2
-  TileSight sight;
+  bool ragged;         // documents or padding: not every row sees all earlier keys
+  float scale, slope;  // base 2
 
   std::int32_t distance(std::int64_t key_block) const {
     return static_cast<std::int32_t>(key_block * kTile - first_query);
@@ -48,12 +47,18 @@ struct BlockPlace {
 
 // `block` counts the unit's query blocks, head by head.
 BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t block);
+// Which keys each of the block's queries sees.
+TileSight block_sight(const TiledAttention& a, const BlockPlace& place);
 TileRows query_rows(const TiledAttention& a, const HeadRows& of, const BlockPlace& place);
 TileTarget query_target(const TiledAttention& a, const HeadRows& of, const BlockPlace& place);
 TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
                   std::int64_t block);
 TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
                       std::int64_t block);
+
+// Asks for the rows' cache lines: rows of one head lie far apart, which no processor foresees.
+void prefetch(const TileRows& rows, int number_bytes);
+void prefetch_for_write(const TileTarget& rows, int number_bytes);
 
 float largest(const float* values_64);
 void running_largest(const float* values, std::int64_t count, float* out);

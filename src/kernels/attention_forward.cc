@@ -1,6 +1,5 @@
 // One query block: walk its key blocks from the nearest outwards, keeping per row a reference, a
 // sum 16 lanes wide and an output tile, until no farther block can matter.
-#include <cmath>
 #include <cstring>
 
 #include "kernels/attention_blocks.h"
@@ -9,7 +8,7 @@
 namespace alibi {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
+constexpr float kLn2 = 0.69314718F;
 // The bound on the rows' sums is brought up to date every so many visited blocks.
 constexpr int kRefresh = 4;
 
@@ -53,39 +52,29 @@ Scratch scratch_in(const TiledAttention& a, void* memory, std::int64_t* bytes = 
   return s;
 }
 
-float row_sum(const float* lanes) {
-  float sum = 0;
-  for (int i = 0; i < kLanes; ++i) sum += lanes[i];
-  return sum;
-}
-
-// floor(log2 x) for x > 0; sums are at least 1 once a row has seen a key.
-float floor_log2(float x) {
-  std::int32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return static_cast<float>((bits >> 23) - 127);
-}
-
 class ForwardBlock {
  public:
   ForwardBlock(const TiledAttention& a, const BlockPlace& place, const PackedKeys& keys,
                const Scratch& scratch)
-      : a_(a), ops_(*a.ops), place_(place), keys_(keys), s_(scratch) {
+      : a_(a),
+        ops_(*a.ops),
+        place_(place),
+        keys_(keys),
+        s_(scratch),
+        skip_(make_skip_test(a.skip, a.sizes.keys, place.slope, {norms_, low_})) {
     const TileRows rows = query_rows(a, a.q, place);
     width_ = rows.width;
     // A few shapes only, each compiled once: short blocks (generation) need not pay for 64 rows.
     product_rows_ = rows.count <= 16 ? 16 : kTile;
     ops_.pack->rows(rows, s_.queries);
-    skip_ = make_skip_test(a.skip, a.sizes.keys, place.slope);
-    ops_.pack->norms(rows, skip_.norms);
+    prefetch_for_write(query_target(a, a.output, place), ops_.bf16_memory ? 2 : 4);
+    if (skip_.active) ops_.pack->norms(rows, norms_);
     for (int i = 0; i < kTile; ++i) {
-      skip_.norms[i] *= place.scale;
-      skip_.low[i] = i < rows.count ? kNever : -kNever;
+      norms_[i] *= place.scale;
+      low_[i] = i < rows.count ? kNever : -kNever;
       s_.highest[i] = kNever;
     }
     std::memset(s_.sums, 0, sizeof(float) * kTile * kLanes);
-    std::memset(s_.output, 0, sizeof(float) * static_cast<std::size_t>(kTile * width_));
-    std::memset(s_.weights, 0, static_cast<std::size_t>(kTile * kTile * ops_.element_bytes));
   }
 
   void run() {
@@ -95,7 +84,7 @@ class ForwardBlock {
       if (skip_.active && visited % kRefresh == 1) update_low();
       if (skip_.nothing_from(keys_.reach[j], last_key)) break;
       if (skip_.nothing_from(keys_.norms[j], last_key)) continue;
-      visit(j);
+      visit(j, visited == 0);
       ++visited;
     }
     if (a_.visited_BHN != nullptr) a_.visited_BHN[place_.index] = visited;
@@ -103,7 +92,10 @@ class ForwardBlock {
   }
 
  private:
-  void visit(std::int64_t j) {
+  void visit(std::int64_t j, bool first) {
+    const bool clear = place_.sees_all_of(j);
+    if (!clear && !looked_) sight_ = block_sight(a_, place_);
+    looked_ = looked_ || !clear;
     ops_.product({product_rows_, kTile, width_, s_.queries, keys_.columns + j * a_.tile_bytes(),
                   s_.scores, false});
     ops_.softmax({.scores = s_.scores,
@@ -116,28 +108,24 @@ class ForwardBlock {
                   .scale = place_.scale,
                   .slope = place_.slope,
                   .distance = place_.distance(j),
-                  .sight = place_.sees_all_of(j) ? nullptr : &place_.sight});
+                  .sight = clear ? nullptr : &sight_});
     ops_.product({product_rows_, width_, kTile, s_.weights, keys_.pairs + j * a_.tile_bytes(),
-                  s_.output, true});
+                  s_.output, !first});
   }
 
+  // Rows that have seen no key keep kNever: nothing is skipped yet.
   void update_low() {
-    for (int i = 0; i < place_.rows; ++i) {
-      const float sum = row_sum(s_.sums + i * kLanes);
-      const bool beyond = a_.skip == SkipRule::kEpsilon && sum > 0;
-      skip_.low[i] = s_.highest[i] + (beyond ? floor_log2(sum) : 0.0F);
-    }
+    const bool beyond = a_.skip == SkipRule::kEpsilon;
+    float logs[kTile], reciprocals[kTile];
+    if (beyond) ops_.log_sums(s_.highest, s_.sums, logs, reciprocals);
+    for (int i = 0; i < place_.rows; ++i)
+      low_[i] = s_.highest[i] == kNever ? kNever : (beyond ? logs : s_.highest)[i];
   }
 
   void finish() {
-    float factors[kTile];
-    for (int i = 0; i < place_.rows; ++i) {
-      const float sum = row_sum(s_.sums + i * kLanes);
-      factors[i] = 1.0F / sum;
-      const double log_sum =
-          static_cast<double>(s_.highest[i]) + std::log2(static_cast<double>(sum));
-      a_.lse_BHT[place_.row + i] = static_cast<float>(log_sum / kLog2E);
-    }
+    float logs[kTile], factors[kTile];
+    ops_.log_sums(s_.highest, s_.sums, logs, factors);
+    for (int i = 0; i < place_.rows; ++i) a_.lse_BHT[place_.row + i] = logs[i] * kLn2;
     ops_.store_rows(s_.output, factors, query_target(a_, a_.output, place_));
   }
 
@@ -146,7 +134,10 @@ class ForwardBlock {
   const BlockPlace& place_;
   const PackedKeys& keys_;
   const Scratch& s_;
+  TileSight sight_;
+  float norms_[kTile] = {}, low_[kTile];
   SkipTest skip_;
+  bool looked_ = false;
   int width_ = 0;
   std::int64_t product_rows_ = kTile;
 };

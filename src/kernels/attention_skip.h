@@ -24,18 +24,23 @@
 
 namespace alibi {
 
+// What is known of the rows of one query block, [64] each and owned by the caller.
+struct SkipRows {
+  const float* norms;  // |q_i| scale in base 2, rounded up; 0 for padding
+  const float* low;    // log2 of each row's sum or a lower bound of it; padding: very large
+};
+
 struct SkipTest {
-  bool active = false;
-  float threshold = 0;  // t
-  float slope = 0;      // base 2
-  float norms[kTile];   // |q_i| scale in base 2, rounded up; 0 for padding
-  float low[kTile];     // log2 of each row's sum or a lower bound of it; padding: very large
+  SkipRows rows;
+  float slope;      // base 2
+  float threshold;  // t
+  bool active;
 
   // Whether no row can gain from a block whose keys have norms up to `key_norm` and end at
   // `last_key`, counted from the first query.
   bool nothing_from(float key_norm, std::int64_t last_key) const;
 };
 
-SkipTest make_skip_test(SkipRule rule, std::int64_t keys, float slope);
+SkipTest make_skip_test(SkipRule rule, std::int64_t keys, float slope, const SkipRows& rows);
 
 }  // namespace alibi

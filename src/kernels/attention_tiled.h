@@ -46,6 +46,9 @@ struct TiledAttention {
 
 // All sizes in bytes and multiples of 64; memory given must be aligned to 64.
 
+// Fetches what packing the unit's blocks numbered `block` will read, while others are computed.
+void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t block);
+
 // Forward: pack every key block of a unit, finish, then any query blocks in any order.
 std::int64_t packed_keys_bytes(const TiledAttention& a);
 void pack_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed);

@@ -89,6 +89,8 @@ struct TileOps {
   const TilePacking* pack;
   void (*product)(const TileProduct& product);
   void (*softmax)(const SoftmaxTile& tile);
+  // out[row] = highest[row] + log2 of the row's sum; reciprocals[row] = 1 / sum.
+  void (*log_sums)(const float* highest, const float* sums, float* out_64, float* reciprocals_64);
   void (*gradient)(const GradientTile& tile);
   // target row r = factors[r] * tile[r], tile [64][W].
   void (*store_rows)(const float* tile, const float* factors, const TileTarget& target);

@@ -34,7 +34,8 @@ torch::Tensor rows_like(const torch::Tensor& x_BHTD) {
       .transpose(1, 2);
 }
 
-// The flattest slope reaches farthest.
+// Sequence by sequence, whose rows stay in the cache from head to head; within one, the flattest
+// slope first: it reaches farthest.
 std::vector<std::int64_t> order_of_units(const TiledAttention& a) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(a.units()));
   std::iota(order.begin(), order.end(), 0);
@@ -43,8 +44,12 @@ std::vector<std::int64_t> order_of_units(const TiledAttention& a) {
     const float* first = a.slopes_H + unit % a.sizes.key_value_heads * a.group();
     return *std::min_element(first, first + a.group());
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto x, auto y) { return flattest(x) < flattest(y); });
+  std::stable_sort(order.begin(), order.end(), [&](auto x, auto y) {
+    const auto place = [&](std::int64_t unit) {
+      return std::pair(unit / a.sizes.key_value_heads, flattest(unit));
+    };
+    return place(x) < place(y);
+  });
   return order;
 }
 
@@ -107,8 +112,10 @@ void forward_by_units(const Call& call) {
     const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
     for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_key_block(a, unit, j, packed);
     finish_packed_keys(a, packed);
-    for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n)
+    for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) {
+      if (i + 1 < a.units()) prefetch_block(a, call.order[static_cast<std::size_t>(i + 1)], n);
       forward_block(a, unit, n, packed, behind(packed, packed_bytes));
+    }
   });
 }
 

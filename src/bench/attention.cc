@@ -1,0 +1,119 @@
+#include "bench/attention.h"
+
+#include "base/strings.h"
+
+namespace alibi {
+namespace {
+
+struct Contender {
+  std::string name;
+  std::function<torch::Tensor(const AttentionInputs&)> attend;
+};
+
+torch::Tensor alibi_mask(const AttentionInputs& inputs) {
+  const std::int64_t length = inputs.q_BHTD.size(2);
+  const torch::Tensor place = torch::arange(length, torch::kFloat);
+  const torch::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
+  const torch::Tensor bias = inputs.options.slopes_H.view({-1, 1, 1}) * distance;
+  return bias.masked_fill_(distance > 0, -std::numeric_limits<float>::infinity())
+      .to(inputs.q_BHTD.scalar_type())
+      .unsqueeze(0);
+}
+
+// The mask is made before the clock starts, once for all layers of a model.
+Contender libtorch(const AttentionInputs& inputs) {
+  const torch::Tensor mask = alibi_mask(inputs);
+  const bool shared = inputs.k_BGSD.size(1) != inputs.q_BHTD.size(1);
+  return {"libtorch mask", [mask, shared](const AttentionInputs& in) {
+            return at::scaled_dot_product_attention(in.q_BHTD, in.k_BGSD, in.v_BGSD, mask, 0.0,
+                                                    false, in.options.scale, shared);
+          }};
+}
+
+std::vector<Contender> contenders(const AttentionBench& bench, const AttentionInputs& inputs) {
+  std::vector<Contender> all;
+  for (const std::string& name : bench.kernels) {
+    const AttentionKernel* kernel = &choose_attention(describe_problem(inputs), torch::kCPU, name);
+    all.push_back({kernel->name,
+                   [kernel](const AttentionInputs& in) { return attention(in, *kernel, false); }});
+  }
+  if (bench.with_libtorch) all.push_back(libtorch(inputs));
+  return all;
+}
+
+struct Pair {
+  Timing forward, both;
+};
+
+std::vector<Pair> measure(const AttentionBench& bench, AttentionInputs inputs,
+                          const std::vector<Contender>& all) {
+  std::vector<std::function<void()>> functions;
+  AttentionInputs leaves = inputs;
+  for (torch::Tensor* x : {&leaves.q_BHTD, &leaves.k_BGSD, &leaves.v_BGSD})
+    *x = x->detach().requires_grad_();
+  const torch::Tensor gradient =
+      torch::randn(inputs.q_BHTD.sizes()).to(inputs.q_BHTD.scalar_type());
+  for (const Contender& one : all) {
+    functions.push_back([&one, inputs] {
+      const torch::NoGradGuard guard;
+      one.attend(inputs);
+    });
+    functions.push_back([&one, leaves, gradient] {
+      torch::autograd::grad({one.attend(leaves)}, {leaves.q_BHTD, leaves.k_BGSD, leaves.v_BGSD},
+                            {gradient});
+    });
+  }
+  const std::vector<Timing> timings = time_in_turns(functions, bench.rounds);
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    pairs.push_back({timings[2 * i], timings[2 * i + 1]});
+  return pairs;
+}
+
+std::string rate(double operations, const Timing& timing) {
+  return four_digits(operations / timing.median / 1e9);
+}
+
+void add_rows(BenchRecord& record, const AttentionCase& shape, const std::vector<Contender>& all,
+              const std::vector<Pair>& pairs) {
+  const double forward = attention_operations(shape, false);
+  const double both = attention_operations(shape, true);
+  const Timing& slowest = pairs.back().both;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double ratio = slowest.median / pairs[i].both.median;
+    record.table.rows.push_back({i == 0 ? shape.text() : "", all[i].name,
+                                 milliseconds(pairs[i].forward), milliseconds(pairs[i].both),
+                                 rate(forward, pairs[i].forward), rate(both, pairs[i].both),
+                                 times(ratio)});
+    JsonFields row = {{"length", shape.length},         {"sequences", shape.sequences},
+                      {"heads", shape.heads},           {"key_value_heads", shape.key_value_heads},
+                      {"head_width", shape.head_width}, {"kernel", all[i].name}};
+    add_timing(row, "forward", pairs[i].forward);
+    add_timing(row, "both", pairs[i].both);
+    row.emplace_back("both_against_last", ratio);
+    record.rows.push_back(std::move(row));
+  }
+  record.table.rows.push_back({});
+}
+
+}  // namespace
+
+BenchRecord bench_attention(const AttentionBench& bench) {
+  BenchRecord record{.benchmark = "attention", .machine = {}, .table = {}, .rows = {}, .notes = {}};
+  const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
+  record.table.columns = {{"problem"},      {"kernel"},    right("forward ms"),  right("both ms"),
+                          right("GFLOP/s"), right("both"), right("against last")};
+  for (const AttentionCase& shape : bench.cases) {
+    AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
+    inputs.options.skip = bench.skip;
+    const std::vector<Contender> all = contenders(bench, inputs);
+    add_rows(record, shape, all, measure(bench, inputs, all));
+  }
+  record.notes = {
+      "ms: median (least .. most), kernels in turns; both: forward and backward; GFLOP/s counts "
+      "the "
+      "causal half, without recomputation and as if nothing were skipped"};
+  return record;
+}
+
+}  // namespace alibi

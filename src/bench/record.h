@@ -1,0 +1,27 @@
+// What a benchmark found: a table for the terminal and the same figures as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+#include "report/jsonl.h"
+#include "report/table.h"
+
+namespace alibi {
+
+struct BenchRecord {
+  std::string benchmark;  // "attention"
+  std::string machine;    // processor, threads
+  Table table;
+  std::vector<JsonFields> rows;  // one object each; times in seconds
+  std::vector<std::string> notes;
+};
+
+// {"format_version":1,"benchmark":...,"command":...,"machine":...,"rows":[...]}
+std::string bench_json(const BenchRecord& record, const std::string& command_line);
+
+std::string milliseconds(const Timing& timing);  // "12.3 (12.1 .. 13.0)"
+void add_timing(JsonFields& fields, const std::string& name, const Timing& timing);
+
+}  // namespace alibi

@@ -1,0 +1,95 @@
+// alibi bench: how fast the parts are on this machine.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "bench/attention.h"
+#include "commands/commands.h"
+#include "config/load.h"
+#include "device/device.h"
+
+namespace alibi {
+namespace {
+
+struct Options {
+  std::vector<std::string> configs, overrides, kernels = {"auto"};
+  std::vector<std::int64_t> lengths = {256, 1024, 4096};
+  std::int64_t tokens = 4096;
+  std::string output;
+  double seconds = 2;
+  bool libtorch = true;
+};
+
+Rounds rounds(const Options& options) {
+  return {.warmup = 1, .least = 3, .seconds = options.seconds, .most = 1000};
+}
+
+int report(BenchRecord record, const Options& options, const Session& session) {
+  record.machine = describe_device(torch::kCPU);
+  std::fputs(format_table(record.table).c_str(), stdout);
+  for (const std::string& note : record.notes) std::fputs((note + "\n").c_str(), stdout);
+  std::fputs((record.machine + "\n").c_str(), stdout);
+  if (!options.output.empty())
+    write_file_atomic(options.output, bench_json(record, session.command_line()));
+  return 0;
+}
+
+SkipRule skip_rule(AttentionSkip skip) {
+  if (skip == AttentionSkip::kOff) return SkipRule::kOff;
+  return skip == AttentionSkip::kExact ? SkipRule::kExact : SkipRule::kEpsilon;
+}
+
+int run_attention(const Options& options, const Session& session) {
+  const Config config = load_config(options.configs, options.overrides);
+  const torch::Device device = open_device(config.runtime.device);
+  set_threads(config.runtime.threads);
+  const ModelConfig& m = config.model;
+  AttentionBench bench;
+  bench.kernels = options.kernels;
+  bench.skip = skip_rule(config.runtime.attention.skip);
+  bench.with_libtorch = options.libtorch;
+  bench.rounds = rounds(options);
+  for (const std::int64_t length : options.lengths) {
+    bench.cases.push_back(
+        {.sequences = std::max<std::int64_t>(1, options.tokens / length),
+         .heads = m.heads,
+         .key_value_heads = m.key_value_heads.value_or(m.heads),
+         .length = length,
+         .head_width = m.width / m.heads,
+         .type = activation_type(resolve_precision(config.runtime.precision, device))});
+  }
+  return report(bench_attention(bench), options, session);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Session& session) {
+  CLI::App* bench = add_command(app, "bench", "Measure the parts on this machine",
+                                "alibi bench attention --lengths 256,1024,4096");
+  bench->require_subcommand(1);
+  auto options = std::make_shared<Options>();
+  const auto add_part = [&](const char* name, const char* summary, const char* example,
+                            int (*what)(const Options&, const Session&)) {
+    CLI::App* part = add_command(*bench, name, summary, example);
+    part->add_option("CONFIG", options->configs, "Config files, merged left to right");
+    add_set_option(*part, options->overrides);
+    part->add_option("--output", options->output, "JSON file to write");
+    part->add_option("--seconds", options->seconds, "Time for each row")->capture_default_str();
+    part->callback([options, &session, what] {
+      session.run = [=, &session] { return what(*options, session); };
+    });
+    return part;
+  };
+  CLI::App* attention = add_part(
+      "attention", "Attention kernels beside LibTorch's attention with a mask",
+      "alibi bench attention --set model.width=512 --lengths 256,1024,4096", run_attention);
+  attention->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');
+  attention->add_option("--tokens", options->tokens, "Tokens a call: sequences x length");
+  attention->add_option("--kernels", options->kernels, "Kernels, or auto")->delimiter(',');
+  attention->add_flag("!--without-libtorch", options->libtorch, "Leave LibTorch out");
+}
+
+}  // namespace alibi
