@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "commands/commands.h"
+#include "device/memory.h"
 
 int main(int argc, char** argv) {
   alibi::install_stop_handlers();
+  alibi::keep_freed_memory();
   CLI::App app;
   alibi::Session session{.arguments = {argv, argv + argc}, .run = {}};
   alibi::add_commands(app, session);

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "bench/attention.h"
+#include "bench/step.h"
 #include "commands/commands.h"
 #include "config/load.h"
 #include "device/device.h"
@@ -64,6 +65,18 @@ int run_attention(const Options& options, const Session& session) {
   return report(bench_attention(bench), options, session);
 }
 
+int run_step(const Options& options, const Session& session) {
+  Config config = load_config(options.configs, options.overrides);
+  set_threads(config.runtime.threads);
+  config.runtime.precision = resolve_precision(config.runtime.precision, torch::kCPU);
+  return report(bench_step({.config = config,
+                            .vocabulary = config.tokenizer.vocabulary,
+                            .lengths = options.lengths,
+                            .tokens = options.tokens,
+                            .rounds = rounds(options)}),
+                options, session);
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Session& session) {
@@ -83,6 +96,10 @@ void add_bench_command(CLI::App& app, Session& session) {
     });
     return part;
   };
+  CLI::App* step = add_part("step", "Whole training steps, and where their time goes",
+                            "alibi bench step configs/quickstart.json --lengths 128", run_step);
+  step->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');
+  step->add_option("--tokens", options->tokens, "Tokens a step");
   CLI::App* attention = add_part(
       "attention", "Attention kernels beside LibTorch's attention with a mask",
       "alibi bench attention --set model.width=512 --lengths 256,1024,4096", run_attention);

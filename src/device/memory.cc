@@ -1,8 +1,10 @@
 #include "device/memory.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <malloc.h>
 
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -42,6 +44,12 @@ void reset_peak_memory(torch::Device device) {
   } else {
     std::ofstream("/proc/self/clear_refs") << "5";
   }
+}
+
+void keep_freed_memory() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, 64 << 20);
 }
 
 }  // namespace alibi

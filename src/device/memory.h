@@ -13,4 +13,8 @@ std::int64_t resident_bytes();  // VmRSS; 0 where /proc is missing
 std::int64_t peak_memory_bytes(torch::Device device);
 void reset_peak_memory(torch::Device device);  // silently without effect where the system refuses
 
+// Keeps memory that is freed for the next step instead of giving it back to the system, whose fresh
+// zeroed pages cost more than the arithmetic on them. Once, before the first tensor.
+void keep_freed_memory();
+
 }  // namespace alibi

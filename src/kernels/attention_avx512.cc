@@ -1,10 +1,8 @@
 // Tile arithmetic for AVX-512: fp32, and bf16 where the processor has avx512_bf16.
 //
-// 2^y = 2^floor(y) * p(y - floor(y)), p a minimax polynomial of degree 6 with p(0) = 1 and relative
-// error 2.1e-9, so that rounding (2 ulp at most) is all that is left; below 2^-149 the result is 0.
-//
 // This file is compiled for its instruction set and shares no inline function with other files.
-#include "kernels/tile_avx512.h"
+#include "kernels/avx512.h"
+#include "kernels/processor.h"
 
 namespace alibi {
 namespace {
@@ -12,19 +10,6 @@ namespace {
 // A row's reference is moved only when a score exceeds it by 2^11: sums stay far from overflow, and
 // most tiles skip the rescaling.
 constexpr float kHeadroom = 11.0F;
-
-__m512 exp2(__m512 y) {
-  constexpr int kDown = 0x09;  // y - floor(y), no exception
-  const __m512 f = _mm512_reduce_ps(y, kDown);
-  __m512 p = _mm512_set1_ps(2.1612929e-4F);
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.2467843e-3F));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(9.6754519e-3F));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(5.5485280e-2F));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(2.4022931e-1F));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(6.9314704e-1F));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0F));
-  return _mm512_scalef_ps(p, y);
-}
 
 void rescale(const SoftmaxTile& t, int row, float reference) {
   const float old = t.highest[row];
@@ -98,22 +83,6 @@ void softmax_rows(const SoftmaxTile& t) {
 template <class Type>
 void softmax(const SoftmaxTile& t) {
   t.sight != nullptr ? softmax_rows<Type, true>(t) : softmax_rows<Type, false>(t);
-}
-
-// log2 x for finite x > 0: x = 2^e m with m in [0.75, 1.5), log2 m = 2/ln 2 * atanh((m - 1)/(m +
-// 1)) by its series to the ninth power: absolute error under 1e-8 before rounding.
-__m512 log2(__m512 x) {
-  const __m512 m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
-  const __m512 e = _mm512_getexp_ps(_mm512_div_ps(x, m));
-  const __m512 one = _mm512_set1_ps(1.0F);
-  const __m512 s = _mm512_div_ps(_mm512_sub_ps(m, one), _mm512_add_ps(m, one));
-  const __m512 square = _mm512_mul_ps(s, s);
-  __m512 p = _mm512_set1_ps(0.32059890F);  // 2 / (9 ln 2), then / 7, 5, 3, 1
-  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(0.41219859F));
-  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(0.57707802F));
-  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(0.96179669F));
-  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(2.88539008F));
-  return _mm512_fmadd_ps(p, s, e);
 }
 
 void log_sums(const float* highest, const float* sums, float* out, float* reciprocals) {
@@ -228,13 +197,6 @@ void store_columns(const float* tile, float factor, const TileTarget& target) {
     }
   }
 }
-
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-}
-
-bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Packing of tiles for AVX-512: 16 x 16 transposes of dwords, which are fp32 numbers or bf16 pairs.
-#include "kernels/tile_avx512.h"
+#include "kernels/avx512.h"
 
 namespace alibi {
 namespace {

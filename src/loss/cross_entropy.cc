@@ -1,8 +1,13 @@
 #include "loss/cross_entropy.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernels/processor.h"
+#include "kernels/row_ops.h"
 
 namespace alibi {
 namespace {
@@ -14,11 +19,55 @@ torch::ScalarType exact_type(const torch::Tensor& x) {
   return x.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
 }
 
+struct ChunkLoss {
+  torch::Tensor sum;          // of the rows' losses, 0-dim
+  torch::Tensor gradient_RV;  // of the logits, times `scale`, in their type; undefined: not asked
+};
+
+// The formula in LibTorch's operators, in fp32 or fp64.
+ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1, double scale,
+                      bool needs_gradient) {
+  torch::Tensor p_RV = logits_RV.to(exact_type(logits_RV));
+  const torch::Tensor picked_R1 = p_RV.gather(1, target_R1);
+  const torch::Tensor highest_R1 = p_RV.amax(1, true);
+  const torch::Tensor sum_R1 = p_RV.sub_(highest_R1).exp_().sum(1, true);
+  ChunkLoss result{(highest_R1 + sum_R1.log() - picked_R1).sum(), {}};
+  if (!needs_gradient) return result;
+  p_RV.div_(sum_R1);
+  p_RV.scatter_add_(1, target_R1, torch::full_like(sum_R1, -1.0));
+  result.gradient_RV = p_RV.mul_(scale).to(logits_RV.scalar_type());
+  return result;
+}
+
+// The same in one pass over each row, which is overwritten by its gradient.
+ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1, double scale,
+                      bool needs_gradient) {
+  const std::int64_t rows = logits_RV.size(0), width = logits_RV.size(1);
+  auto* logits = reinterpret_cast<std::uint16_t*>(logits_RV.data_ptr<at::BFloat16>());
+  const std::int64_t* targets = target_R1.data_ptr<std::int64_t>();
+  torch::Tensor losses_R = torch::empty({rows}, torch::TensorOptions(torch::kFloat));
+  float* losses = losses_R.data_ptr<float>();
+  at::parallel_for(0, rows, 1, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t row = first; row < end; ++row)
+      losses[row] = cross_entropy_row_bf16(logits + row * width, width, targets[row],
+                                           needs_gradient ? static_cast<float>(scale) : 0.0F);
+  });
+  return {losses_R.sum(), needs_gradient ? logits_RV : torch::Tensor()};
+}
+
+ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target_R1, double scale,
+                     bool needs_gradient) {
+  const bool fused =
+      logits_RV.is_cpu() && logits_RV.scalar_type() == torch::kBFloat16 && has_avx512_bf16();
+  return (fused ? fused_chunk : plain_chunk)(logits_RV, target_R1, scale, needs_gradient);
+}
+
 class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& hidden_NC,
                                const torch::Tensor& weight_VC, const torch::Tensor& targets_N,
                                std::int64_t chunk_rows, bool needs_gradient) {
+    RECORD_USER_SCOPE("alibi::loss");
     const std::int64_t rows = hidden_NC.size(0);
     const auto exact = exact_type(hidden_NC);
     const torch::Tensor w_VC = weight_VC.to(hidden_NC.scalar_type());
@@ -28,17 +77,12 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     for (std::int64_t first = 0; first < rows; first += chunk_rows) {
       const std::int64_t count = std::min(chunk_rows, rows - first);
       const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
-      const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1);
-      torch::Tensor p_RV = at::linear(h_RC, w_VC).to(exact);
-      const torch::Tensor picked_R1 = p_RV.gather(1, target_R1);
-      const torch::Tensor highest_R1 = p_RV.amax(1, true);
-      const torch::Tensor sum_R1 = p_RV.sub_(highest_R1).exp_().sum(1, true);
-      total += (highest_R1 + sum_R1.log() - picked_R1).sum();
+      const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1).contiguous();
+      const ChunkLoss chunk = chunk_loss(at::linear(h_RC, w_VC), target_R1,
+                                         1.0 / static_cast<double>(rows), needs_gradient);
+      total += chunk.sum;
       if (!needs_gradient) continue;
-      p_RV.div_(sum_R1);
-      p_RV.scatter_add_(1, target_R1, torch::full_like(sum_R1, -1.0));
-      const torch::Tensor g_RV =
-          p_RV.mul_(1.0 / static_cast<double>(rows)).to(hidden_NC.scalar_type());
+      const torch::Tensor& g_RV = chunk.gradient_RV;
       dhidden_NC.narrow(0, first, count).copy_(g_RV.mm(w_VC));
       dweight_VC.add_(g_RV.t().mm(h_RC));
     }

@@ -1,5 +1,7 @@
 #include "model/attention.h"
 
+#include <ATen/record_function.h>
+
 #include <array>
 #include <vector>
 
@@ -84,6 +86,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                                const std::optional<torch::Tensor>& /*slopes*/,
                                const std::optional<torch::Tensor>& /*buckets*/,
                                const c10::intrusive_ptr<Call>& call) {
+    RECORD_USER_SCOPE("alibi::attention");
     const AttentionOutputs outputs =
         run_forward({q, k, v, call->options}, *call->kernel, call->check);
     context->save_for_backward({q, k, v, outputs.output_BHTD, outputs.lse_BHT});
@@ -92,6 +95,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    RECORD_USER_SCOPE("alibi::attention");
     const auto call =
         c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
     const variable_list saved = context->get_saved_variables();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "model/activation.h"
 #include "model/dropout.h"
 #include "model/position.h"
 
@@ -198,7 +199,7 @@ torch::Tensor GptImpl::mlp(std::int64_t layer, const torch::Tensor& x_BTC,
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const auto part = static_cast<std::uint64_t>(layer);
   torch::Tensor h_BTF = block->up->forward(block->norm_2->forward(x_BTC));
-  h_BTF = at::gelu(h_BTF, m.activation == Activation::kGeluTanh ? "tanh" : "none");
+  h_BTF = activate(h_BTF, m.activation);
   if (options.training)
     h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
   const torch::Tensor added = block->down->forward(h_BTF);

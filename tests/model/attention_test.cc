@@ -21,8 +21,8 @@ struct Case {
   torch::ScalarType type = torch::kFloat;
   std::string text() const {
     return cat("B ", sequences, " H ", heads, " G ", groups, " T ", queries, " S ", keys, " D ",
-               width, " bias ", static_cast<int>(bias), learned ? " learned" : "", documents ? " documents" : "", " dropout ",
-               dropout, " ", torch::toString(type));
+               width, " bias ", static_cast<int>(bias), learned ? " learned" : "",
+               documents ? " documents" : "", " dropout ", dropout, " ", torch::toString(type));
   }
 };
 
@@ -50,8 +50,7 @@ AttentionInputs make_inputs(const Case& c) {
   o.scale = 1.7 / std::sqrt(static_cast<double>(c.width));
   const auto exact = c.type == torch::kDouble ? torch::kDouble : torch::kFloat;
   if (c.bias == ScoreBias::kLinear)
-    o.slopes_H =
-        torch::pow(0.4, torch::arange(1, c.heads + 1)).to(exact).requires_grad_(c.learned);
+    o.slopes_H = torch::pow(0.4, torch::arange(1, c.heads + 1)).to(exact).requires_grad_(c.learned);
   if (c.bias == ScoreBias::kBuckets) {
     o.buckets_NH = torch::randn({8, c.heads}, exact).requires_grad_();
     o.bucket_max_distance = 50;

@@ -1,5 +1,5 @@
-// What the files compiled for AVX-512 share. Everything is local to the file that includes it: no
-// function compiled for one instruction set may be linked into code for another.
+// Vector arithmetic that the files compiled for AVX-512 share. Everything is local to the file that
+// includes it: no function compiled for one instruction set may be linked into code for another.
 #pragma once
 
 #include <immintrin.h>
@@ -9,7 +9,7 @@
 namespace alibi {
 namespace {
 
-inline __mmask16 lanes(int left) {
+inline __mmask16 lanes(std::int64_t left) {
   return left >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1U << left) - 1U);
 }
 
@@ -62,6 +62,37 @@ inline void transpose_16x16(__m512i r[16]) {
     t[12 + c] = _mm512_shuffle_i32x4(low_odd, high_odd, 0xdd);
   }
   for (int i = 0; i < 16; ++i) r[i] = t[i];
+}
+
+// 2^floor(y) * p(y - floor(y)), p a minimax polynomial of degree 6 with p(0) = 1 and relative error
+// 2.1e-9, so that rounding (2 ulp at most) is all that is left; below 2^-149 the result is 0.
+inline __m512 exp2(__m512 y) {
+  constexpr int kDown = 0x09;  // y - floor(y), no exception
+  const __m512 f = _mm512_reduce_ps(y, kDown);
+  __m512 p = _mm512_set1_ps(2.1612929e-4F);
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.2467843e-3F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(9.6754519e-3F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(5.5485280e-2F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(2.4022931e-1F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(6.9314704e-1F));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0F));
+  return _mm512_scalef_ps(p, y);
+}
+
+// log2 x for finite x > 0: x = 2^e m with m in [0.75, 1.5), log2 m = 2/ln 2 * atanh((m - 1)/(m +
+// 1)) by its series to the ninth power: absolute error under 1e-8 before rounding.
+inline __m512 log2(__m512 x) {
+  const __m512 m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
+  const __m512 e = _mm512_getexp_ps(_mm512_div_ps(x, m));
+  const __m512 one = _mm512_set1_ps(1.0F);
+  const __m512 s = _mm512_div_ps(_mm512_sub_ps(m, one), _mm512_add_ps(m, one));
+  const __m512 square = _mm512_mul_ps(s, s);
+  __m512 p = _mm512_set1_ps(0.32059890F);  // 2 / (9 ln 2), then / 7, 5, 3, 1
+  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(0.41219859F));
+  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(0.57707802F));
+  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(0.96179669F));
+  p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(2.88539008F));
+  return _mm512_fmadd_ps(p, s, e);
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+#include "bench/operator_times.h"
+
+#include <ATen/record_function.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace alibi {
+namespace {
+
+// LibTorch's callbacks carry no pointer of ours: these two are how they find the collector.
+OperatorTimes* collector = nullptr;
+
+struct Open {
+  std::string name, part;
+  double start;
+  double inner = 0;  // seconds of operators it called
+};
+thread_local std::vector<Open> open_records;
+
+const std::pair<std::string_view, const char*> kParts[] = {{"linear", "linear layers"},
+                                                           {"mm", "linear layers"},
+                                                           {"matmul", "linear layers"},
+                                                           {"layer_norm", "norms"},
+                                                           {"LayerNorm", "norms"},
+                                                           {"gelu", "activation"},
+                                                           {"Gelu", "activation"},
+                                                           {"adamw", "optimizer"},
+                                                           {"embedding", "embedding"},
+                                                           {"copy", "copies and casts"},
+                                                           {"to", "copies and casts"},
+                                                           {"cat", "copies and casts"},
+                                                           {"add", "sums"},
+                                                           {"norm", "gradient norm, clip"},
+                                                           {"mul_", "gradient norm, clip"}};
+
+std::string part_of(const std::string& name) {
+  constexpr std::string_view kOurs = "alibi::";
+  if (name.starts_with(kOurs)) return name.substr(kOurs.size());
+  if (!open_records.empty() && !open_records.back().part.empty() &&
+      open_records.back().name.starts_with(kOurs))
+    return open_records.back().part;
+  for (const auto& [word, part] : kParts)
+    if (name.find(word) != std::string::npos) return part;
+  return open_records.empty() ? "other" : open_records.back().part;
+}
+
+std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
+  const std::string name = function.name();
+  std::string part = part_of(name);
+  // What runs inside one of our scopes belongs to it, however deep.
+  const bool inside = !open_records.empty() && open_records.back().name.starts_with("alibi::");
+  open_records.push_back(
+      {inside ? open_records.back().name : name, std::move(part), seconds_now()});
+  return nullptr;
+}
+
+void end(const at::RecordFunction& function, at::ObserverContext*) {
+  if (open_records.empty()) return;
+  const Open last = std::move(open_records.back());
+  open_records.pop_back();
+  const double seconds = seconds_now() - last.start;
+  if (!open_records.empty()) open_records.back().inner += seconds;
+  if (collector != nullptr) collector->add(last.part, function.name(), seconds - last.inner);
+}
+
+}  // namespace
+
+OperatorTimes::OperatorTimes() {
+  ensure(collector == nullptr, "one collector at a time");
+  collector = this;
+  handle_ = at::addGlobalCallback(
+      at::RecordFunctionCallback(begin, end)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                   at::RecordScope::USER_SCOPE}));
+}
+
+OperatorTimes::~OperatorTimes() {
+  at::removeCallback(handle_);
+  collector = nullptr;
+}
+
+void OperatorTimes::add(const std::string& part, const std::string& name, double seconds) {
+  for (PartTime* time : {&parts_[part], &operators_[name]}) {
+    time->seconds += seconds;
+    ++time->calls;
+  }
+}
+
+}  // namespace alibi

@@ -1,0 +1,21 @@
+// One pass over rows of memory for the parts of a step that only move numbers: cross-entropy over a
+// row of logits, GELU. bf16 in and out, arithmetic in fp32; they need has_avx512_bf16(). Elsewhere
+// LibTorch's operators do the same work (loss/, model/activation.cc).
+#pragma once
+
+#include <cstdint>
+
+namespace alibi {
+
+// Loss of one row, log(sum exp(logits)) - logits[target]. With a `scale` other than 0 the logits
+// are overwritten by the gradient, scale * (softmax(logits) - [target]).
+float cross_entropy_row_bf16(std::uint16_t* logits, std::int64_t width, std::int64_t target,
+                             float scale);
+
+// out = x * Phi(x), Phi the normal distribution by erf to 1.5e-7 (Abramowitz and Stegun 7.1.26).
+void gelu_bf16(const std::uint16_t* x, std::int64_t count, std::uint16_t* out);
+// out = gradient * (Phi(x) + x phi(x)); may be `gradient` itself.
+void gelu_backward_bf16(const std::uint16_t* x, const std::uint16_t* gradient, std::int64_t count,
+                        std::uint16_t* out);
+
+}  // namespace alibi

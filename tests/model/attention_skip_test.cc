@@ -1,0 +1,146 @@
+// Leaving blocks out: "exact" gives the same bits as leaving out nothing, "epsilon" stays below the
+// rounding of a row, on ordinary and on adversarial inputs.
+#include <gtest/gtest.h>
+
+#include "bench/cases.h"
+#include "kernels/tile_ops.h"
+#include "model/attention.h"
+#include "model/attention_tiled.h"
+#include "support/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+constexpr TileSet kSets[] = {{&kAvx512Bf16Tiles, &kAvx512Fp32Tiles},
+                             {&kAvx2Bf16Tiles, &kAvx2Fp32Tiles},
+                             {&kPlainBf16Tiles, &kPlainFp32Tiles}};
+
+struct Result {
+  AttentionOutputs outputs;
+  AttentionGradients gradients;
+  std::int64_t visited = 0;
+};
+
+Result run(const TileSet& set, AttentionInputs inputs, SkipRule skip) {
+  inputs.options.skip = skip;
+  const torch::Tensor visited = torch::zeros(
+      {inputs.q_BHTD.size(0), inputs.q_BHTD.size(1), (inputs.q_BHTD.size(2) + 63) / 64},
+      torch::kInt32);
+  Result result{tiled_attention_forward(set, inputs, visited), {}, 0};
+  torch::manual_seed(3);
+  const torch::Tensor gradient =
+      torch::randn(inputs.q_BHTD.sizes()).to(inputs.q_BHTD.scalar_type());
+  result.gradients = tiled_attention_backward(set, inputs, result.outputs, gradient);
+  result.visited = visited.sum().item<std::int64_t>();
+  return result;
+}
+
+AttentionInputs standard_normal(torch::ScalarType type) {
+  return make_attention_inputs(
+      {.heads = 4, .key_value_heads = 2, .length = 640, .head_width = 16, .type = type}, 1);
+}
+
+// Every query leans on the first key, however far.
+AttentionInputs sink(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  inputs.k_BGSD.select(2, 0).fill_(60);
+  inputs.q_BHTD.abs_();
+  return inputs;
+}
+
+// One key in the middle outweighs all others for one query near the end.
+AttentionInputs far_key(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  inputs.k_BGSD.select(2, 300).fill_(0).select(2, 3).fill_(500);
+  inputs.q_BHTD.select(2, 630).select(2, 3).fill_(20);
+  return inputs;
+}
+
+AttentionInputs large_norms(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  inputs.q_BHTD.mul_(20);
+  inputs.k_BGSD.mul_(20);
+  return inputs;
+}
+
+using MakeInputs = AttentionInputs (*)(torch::ScalarType);
+const std::pair<const char*, MakeInputs> kInputs[] = {{"standard normal", standard_normal},
+                                                      {"sink", sink},
+                                                      {"far key", far_key},
+                                                      {"large norms", large_norms}};
+
+void expect_equal(const Result& a, const Result& b) {
+  EXPECT_TRUE(torch::equal(a.outputs.output_BHTD, b.outputs.output_BHTD));
+  EXPECT_TRUE(torch::equal(a.outputs.lse_BHT, b.outputs.lse_BHT));
+  EXPECT_TRUE(torch::equal(a.gradients.q_BHTD, b.gradients.q_BHTD));
+  EXPECT_TRUE(torch::equal(a.gradients.k_BGSD, b.gradients.k_BGSD));
+  EXPECT_TRUE(torch::equal(a.gradients.v_BGSD, b.gradients.v_BGSD));
+}
+
+// Within `unit` roundings of the largest number.
+void expect_near(const char* what, const torch::Tensor& a, const torch::Tensor& b, double unit) {
+  const double size = b.to(torch::kDouble).abs().max().item<double>();
+  EXPECT_LE(largest_difference(a, b), 4 * unit * size) << what;
+}
+
+void compare(const TileSet& set, torch::ScalarType type, const char* name, MakeInputs make) {
+  SCOPED_TRACE(std::string(set.fp32->name) + ", " + name);
+  if (!(type == torch::kBFloat16 ? set.bf16 : set.fp32)->available()) return;
+  const AttentionInputs inputs = make(type);
+  const Result off = run(set, inputs, SkipRule::kOff), exact = run(set, inputs, SkipRule::kExact);
+  const Result epsilon = run(set, inputs, SkipRule::kEpsilon);
+  expect_equal(off, exact);
+  EXPECT_LE(exact.visited, off.visited);
+  EXPECT_LE(epsilon.visited, exact.visited);
+  if (make == standard_normal) EXPECT_LT(epsilon.visited, off.visited) << "steep heads skip";
+  const double unit = type == torch::kBFloat16 ? 0x1p-8 : 0x1p-23;
+  expect_near("output", epsilon.outputs.output_BHTD, off.outputs.output_BHTD, unit);
+  expect_near("lse", epsilon.outputs.lse_BHT, off.outputs.lse_BHT, 0x1p-23);
+  expect_near("q", epsilon.gradients.q_BHTD, off.gradients.q_BHTD, unit);
+  expect_near("k", epsilon.gradients.k_BGSD, off.gradients.k_BGSD, unit);
+  expect_near("v", epsilon.gradients.v_BGSD, off.gradients.v_BGSD, unit);
+}
+
+TEST(AttentionSkip, ExactIsTheSameBitsAndEpsilonBelowRounding) {
+  for (const TileSet& set : kSets)
+    for (const auto type : {torch::kFloat, torch::kBFloat16})
+      for (const auto& [name, make] : kInputs) compare(set, type, name, make);
+}
+
+// A rule that forgot the key's norm would lose what the query leans on.
+TEST(AttentionSkip, KeepsTheOneKeyThatDominates) {
+  for (const TileSet& set : kSets) {
+    if (!set.fp32->available()) continue;
+    const AttentionInputs inputs = far_key(torch::kFloat);
+    const Result epsilon = run(set, inputs, SkipRule::kEpsilon);
+    const torch::Tensor output = epsilon.outputs.output_BHTD.select(2, 630);
+    const torch::Tensor value =
+        inputs.v_BGSD.select(2, 300).repeat_interleave(2, 1);  // two heads share a group
+    EXPECT_LT(largest_difference(output.select(1, 3), value.select(1, 3)), 1e-5) << set.fp32->name;
+  }
+}
+
+// Results do not depend on how work is spread: by units or by blocks, one thread or three.
+TEST(AttentionThreads, AnyCountGivesTheSameBits) {
+  for (const TileSet& set : kSets) {
+    for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+      if (!(type == torch::kBFloat16 ? set.bf16 : set.fp32)->available()) continue;
+      AttentionInputs inputs = make_attention_inputs({.sequences = 2,
+                                                      .heads = 6,
+                                                      .key_value_heads = 3,
+                                                      .length = 300,
+                                                      .head_width = 24,
+                                                      .type = type},
+                                                     2);
+      at::set_num_threads(1);
+      const Result one = run(set, inputs, SkipRule::kEpsilon);
+      at::set_num_threads(3);
+      const Result three = run(set, inputs, SkipRule::kEpsilon);
+      at::set_num_threads(1);
+      expect_equal(one, three);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alibi
