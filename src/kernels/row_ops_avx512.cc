@@ -14,7 +14,9 @@ struct Normal {
 // With z = |x| / sqrt(2) and t = 1 / (1 + 0.3275911 z): erfc(z) = (a1 t + ... + a5 t^5) e^(-z z).
 Normal normal(__m512 x) {
   const __m512 one = _mm512_set1_ps(1.0F);
-  const __m512 z = _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678F));
+  // Beyond 20 the tail is 0; infinity would meet 0 in the Newton step. NaN stays.
+  const __m512 z = _mm512_min_ps(_mm512_set1_ps(20.0F),
+                                 _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678F)));
   const __m512 d = _mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911F), one);
   const __m512 guess = _mm512_rcp14_ps(d);  // one Newton step makes 28 bits of its 14
   const __m512 t = _mm512_mul_ps(guess, _mm512_fnmadd_ps(d, guess, _mm512_set1_ps(2.0F)));

@@ -92,7 +92,9 @@ void compare(const TileSet& set, torch::ScalarType type, const char* name, MakeI
   expect_equal(off, exact);
   EXPECT_LE(exact.visited, off.visited);
   EXPECT_LE(epsilon.visited, exact.visited);
-  if (make == standard_normal) EXPECT_LT(epsilon.visited, off.visited) << "steep heads skip";
+  if (make == standard_normal) {
+    EXPECT_LT(epsilon.visited, off.visited) << "steep heads skip";
+  }
   const double unit = type == torch::kBFloat16 ? 0x1p-8 : 0x1p-23;
   expect_near("output", epsilon.outputs.output_BHTD, off.outputs.output_BHTD, unit);
   expect_near("lse", epsilon.outputs.lse_BHT, off.outputs.lse_BHT, 0x1p-23);
