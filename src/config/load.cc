@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -52,15 +53,13 @@ class Reader {
     read_object(value, "", place);
   }
 
-  // Rules over several keys come last, and only when each key by itself is right.
+  // Every pass runs, whatever the others found: one start shows all faults.
   Config finish() {
-    if (faults_.empty()) check_effects();
-    if (faults_.empty()) {
-      for (ConfigFault& rule : validate(config_)) {
-        const auto given = given_.find(rule.pointer);
-        fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
-              rule.way_out);
-      }
+    check_effects();
+    for (ConfigFault& rule : validate(config_, faulty_)) {
+      const auto given = given_.find(rule.pointer);
+      fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
+            rule.way_out);
     }
     if (!faults_.empty()) throw Error(faults_, ExitCode::kUsage);
     resolve(config_);
@@ -71,6 +70,7 @@ class Reader {
              std::string way_out = {}) {
     const std::string where = pointer.empty() ? place : place + ": " + pointer;
     faults_.push_back({where, std::move(problem), std::move(way_out)});
+    if (!pointer.empty()) faulty_.insert(pointer);
   }
 
  private:
@@ -153,16 +153,26 @@ class Reader {
     for (Section& section : sections(config_)) {
       for (const Field& field : section.fields) {
         const auto given = given_.find(section.pointer(field));
-        if (field.effective || given == given_.end()) continue;
+        if (field.effective || given == given_.end() || reads_faulty(field)) continue;
         fault(given->second, given->first,
               "has no effect here: it counts only where " + field.condition, "remove the key");
       }
     }
   }
 
+  // A field's condition names every key that it depends on.
+  bool reads_faulty(const Field& field) const {
+    return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& pointer) {
+      std::string path = pointer.substr(1);
+      std::replace(path.begin(), path.end(), '/', '.');
+      return field.condition.find(path) != std::string::npos;
+    });
+  }
+
   Config config_;
   std::map<std::string, std::string> given_;  // pointer -> source that set it last
   std::vector<Fault> faults_;
+  std::set<std::string> faulty_;  // their pointers
 };
 
 }  // namespace
