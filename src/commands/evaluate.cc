@@ -137,10 +137,13 @@ CurveSet measure_all(const Options& options) {
   CurveSet set;
   std::vector<Case> cases = plan_cases(options);
   const SampleRule rule = shared_rule(cases);
-  std::string tokenizer;
+  std::string first_tokenizer, tokenizer;  // the latter is what `text` was cut by
+  EvaluationText text;
   for (Case& one : cases) {
     LoadedModel loaded = load_model(one.plan);
-    const EvaluationText text = read_evaluation_text(options.text, loaded, rule);
+    const bool known = !options.text.empty() && tokenizer == loaded.tokenizer.hash();
+    if (!known) text = read_evaluation_text(options.text, loaded, rule);
+    tokenizer = loaded.tokenizer.hash();
     const std::int64_t targets = text.sample.targets();
     const CurveText described{text.files,
                               text.sample.words(),
@@ -153,9 +156,9 @@ CurveSet measure_all(const Options& options) {
       set.protocol = one.protocol;
       set.protocol.kernel =
           loaded.model->attention_kernel(1, one.curve.lengths.front(), loaded.device, false);
-      tokenizer = loaded.tokenizer.hash();
+      first_tokenizer = tokenizer;
     }
-    compare_texts(set.text, described, one.name, tokenizer == loaded.tokenizer.hash());
+    compare_texts(set.text, described, one.name, tokenizer == first_tokenizer);
     set.curves.push_back(measure(loaded, one, text.sample));
   }
   return set;

@@ -26,10 +26,14 @@ class Reader {
     std::vector<JsonFault> problems;
     const ordered_json root = parse_strict(text, problems);
     for (const JsonFault& problem : problems) fault(place, problem.pointer, problem.problem);
-    if (!problems.empty()) return;
-    if (!root.is_object())
-      return fault(place, "", "found " + describe(root) + ", expected an object");
-    read_object(root, "", place);
+    if (problems.empty() && root.is_object()) return read_object(root, "", place);
+    if (problems.empty()) fault(place, "", "found " + describe(root) + ", expected an object");
+    incomplete_ = true;
+  }
+
+  void unreadable(const Error& error) {
+    fault("", "", error.what());
+    incomplete_ = true;
   }
 
   void read_override(const std::string& text) {
@@ -53,14 +57,11 @@ class Reader {
     read_object(value, "", place);
   }
 
-  // Every pass runs, whatever the others found: one start shows all faults.
+  // Every pass runs, whatever the others found: one start shows all faults. Only a source that was
+  // not read at all, and may hold any key, leaves nothing to judge keys together by.
   Config finish() {
-    check_effects();
-    for (ConfigFault& rule : validate(config_, faulty_)) {
-      const auto given = given_.find(rule.pointer);
-      fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
-            rule.way_out);
-    }
+    if (!incomplete_) check_effects();
+    if (!incomplete_) check_rules();
     if (!faults_.empty()) throw Error(faults_, ExitCode::kUsage);
     resolve(config_);
     return config_;
@@ -149,6 +150,14 @@ class Reader {
     }
   }
 
+  void check_rules() {
+    for (ConfigFault& rule : validate(config_, faulty_)) {
+      const auto given = given_.find(rule.pointer);
+      fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
+            rule.way_out);
+    }
+  }
+
   void check_effects() {
     for (Section& section : sections(config_)) {
       for (const Field& field : section.fields) {
@@ -173,6 +182,7 @@ class Reader {
   std::map<std::string, std::string> given_;  // pointer -> source that set it last
   std::vector<Fault> faults_;
   std::set<std::string> faulty_;  // their pointers
+  bool incomplete_ = false;       // a source could not be read
 };
 
 }  // namespace
@@ -184,7 +194,7 @@ Config load_config(const std::vector<std::string>& files,
     try {
       reader.read_text(read_file(file, kLargestFile), file);
     } catch (const Error& error) {
-      reader.fault("", "", error.what());
+      reader.unreadable(error);
     }
   }
   for (const std::string& text : overrides) reader.read_override(text);
