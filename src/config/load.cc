@@ -152,10 +152,15 @@ class Reader {
 
   void check_rules() {
     for (ConfigFault& rule : validate(config_, faulty_)) {
-      const auto given = given_.find(rule.pointer);
-      fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
-            rule.way_out);
+      fault(source_of(rule.pointer), rule.pointer, rule.problem, rule.way_out);
     }
+  }
+
+  // Which source set a key; an item of a list ("/evaluate/lengths/0") came with its list.
+  std::string source_of(const std::string& pointer) const {
+    auto given = given_.find(pointer);
+    if (given == given_.end()) given = given_.find(pointer.substr(0, pointer.rfind('/')));
+    return given == given_.end() ? "config" : given->second;
   }
 
   void check_effects() {

@@ -99,6 +99,8 @@ TEST(LoadConfig, ARuleNamesTheSourceThatSetTheKey) {
   EXPECT_EQ(refusal("{\"model\": {\"heads\": 8}}", {"model.heads=7"}).find("--set model.heads=7: "),
             0U);
   EXPECT_EQ(refusal("{\"model\": {\"heads\": 7}}").find("x.json: /model/heads: "), 0U);
+  EXPECT_EQ(refusal("{}", {"evaluate.lengths=[\"0x\"]"}).find("--set evaluate.lengths=[\"0x\"]: "),
+            0U);
 }
 
 Config set(const std::vector<std::string>& overrides) { return load_config({}, overrides); }
