@@ -25,10 +25,8 @@ int main(int argc, char** argv) {
   } catch (const alibi::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.exit_code());
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "out of memory (use a smaller batch.micro_batch_tokens or model)\n");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", alibi::first_line(error.what()).c_str());
+    std::fprintf(stderr, "%s\n", alibi::foreign_error(error).c_str());
   }
   return 1;
 }

@@ -48,6 +48,9 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_f
 // look at the optimizer. Throws Error with one line for each damaged file, naming the tensor.
 Checkpoint load_checkpoint(const std::filesystem::path& given, Load parts);
 
+// Its config.json alone, verified: what must be known before any tensor is made.
+std::string checkpoint_config(const std::filesystem::path& checkpoint_folder);
+
 // Turns RUN, RUN/checkpoints, RUN/best or a checkpoint's folder into the latter. A run gives its
 // newest valid one; `best` the one with the lowest validation loss. Throws Error that says what is
 // missing: nothing there, a run without checkpoint yet, all damaged, no checkpoint at all.

@@ -38,6 +38,16 @@ std::vector<Fault> checkpoint_faults(const fs::path& checkpoint_folder) {
   }
 }
 
+std::string checkpoint_config(const fs::path& checkpoint_folder) {
+  Manifest manifest = checkpoint_manifest(checkpoint_folder);
+  std::erase_if(manifest.files, [](const ManifestFile& file) { return file.name != kConfigFile; });
+  if (const std::vector<Fault> faults = manifest_faults(manifest, checkpoint_folder);
+      !faults.empty()) {
+    throw Error(faults, ExitCode::kFailure);
+  }
+  return read_file(checkpoint_folder / kConfigFile, kLargestText);
+}
+
 Checkpoint load_checkpoint(const fs::path& given, Load parts) {
   const fs::path folder = resolve_checkpoint(given);
   Manifest manifest = checkpoint_manifest(folder);

@@ -6,21 +6,6 @@
 #include "device/device.h"
 
 namespace alibi {
-namespace {
-
-void refuse_fixed(const std::vector<std::string>& overrides) {
-  for (const std::string& change : overrides) {
-    for (const char* section : {"model.", "batch.", "tokenizer.", "data.", "initialize.",
-                                "optimizer.", "schedule.", "run."}) {
-      if (!change.starts_with(section)) continue;
-      throw usage_error("--set " + change, "has no effect on a trained model",
-                        "only evaluate.* and runtime.* keys may be set here");
-    }
-  }
-}
-
-}  // namespace
-
 void copy_weights(const Tensors& weights, torch::nn::Module& model, const std::string& place) {
   const torch::NoGradGuard guard;
   auto parameters = model.named_parameters();
@@ -47,27 +32,38 @@ Tensors weights_of(const torch::nn::Module& model) {
   return weights;
 }
 
-LoadedModel load_model(const std::filesystem::path& given,
-                       const std::vector<std::string>& overrides) {
-  refuse_fixed(overrides);
+ModelPlan plan_model(const std::filesystem::path& given,
+                     const std::vector<std::string>& overrides) {
+  // Whatever is not how a model is measured or run was fixed when it was trained.
+  allow_overrides(overrides, {"evaluate", "runtime"}, "has no effect on a trained model");
   const std::filesystem::path folder = resolve_checkpoint(given);
-  Checkpoint checkpoint = load_checkpoint(folder, Load::kWeights);
-  const std::string place = (folder / "config.json").string();
-  Config config = parse_config(checkpoint.config_json, place, overrides);
+  Config config =
+      parse_config(checkpoint_config(folder), (folder / "config.json").string(), overrides);
   const torch::Device device = open_device(config.runtime.device);
-  set_threads(config.runtime.threads);
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  return {folder, std::move(config), device};
+}
+
+LoadedModel load_model(const ModelPlan& plan) {
+  const Config& config = plan.config;
+  set_threads(config.runtime.threads);
+  Checkpoint checkpoint = load_checkpoint(plan.folder, Load::kWeights);
   Tokenizer tokenizer = checkpoint.tokenizer_model.empty()
                             ? Tokenizer::bytes()
                             : Tokenizer::from_model(checkpoint.tokenizer_model,
-                                                    (folder / "tokenizer.model").string());
+                                                    (plan.folder / "tokenizer.model").string());
   Gpt model(config.model, tokenizer.vocabulary(), activation_type(config.runtime.precision),
             config.runtime.attention);
-  copy_weights(checkpoint.weights, *model, (folder / "weights.safetensors").string());
-  model->to(device);
+  copy_weights(checkpoint.weights, *model, (plan.folder / "weights.safetensors").string());
+  model->to(plan.device);
   model->eval();
-  return {folder, std::move(config), std::move(model), std::move(tokenizer), checkpoint.progress,
-          device};
+  return {plan.folder,         config,     std::move(model), std::move(tokenizer),
+          checkpoint.progress, plan.device};
+}
+
+LoadedModel load_model(const std::filesystem::path& given,
+                       const std::vector<std::string>& overrides) {
+  return load_model(plan_model(given, overrides));
 }
 
 }  // namespace alibi

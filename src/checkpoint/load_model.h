@@ -20,8 +20,20 @@ struct LoadedModel {
   torch::Device device = torch::kCPU;
 };
 
-// `given` as for resolve_checkpoint; `overrides` as --set. Model, batch and tokenizer keys may not
-// be overridden: the weights were trained with them. Sets the thread count. Throws Error.
+// What a model will run with, before any of its tensors is made: a CUDA device must be opened
+// first.
+struct ModelPlan {
+  std::filesystem::path folder;
+  Config config;  // as LoadedModel's, precision resolved
+  torch::Device device = torch::kCPU;
+};
+
+// `given` as for resolve_checkpoint; `overrides` as --set, for evaluate and runtime keys only: the
+// weights were trained with all others. Opens the device. Throws Error.
+ModelPlan plan_model(const std::filesystem::path& given, const std::vector<std::string>& overrides);
+
+// Sets the thread count. Throws Error.
+LoadedModel load_model(const ModelPlan& plan);
 LoadedModel load_model(const std::filesystem::path& given,
                        const std::vector<std::string>& overrides);
 

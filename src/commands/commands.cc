@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <new>
 
 #include "base/strings.h"
 #include "base/version.h"
@@ -69,6 +70,15 @@ int explain_parse_error(CLI::App& app, const CLI::Error& error) {
   std::cerr << "command line: " << first_line(error.what())
             << " (alibi --help, alibi COMMAND --help)\n";
   return 2;
+}
+
+std::string foreign_error(const std::exception& error) {
+  const std::string text = error.what();
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                      text.find("can't allocate memory") != std::string::npos ||
+                      text.find("out of memory") != std::string::npos;
+  if (memory) return "out of memory (use a smaller batch.micro_batch_tokens or model)";
+  return first_line(text);
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

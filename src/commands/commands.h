@@ -1,6 +1,7 @@
 // The commands of the program, one file each. Parsing only notes what to run; main runs it.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,8 +30,11 @@ void add_bench_command(CLI::App& app, Session& session);
 // Prints help or one line about a wrong command line; returns the exit code (0 for help, else 2).
 int explain_parse_error(CLI::App& app, const CLI::Error& error);
 
-// What a foreign exception says, without its stack trace.
 std::string first_line(const std::string& text);
+
+// What an exception not of our own says, in one line without its stack trace; memory that ran out
+// in our words, whoever asked for it.
+std::string foreign_error(const std::exception& error);
 
 // The help text and options that every command shares.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,

@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "checkpoint/load_model.h"
-#include "data/token_stream.h"
+#include "data/text_sample.h"
 
 namespace alibi {
 
 struct EvaluationText {
   std::vector<std::string> files;  // as named, for reports
-  TokenStream stream;
+  TextSample sample;
 };
 
-// At most `most` tokens, tokenised with the model's own tokenizer. Throws Error when nothing is
-// there.
+// What `rule` takes of the text, tokenised with the model's own tokenizer. Throws Error when the
+// text has not one window.
 EvaluationText read_evaluation_text(const std::vector<std::string>& files,
-                                    const LoadedModel& loaded, std::int64_t most);
+                                    const LoadedModel& loaded, const SampleRule& rule);
 
 }  // namespace alibi

@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
+#include "config/load.h"
 #include "generate/generate.h"
 
 namespace alibi {
@@ -23,6 +24,7 @@ struct Options {
   std::vector<std::string> overrides;
   GenerateOptions generate;
   bool ignore_end = false;
+  std::vector<const CLI::Option*> drawing;  // that only matter where tokens are drawn
 };
 
 std::string read_prompt(const Options& options) {
@@ -31,7 +33,19 @@ std::string read_prompt(const Options& options) {
   return read_file(options.prompt_file);
 }
 
+// The likeliest token is not drawn.
+void refuse_without_effect(const Options& options) {
+  if (options.generate.sample.temperature > 0) return;
+  for (const CLI::Option* option : options.drawing) {
+    if (option->count() == 0) continue;
+    throw usage_error(option->get_name(), "has no effect where --temperature is 0",
+                      "leave one of them out");
+  }
+}
+
 int run(Options options) {
+  refuse_without_effect(options);
+  allow_overrides(options.overrides, {"runtime"}, "has no effect on generate");
   LoadedModel loaded = load_model(options.checkpoint, options.overrides);
   const std::string text = read_prompt(options);
   const std::size_t bad = first_invalid_utf8(text);
@@ -41,11 +55,12 @@ int run(Options options) {
   std::vector<std::int32_t> prompt = {Tokenizer::kEnd};  // documents begin after an end token
   for (const std::int32_t id : loaded.tokenizer.encode(text)) prompt.push_back(id);
   options.generate.stop_at_end = !options.ignore_end;
+  StreamDecoder decoder(loaded.tokenizer, text.empty());
   std::fputs(text.c_str(), stdout);
   const double start = seconds_now();
   const auto made =
       generate(loaded.model, prompt, options.generate, loaded.device, [&](std::int32_t id) {
-        const std::string piece = loaded.tokenizer.decode({&id, 1});
+        const std::string piece = decoder.next(id);
         const bool written = std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() &&
                              std::fflush(stdout) == 0;
         return written && stop_signal() == 0;
@@ -78,15 +93,18 @@ void add_generate_command(CLI::App& app, Session& session) {
   command->add_option("--temperature", sample.temperature, "0: always the likeliest token")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  command->add_option("--top-k", sample.top_k, "Only the k likeliest tokens; 0: all")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
-  command
-      ->add_option("--top-p", sample.top_p,
-                   "Only the likeliest tokens of this probability together")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command->add_option("--seed", sample.seed, "Decides every draw")->capture_default_str();
+  CLI::Option* top_k =
+      command->add_option("--top-k", sample.top_k, "Only the k likeliest tokens; 0: all")
+          ->check(CLI::Range(0, 1 << 24))
+          ->capture_default_str();
+  CLI::Option* top_p = command
+                           ->add_option("--top-p", sample.top_p,
+                                        "Only the likeliest tokens of this probability together")
+                           ->check(CLI::Range(0.0, 1.0))
+                           ->capture_default_str();
+  CLI::Option* seed =
+      command->add_option("--seed", sample.seed, "Decides every draw")->capture_default_str();
+  options->drawing = {top_k, top_p, seed};
   command->add_flag("--ignore-end", options->ignore_end, "Go on past the end of a document");
   add_set_option(*command, options->overrides);
   command->callback([options, &session] { session.run = [options] { return run(*options); }; });

@@ -32,6 +32,7 @@ int print(const std::string& text) {
 }
 
 int inspect_bias(const Options& options) {
+  allow_overrides(options.overrides, {"model"}, "has no effect on inspect bias");
   const Config config = load_config(options.configs, options.overrides);
   if (config.model.position != Position::kAlibi) {
     throw usage_error(
@@ -55,6 +56,8 @@ int inspect_bias(const Options& options) {
 
 // Statistics of the text and the start of it, as the tokenizer cuts it.
 int inspect_data(const Options& options) {
+  allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
+                  "has no effect on inspect data");
   const Config config = load_config(options.configs, options.overrides);
   if (config.data.train.empty())
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
@@ -67,8 +70,12 @@ int inspect_data(const Options& options) {
   text.train.read(0, wide);
   const std::vector<std::int32_t> ids(wide.begin(), wide.end());
   std::string pieces;
-  for (const std::int32_t id : ids)
-    pieces += id == Tokenizer::kEnd ? "<end>" : text.tokenizer.decode({&id, 1}) + "|";
+  StreamDecoder decoder(text.tokenizer);
+  for (const std::int32_t id : ids) {
+    const std::string piece = decoder.next(id);
+    pieces += id == Tokenizer::kEnd ? "<end>" : piece + "|";
+    if (id == Tokenizer::kEnd) decoder = StreamDecoder(text.tokenizer);
+  }
   return print(describe_text(text) + cat("\nfirst ", ids.size(), " tokens, cut at |:\n") + pieces +
                "\n");
 }
@@ -99,6 +106,7 @@ void add_inspect_command(CLI::App& app, Session& session) {
                              "alibi inspect model configs/quickstart.json");
   add_config_options(*model, *options);
   when_named(model, [](const Options& o) {
+    allow_overrides(o.overrides, {"model", "batch", "tokenizer"}, "has no effect on inspect model");
     return print(describe_model(load_config(o.configs, o.overrides), 0));
   });
 

@@ -1,21 +1,22 @@
 #include "commands/inspect_model.h"
 
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "config/load.h"
-#include "model/gpt.h"
 #include "model/position.h"
+#include "model/shapes.h"
 #include "report/table.h"
 
 namespace alibi {
 namespace {
 
-std::string shape_text(const torch::Tensor& tensor) {
+std::string shape_text(std::span<const std::int64_t> shape) {
   std::vector<std::string> sizes;
-  for (const std::int64_t size : tensor.sizes()) sizes.push_back(cat(size));
+  for (const std::int64_t size : shape) sizes.push_back(cat(size));
   return sizes.empty() ? "scalar" : join(sizes, " x ");
 }
 
@@ -28,15 +29,16 @@ std::string slope_text(const std::vector<double>& slopes) {
 }  // namespace
 
 std::string describe_model(const Config& c, std::int64_t vocabulary) {
-  const Gpt model(c.model, vocabulary > 0 ? vocabulary : c.tokenizer.vocabulary, torch::kFloat);
   Table table{{{"parameter"}, {"shape"}, {"count", Align::kRight}, {"fp32 bytes", Align::kRight}},
               {}};
-  for (const auto& parameter : model->named_parameters()) {
-    const std::int64_t count = parameter.value().numel();
-    table.rows.push_back({parameter.key(), shape_text(parameter.value()), with_commas(count),
-                          human_bytes(4.0 * static_cast<double>(count))});
+  std::int64_t total = 0;
+  for (const ParameterShape& parameter :
+       parameter_shapes(c.model, vocabulary > 0 ? vocabulary : c.tokenizer.vocabulary)) {
+    total += parameter.count();
+    table.rows.push_back({parameter.name, shape_text(parameter.sizes),
+                          with_commas(parameter.count()),
+                          human_bytes(4.0 * static_cast<double>(parameter.count()))});
   }
-  const std::int64_t total = model->parameter_count();
   table.rows.push_back({});
   table.rows.push_back(
       {"all", "", with_commas(total), human_bytes(4.0 * static_cast<double>(total))});
@@ -45,7 +47,8 @@ std::string describe_model(const Config& c, std::int64_t vocabulary) {
   return format_table(table) +
          format_pairs(
              {{"positions", position_traits(c.model.position).name},
-              {"slopes", slope_text(model->slopes())},
+              {"slopes", slope_text(c.model.position == Position::kAlibi ? alibi_slopes(c.model)
+                                                                         : std::vector<double>())},
               {"training state", human_bytes(16.0 * static_cast<double>(total)) +
                                      " (weights, gradients, two moments)"},
               {"cache per token", cat(human_bytes(2.0 * static_cast<double>(cache)), " in bf16, ",
@@ -60,8 +63,8 @@ std::string describe_checkpoint(const std::filesystem::path& given) {
   Table table{{{"tensor"}, {"shape"}, {"type"}, {"root mean square", Align::kRight}}, {}};
   for (const auto& [name, tensor] : checkpoint.weights) {
     const double rms = tensor.to(torch::kDouble).square().mean().sqrt().item<double>();
-    table.rows.push_back(
-        {name, shape_text(tensor), c10::toString(tensor.scalar_type()), significant(rms, 4)});
+    table.rows.push_back({name, shape_text(tensor.sizes()), c10::toString(tensor.scalar_type()),
+                          significant(rms, 4)});
   }
   const Progress& p = checkpoint.progress;
   const std::string best = std::isfinite(p.best_validation_loss)

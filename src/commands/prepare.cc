@@ -21,6 +21,8 @@ struct Options {
 };
 
 int run(const Options& options) {
+  allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
+                  "has no effect on prepare");
   const Config config = load_config(options.configs, options.overrides);
   if (config.data.train.empty())
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");

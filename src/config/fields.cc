@@ -1,7 +1,10 @@
 #include "config/fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
+
+#include "config/validate.h"
 
 namespace alibi {
 namespace {
@@ -10,15 +13,23 @@ using Fields = std::vector<Field>;
 
 template <class Target>
 Field& add(Fields& fields, const char* name, Target target, const char* documentation) {
-  fields.push_back(Field{
-      .name = name, .target = std::move(target), .documentation = documentation, .condition = {}});
-  return fields.back();
+  Field& field = fields.emplace_back();
+  field.name = name;
+  field.target = std::move(target);
+  field.documentation = documentation;
+  return field;
 }
 
 template <class Enum>
 EnumTarget choice(Enum& value, std::vector<std::string> names) {
   return {std::move(names), [&value] { return static_cast<int>(value); },
           [&value](int index) { value = static_cast<Enum>(index); }};
+}
+
+std::vector<double> powers_of_one_half() {
+  std::vector<double> all;
+  for (int i = 0; i <= kMostHalvings; ++i) all.push_back(std::ldexp(1.0, -i));
+  return all;
 }
 
 void add_shape(Fields& f, ModelConfig& m) {
@@ -106,7 +117,7 @@ Fields batch_fields(BatchConfig& b) {
   add(f, "train_sequence_length_scaling", &b.train_sequence_length_scaling,
       "s in {1, 1/2, 1/4, ...}: a batch (B, L) is trained as (B / s, L * s), the same tokens a "
       "step.")
-      .range(1e-9, 1e9);  // above 1 is refused with its own way out, in validate.cc
+      .one_of(powers_of_one_half(), "1, 1/2, 1/4, 1/8, ...");  // validate.cc says the way out
   add(f, "micro_batch_tokens", &b.micro_batch_tokens,
       "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
       .range(1, 1e12);
@@ -116,8 +127,10 @@ Fields batch_fields(BatchConfig& b) {
 Fields data_fields(DataConfig& d) {
   Fields f;
   add(f, "train", &d.train,
-      "Text to train on: .txt, .jsonl (key \"text\"), folders, or one folder made by prepare.");
-  add(f, "valid", &d.valid, "Held-out text. Default: valid_fraction of the documents of train.");
+      "Text to train on: .txt, .jsonl (key \"text\"), folders, or one folder made by prepare.")
+      .free();  // where text lies; the run hash covers what it holds
+  add(f, "valid", &d.valid, "Held-out text. Default: valid_fraction of the documents of train.")
+      .free();
   add(f, "valid_fraction", &d.valid_fraction,
       "Share of the documents held out, by hash of their content.")
       .range(0, 0.5)
@@ -140,11 +153,12 @@ Fields tokenizer_fields(TokenizerConfig& t) {
       .range(260, 1 << 24)
       .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");
   add(f, "file", &t.file, "An existing sentencepiece model. Default: trained on data.train.")
-      .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");
+      .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"")
+      .free();  // the run hash covers the tokenizer itself
   add(f, "sample_bytes", &t.sample_bytes,
       "Text the tokenizer is trained on, spread over all documents.")
       .range(1000, 1e12)
-      .only_if(trained, "the tokenizer is trained here");
+      .only_if(trained, "tokenizer.kind is \"bpe\" and tokenizer.file is not given");
   return f;
 }
 
@@ -194,28 +208,35 @@ Fields guard_fields(GuardConfig& g) {
   return f;
 }
 
-Fields run_fields(RunConfig& r) {
+Fields run_fields(RunConfig& r, ScheduleKind schedule) {
   Fields f;
   add(f, "name", &r.name, "Names the run in folders, logs and plots.").free();
   add(f, "folder", &r.folder, "Where the run is written. Default: runs/<name>.").free();
   add(f, "seed", &r.seed, "Decides initial weights, order of the text and dropout.").range(0, 9e15);
-  add(f, "train_tokens", &r.train_tokens, "Tokens to train on, rounded up to whole steps.")
-      .range(1, 1e15);
+  Field& end = add(f, "train_tokens", &r.train_tokens,
+                   "Tokens to train on, rounded up to whole steps. Free where schedule.kind is "
+                   "\"constant\".")
+                   .range(1, 1e15);
+  // All other schedules fall towards this end: moved, it changes the steps before it too.
+  if (schedule == ScheduleKind::kConstant) end.free();
   add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.")
       .range(1, 1e15)
       .free();
   add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
       "Validation cadence. Default: a tenth of train_tokens.")
-      .range(1, 1e15);
+      .range(1, 1e15)
+      .free();
   add(f, "validation_tokens", &r.validation_tokens,
-      "Held-out targets scored at each validation, at most.")
-      .range(1, 1e15);
+      "Held-out targets scored at each validation, at most, spread over the held-out text.")
+      .range(1, 1e15)
+      .free();
   add(f, "log_every_tokens", &r.log_every_tokens, "0: every step.").range(0, 1e15).free();
   add(f, "keep_checkpoints", &r.keep_checkpoints, "Newest checkpoints kept, beside the best one.")
       .range(1, 1e6)
       .free();
   add(f, "patience", &r.patience, "Stop after this many validations without improvement; 0: never.")
-      .range(0, 1e9);
+      .range(0, 1e9)
+      .free();
   return f;
 }
 
@@ -232,7 +253,10 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .range(1, 1 << 24)
       .only_if(e.protocol == Protocol::kSliding, "evaluate.protocol is \"sliding\"")
       .free();
-  add(f, "max_tokens", &e.max_tokens, "Targets scored, at most.").range(1, 1e15).free();
+  add(f, "max_tokens", &e.max_tokens,
+      "Targets scored, at most: of longer text, windows spread evenly over it.")
+      .range(1, 1e15)
+      .free();
   add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();
   return f;
 }
@@ -271,6 +295,12 @@ Field& Field::range(double low, double high) {
   return *this;
 }
 
+Field& Field::one_of(std::vector<double> numbers, std::string words) {
+  choices = std::move(numbers);
+  choice_words = std::move(words);
+  return *this;
+}
+
 Field& Field::free() {
   identity = false;
   return *this;
@@ -298,7 +328,7 @@ std::vector<Section> sections(Config& c) {
       {"optimizer", "AdamW.", optimizer_fields(c.optimizer)},
       {"schedule", "Learning rate over tokens.", schedule_fields(c.schedule)},
       {"guard", "What protects the weights.", guard_fields(c.guard)},
-      {"run", "Length, cadence and place of a run.", run_fields(c.run)},
+      {"run", "Length, cadence and place of a run.", run_fields(c.run, c.schedule.kind)},
       {"evaluate", "Extrapolation curves.", evaluate_fields(c.evaluate)},
       {"runtime", "Machine.", runtime_fields(c.runtime)},
       {"runtime.attention", "Attention kernels.", attention_fields(c.runtime.attention)},

@@ -30,11 +30,14 @@ struct Field {
   std::string documentation;
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool identity = true;   // false: changes how a run is made, not what it computes
-  bool effective = true;  // false: under this config the key does nothing
-  std::string condition;  // when it is effective, in words; empty: always
+  bool identity = true;         // false: changes how a run is made, not what it computes
+  bool effective = true;        // false: under this config the key does nothing
+  std::string condition;        // when it is effective, naming each key it reads; empty: always
+  std::vector<double> choices;  // the only numbers allowed; empty: any in range
+  std::string choice_words;     // the same for people
 
   Field& range(double low, double high = std::numeric_limits<double>::infinity());
+  Field& one_of(std::vector<double> numbers, std::string words);
   Field& free();
   Field& only_if(bool holds, std::string words);
 };

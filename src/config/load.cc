@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -25,10 +26,14 @@ class Reader {
     std::vector<JsonFault> problems;
     const ordered_json root = parse_strict(text, problems);
     for (const JsonFault& problem : problems) fault(place, problem.pointer, problem.problem);
-    if (!problems.empty()) return;
-    if (!root.is_object())
-      return fault(place, "", "found " + describe(root) + ", expected an object");
-    read_object(root, "", place);
+    if (problems.empty() && root.is_object()) return read_object(root, "", place);
+    if (problems.empty()) fault(place, "", "found " + describe(root) + ", expected an object");
+    incomplete_ = true;
+  }
+
+  void unreadable(const Error& error) {
+    fault("", "", error.what());
+    incomplete_ = true;
   }
 
   void read_override(const std::string& text) {
@@ -52,16 +57,11 @@ class Reader {
     read_object(value, "", place);
   }
 
-  // Rules over several keys come last, and only when each key by itself is right.
+  // Every pass runs, whatever the others found: one start shows all faults. Only a source that was
+  // not read at all, and may hold any key, leaves nothing to judge keys together by.
   Config finish() {
-    if (faults_.empty()) check_effects();
-    if (faults_.empty()) {
-      for (ConfigFault& rule : validate(config_)) {
-        const auto given = given_.find(rule.pointer);
-        fault(given == given_.end() ? "config" : given->second, rule.pointer, rule.problem,
-              rule.way_out);
-      }
-    }
+    if (!incomplete_) check_effects();
+    if (!incomplete_) check_rules();
     if (!faults_.empty()) throw Error(faults_, ExitCode::kUsage);
     resolve(config_);
     return config_;
@@ -71,6 +71,7 @@ class Reader {
              std::string way_out = {}) {
     const std::string where = pointer.empty() ? place : place + ": " + pointer;
     faults_.push_back({where, std::move(problem), std::move(way_out)});
+    if (!pointer.empty()) faulty_.insert(pointer);
   }
 
  private:
@@ -149,20 +150,44 @@ class Reader {
     }
   }
 
+  void check_rules() {
+    for (ConfigFault& rule : validate(config_, faulty_)) {
+      fault(source_of(rule.pointer), rule.pointer, rule.problem, rule.way_out);
+    }
+  }
+
+  // Which source set a key; an item of a list ("/evaluate/lengths/0") came with its list.
+  std::string source_of(const std::string& pointer) const {
+    auto given = given_.find(pointer);
+    if (given == given_.end()) given = given_.find(pointer.substr(0, pointer.rfind('/')));
+    return given == given_.end() ? "config" : given->second;
+  }
+
   void check_effects() {
     for (Section& section : sections(config_)) {
       for (const Field& field : section.fields) {
         const auto given = given_.find(section.pointer(field));
-        if (field.effective || given == given_.end()) continue;
+        if (field.effective || given == given_.end() || reads_faulty(field)) continue;
         fault(given->second, given->first,
               "has no effect here: it counts only where " + field.condition, "remove the key");
       }
     }
   }
 
+  // A field's condition names every key that it depends on.
+  bool reads_faulty(const Field& field) const {
+    return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& pointer) {
+      std::string path = pointer.substr(1);
+      std::replace(path.begin(), path.end(), '/', '.');
+      return field.condition.find(path) != std::string::npos;
+    });
+  }
+
   Config config_;
   std::map<std::string, std::string> given_;  // pointer -> source that set it last
   std::vector<Fault> faults_;
+  std::set<std::string> faulty_;  // their pointers
+  bool incomplete_ = false;       // a source could not be read
 };
 
 }  // namespace
@@ -174,7 +199,7 @@ Config load_config(const std::vector<std::string>& files,
     try {
       reader.read_text(read_file(file, kLargestFile), file);
     } catch (const Error& error) {
-      reader.fault("", "", error.what());
+      reader.unreadable(error);
     }
   }
   for (const std::string& text : overrides) reader.read_override(text);

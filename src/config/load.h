@@ -19,6 +19,12 @@ Config load_config(const std::vector<std::string>& files,
 Config parse_config(const std::string& text, const std::string& place,
                     const std::vector<std::string>& overrides = {});
 
+// Refuses overrides of keys that are not `allowed` ("evaluate", "runtime.threads"), in either form:
+// model.heads=4 or model={"heads": 4}. Throws Error (exit code 2): "--set model.heads=4:
+// `problem`". Sections that do not exist are load_config's to refuse.
+void allow_overrides(const std::vector<std::string>& overrides,
+                     const std::vector<std::string>& allowed, const std::string& problem);
+
 // Pretty JSON of every key that has an effect; parse_config reads it back to an equal Config.
 std::string config_json(const Config& config);
 

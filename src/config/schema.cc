@@ -45,6 +45,7 @@ ordered_json field_schema(const Field& field) {
   schema["description"] = sentence(field);
   if (std::isfinite(field.least)) schema["minimum"] = field.least;
   if (std::isfinite(field.most)) schema["maximum"] = field.most;
+  if (!field.choices.empty()) schema["enum"] = field.choices;
   if (const auto* target = std::get_if<EnumTarget>(&field.target)) schema["enum"] = target->names;
   if (std::holds_alternative<std::vector<std::string>*>(field.target))
     schema["items"] = {{"type", "string"}};
@@ -69,6 +70,7 @@ std::string default_text(const Field& field) {
 
 std::string range_text(const Field& field) {
   if (const auto* target = std::get_if<EnumTarget>(&field.target)) return join(target->names, ", ");
+  if (!field.choices.empty()) return cat(type_name(field), ": ", field.choice_words);
   if (!std::isfinite(field.least)) return type_name(field);
   const std::string most = std::isfinite(field.most) ? significant(field.most, 10) : "";
   return cat(type_name(field), ", ", significant(field.least, 10), " ... ", most);

@@ -1,37 +1,60 @@
 #include "config/validate.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "base/strings.h"
+#include "config/lengths.h"
 
 namespace alibi {
 namespace {
 
+// Collects faults; a rule asks first whether what it reads is known to be right.
 class Faults {
  public:
+  explicit Faults(std::set<std::string> faulty) : faulty_(std::move(faulty)) {}
+
+  // No fault so far in any of these keys, nor in their section as a whole.
+  bool sound(std::initializer_list<const char*> pointers) const {
+    return std::none_of(pointers.begin(), pointers.end(), [&](const std::string& pointer) {
+      return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& at) {
+        return pointer == at || pointer.starts_with(at + "/") || at.starts_with(pointer + "/");
+      });
+    });
+  }
   void add(std::string pointer, std::string problem, std::string way_out = {}) {
+    faulty_.insert(pointer);
     faults_.push_back({std::move(pointer), std::move(problem), std::move(way_out)});
   }
   std::vector<ConfigFault> take() { return std::move(faults_); }
 
  private:
+  std::set<std::string> faulty_;
   std::vector<ConfigFault> faults_;
 };
 
+constexpr const char* kScaling = "/batch/train_sequence_length_scaling";
+constexpr const char* kLength = "/batch/sequence_length";
+
 void check_shape(const ModelConfig& m, Faults& faults) {
-  if (m.width % m.heads != 0) {
+  if (faults.sound({"/model/width", "/model/heads"}) && m.width % m.heads != 0) {
     faults.add("/model/heads", cat(m.heads, " does not divide width ", m.width),
                cat("choose a divisor of ", m.width));
-  } else if (m.position == Position::kRotary && (m.width / m.heads) % 2 != 0) {
+  }
+  if (faults.sound({"/model/width", "/model/heads", "/model/position"}) &&
+      m.position == Position::kRotary && (m.width / m.heads) % 2 != 0) {
     faults.add("/model/position",
                cat("rotary turns pairs, but the head width ", m.width / m.heads, " is odd"),
                "choose an even width / heads");
   }
-  if (m.key_value_heads && m.heads % *m.key_value_heads != 0) {
+  if (faults.sound({"/model/heads", "/model/key_value_heads"}) && m.key_value_heads &&
+      m.heads % *m.key_value_heads != 0) {
     faults.add("/model/key_value_heads",
                cat(*m.key_value_heads, " does not divide heads ", m.heads));
   }
-  if (m.position == Position::kSinusoidal && m.width % 2 != 0) {
+  if (faults.sound({"/model/width", "/model/position"}) && m.position == Position::kSinusoidal &&
+      m.width % 2 != 0) {
     faults.add("/model/position",
                cat("sinusoidal positions fill pairs, but width ", m.width, " is odd"),
                "choose an even width");
@@ -43,7 +66,8 @@ void check_shape(const ModelConfig& m, Faults& faults) {
 }
 
 void check_positions(const ModelConfig& m, Faults& faults) {
-  if (!m.slopes.empty() && static_cast<std::int64_t>(m.slopes.size()) != m.heads) {
+  if (faults.sound({"/model/slopes", "/model/heads"}) && !m.slopes.empty() &&
+      static_cast<std::int64_t>(m.slopes.size()) != m.heads) {
     faults.add("/model/slopes", cat("found ", m.slopes.size(), " slopes, expected one for each of ",
                                     m.heads, " heads"));
   }
@@ -54,45 +78,45 @@ void check_positions(const ModelConfig& m, Faults& faults) {
                  "a slope of 0 or less would not favour near keys");
     }
   }
-  if (m.position == Position::kT5 && m.t5_max_distance <= m.t5_buckets / 2) {
+  if (faults.sound({"/model/position", "/model/t5_max_distance", "/model/t5_buckets"}) &&
+      m.position == Position::kT5 && m.t5_max_distance <= m.t5_buckets / 2) {
     faults.add("/model/t5_max_distance",
                cat("found ", m.t5_max_distance,
                    ", expected more than t5_buckets / 2 = ", m.t5_buckets / 2));
   }
 }
 
-void check_batch(const Config& c, Faults& faults) {
-  const BatchConfig& b = c.batch;
+void check_scaling(const BatchConfig& b, Faults& faults) {
   const double s = b.train_sequence_length_scaling;
-  if (s > 1) {
-    faults.add("/batch/train_sequence_length_scaling", cat("found ", s, ", expected at most 1"),
-               "to train on longer sequences raise batch.sequence_length");
-    return;
-  }
   int exponent = 0;
   const bool power = std::frexp(s, &exponent) == 0.5;
-  if (!power) {
-    faults.add("/batch/train_sequence_length_scaling",
-               cat("found ", s, ", expected 1, 1/2, 1/4, 1/8, ..."), "write 0.5, 0.25, 0.125, ...");
-    return;
+  const int halvings = 1 - exponent;
+  if (s > 1) {
+    faults.add(kScaling, cat("found ", s, ", expected at most 1"),
+               "to train on longer sequences raise batch.sequence_length");
+  } else if (!power || halvings > kMostHalvings) {
+    faults.add(kScaling, cat("found ", s, ", expected 1, 1/2, 1/4, 1/8, ..."),
+               "write 0.5, 0.25, 0.125, ...");
+  } else if (faults.sound({kLength}) && b.sequence_length % (std::int64_t{1} << halvings) != 0) {
+    faults.add(kScaling, cat(b.sequence_length, " * ", s, " is not a whole length"),
+               cat("make batch.sequence_length a multiple of ", std::int64_t{1} << halvings));
   }
-  const std::int64_t parts = std::int64_t{1} << (1 - exponent);
-  if (b.sequence_length % parts != 0) {
-    faults.add("/batch/train_sequence_length_scaling",
-               cat(b.sequence_length, " * ", s, " is not a whole length"),
-               cat("make batch.sequence_length a multiple of ", parts));
-    return;
-  }
-  const BatchShape shape = batch_shape(b);
-  if (b.micro_batch_tokens) {
-    const std::int64_t micro = *b.micro_batch_tokens;
+}
+
+void check_batch(const Config& c, Faults& faults) {
+  if (!faults.sound({kScaling, kLength})) return;  // all below reads the trained length
+  const BatchShape shape = batch_shape(c.batch);
+  if (faults.sound({"/batch/sequences", "/batch/micro_batch_tokens"}) &&
+      c.batch.micro_batch_tokens) {
+    const std::int64_t micro = *c.batch.micro_batch_tokens;
     if (micro % shape.length != 0 || shape.tokens() % micro != 0) {
       faults.add("/batch/micro_batch_tokens",
                  cat("found ", micro, ", expected a multiple of the trained length ", shape.length,
                      " that divides the ", shape.tokens(), " tokens of a step"));
     }
   }
-  if (c.model.position == Position::kLearned && c.model.max_sequence_length &&
+  if (faults.sound({"/model/position", "/model/max_sequence_length"}) &&
+      c.model.position == Position::kLearned && c.model.max_sequence_length &&
       *c.model.max_sequence_length < shape.length) {
     faults.add("/model/max_sequence_length",
                cat("found ", *c.model.max_sequence_length,
@@ -102,48 +126,39 @@ void check_batch(const Config& c, Faults& faults) {
 
 void check_schedule(const Config& c, Faults& faults) {
   const ScheduleConfig& s = c.schedule;
+  if (!faults.sound({"/schedule/warmup_tokens", "/run/train_tokens"})) return;  // all below reads
   if (s.warmup_tokens > c.run.train_tokens) {
     faults.add(
         "/schedule/warmup_tokens",
         cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", c.run.train_tokens));
+    return;
   }
-  const bool decays = s.kind == ScheduleKind::kWsd;
-  const std::int64_t decay = decays ? s.decay_tokens.value_or(default_decay_tokens(c.run)) : 0;
-  if (s.warmup_tokens + decay > c.run.train_tokens && decays) {
+  if (!faults.sound({"/schedule/kind", "/schedule/decay_tokens"}) || s.kind != ScheduleKind::kWsd)
+    return;
+  const std::int64_t decay = s.decay_tokens.value_or(default_decay_tokens(c.run));
+  if (s.warmup_tokens + decay > c.run.train_tokens) {
     faults.add("/schedule/decay_tokens", cat("warm-up and decay take ", s.warmup_tokens + decay,
                                              " tokens, run.train_tokens is ", c.run.train_tokens));
   }
 }
 
-// "1x", "2.5x" or a whole number of tokens.
-bool is_length(const std::string& text) {
-  const bool multiple = text.ends_with('x');
-  const std::string digits = multiple ? text.substr(0, text.size() - 1) : text;
-  if (digits.empty() || digits.size() > 12) return false;
-  bool point = false;
-  double value = 0;
-  for (const char c : digits) {
-    if (c == '.' && multiple && !point) {
-      point = true;
-    } else if (c < '0' || c > '9') {
-      return false;
-    } else {
-      value = value * 10 + (c - '0');
-    }
+void check_lengths(const Config& c, Faults& faults) {
+  const std::vector<std::string>& lengths = c.evaluate.lengths;
+  if (lengths.empty())
+    faults.add("/evaluate/lengths", "found an empty list", "write [\"1x\", \"10x\"]");
+  const bool known = faults.sound({kScaling, kLength});
+  const std::int64_t trained = known ? batch_shape(c.batch).length : 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const bool multiple = lengths[i].ends_with('x');
+    if ((multiple && !known) || length_in_tokens(lengths[i], trained)) continue;
+    faults.add(
+        cat("/evaluate/lengths/", i),
+        cat("found \"", lengths[i], "\", expected a multiple like \"4x\" or a length like \"512\""),
+        known ? cat("1x is the trained length ", trained) : "");
   }
-  return value > 0;
 }
 
-void check_rest(const Config& c, Faults& faults) {
-  if (c.evaluate.lengths.empty())
-    faults.add("/evaluate/lengths", "found an empty list", "write [\"1x\", \"10x\"]");
-  for (std::size_t i = 0; i < c.evaluate.lengths.size(); ++i) {
-    if (!is_length(c.evaluate.lengths[i])) {
-      faults.add(cat("/evaluate/lengths/", i),
-                 cat("found \"", c.evaluate.lengths[i],
-                     "\", expected a multiple like \"4x\" or a length like \"512\""));
-    }
-  }
+void check_names(const Config& c, Faults& faults) {
   const std::string& name = c.run.name;
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
     faults.add("/run/name", cat("found \"", name, "\", expected a plain name without '/'"));
@@ -159,13 +174,15 @@ void check_rest(const Config& c, Faults& faults) {
 
 }  // namespace
 
-std::vector<ConfigFault> validate(const Config& c) {
-  Faults faults;
+std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& faulty) {
+  Faults faults(faulty);
   check_shape(c.model, faults);
   check_positions(c.model, faults);
+  check_scaling(c.batch, faults);
   check_batch(c, faults);
   check_schedule(c, faults);
-  check_rest(c, faults);
+  check_lengths(c, faults);
+  check_names(c, faults);
   return faults.take();
 }
 

@@ -1,6 +1,7 @@
 // Rules over several keys, and the values that follow from others.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,12 @@ struct ConfigFault {
   std::string way_out;
 };
 
-// Everything wrong with a config whose keys are each in range; empty when it can run.
-std::vector<ConfigFault> validate(const Config& config);
+// sequence_length ends at 2^24, so a smaller scaling could not leave a token.
+inline constexpr int kMostHalvings = 24;
+
+// What is wrong with keys taken together; empty when the config can run. A rule that reads a key
+// whose pointer is `faulty` (or found so on the way) is not asked: it would judge a default.
+std::vector<ConfigFault> validate(const Config& config, const std::set<std::string>& faulty = {});
 
 // A fifth of the run: what schedule.decay_tokens stands for when it is not given.
 std::int64_t default_decay_tokens(const RunConfig& run);

@@ -184,9 +184,24 @@ PreparedText make(const Job& job, const std::optional<Tokenizer>& given, const f
   return prepared;
 }
 
+// A missing text is the first thing a newcomer meets: says which key names it and what makes it.
+void check_there(const std::vector<std::string>& names, const std::string& key) {
+  for (const std::string& name : names) {
+    std::error_code code;
+    const fs::file_status status = fs::status(name, code);
+    if (fs::exists(status)) continue;
+    std::string way_out = "data/README.md says where text comes from";
+    if (name.starts_with("data/books/")) way_out = "scripts/unpack-books FOLDER makes data/books";
+    if (name.starts_with("data/default/")) way_out = "scripts/default-corpus makes data/default";
+    throw Error(name, cat(code ? code.message() : "is missing", "; ", key, " names it"), way_out);
+  }
+}
+
 Job find_job(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
              const PrepareProgress& progress) {
   if (data.train.empty()) throw usage_error("data.train", "names no text");
+  check_there(data.train, "data.train");
+  check_there(data.valid, "data.valid");
   for (const std::string& name : data.train) {
     if (is_prepared(name)) {
       throw usage_error("data.train", name + " is a prepared folder and stands beside other text",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "base/clock.h"
 #include "base/strings.h"
@@ -22,25 +21,21 @@ struct Measured {
   std::vector<double> means;
 };
 
-std::int64_t text_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> targets) {
-  return std::accumulate(
-      targets.begin(), targets.end(), std::int64_t{0},
-      [&](std::int64_t sum, std::int32_t id) { return sum + tokenizer.byte_length(id); });
-}
-
 // Positions 1, 2, 3-4, 5-8, ...: each bin twice as wide as the one before.
-std::vector<PositionBin> position_bins(std::span<const float> losses, std::int64_t length) {
+std::vector<PositionBin> position_bins(std::span<const float> losses,
+                                       const std::vector<Window>& windows, std::int64_t length) {
   std::vector<PositionBin> bins;
   for (std::int64_t first = 1; first <= length; first = bins.back().last + 1) {
     const std::int64_t last = first == 1 ? 1 : std::min(length, 2 * (first - 1));
     bins.push_back({.first = first, .last = last, .loss = 0, .count = 0});
   }
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    const std::int64_t position = static_cast<std::int64_t>(i) % length + 1;
-    PositionBin& bin = *std::find_if(bins.begin(), bins.end(),
-                                     [&](const PositionBin& b) { return position <= b.last; });
-    bin.loss += losses[i];
-    ++bin.count;
+  for (const Window& window : windows) {
+    auto bin = bins.begin();
+    for (std::int64_t position = 1; position <= window.length; ++position) {
+      if (position > bin->last) ++bin;
+      bin->loss += losses[static_cast<std::size_t>(window.first + position - 1)];
+      ++bin->count;
+    }
   }
   std::erase_if(bins, [](const PositionBin& bin) { return bin.count == 0; });
   for (PositionBin& bin : bins) bin.loss /= static_cast<double>(bin.count);
@@ -68,13 +63,11 @@ void fill_change(Measured& measured, const Measured& base) {
 
 class CurveMeasurement {
  public:
-  CurveMeasurement(LoadedModel& loaded, std::span<const std::int32_t> targets,
-                   const CurveOptions& options)
+  CurveMeasurement(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options)
       : loaded_(loaded),
-        targets_(targets),
+        sample_(sample),
         options_(options),
-        longest_(options.lengths.back()),
-        bytes_(text_bytes(loaded.tokenizer, targets)) {}
+        bytes_(text_bytes(loaded.tokenizer, sample)) {}
 
   Curve run() {
     const Config& config = loaded_.config;
@@ -112,21 +105,25 @@ class CurveMeasurement {
       point.note = cat("learned positions end at ", *limit);
       return measured;
     }
-    const std::vector<float> losses = timed_score(point);
-    measured.means = bootstrap_means(losses, longest_);
+    const std::vector<Window> windows =
+        windows_of(options_.protocol, sample_, length,
+                   options_.stride > 0 ? options_.stride : std::max<std::int64_t>(1, length / 2));
+    const std::vector<float> all = timed_score(point, windows);
+    const std::vector<float> losses = scored_losses(sample_, all);
+    measured.means = bootstrap_means(losses, sample_.rule.window);
     fill_loss(point, mean_of(losses), middle_95(measured.means));
     const double nats = point.loss * static_cast<double>(losses.size());
     if (bytes_ > 0) point.bits_per_byte = nats / std::numbers::ln2 / static_cast<double>(bytes_);
     point.targets = std::ssize(losses);
     if (options_.protocol == Protocol::kNonOverlapping) {
-      curve.loss_by_position.push_back({.length = length, .bins = position_bins(losses, length)});
+      curve.loss_by_position.push_back(
+          {.length = length, .bins = position_bins(all, windows, length)});
     }
     return measured;
   }
 
-  std::vector<float> timed_score(CurvePoint& point) {
-    const std::int64_t stride = options_.stride > 0 ? std::min(options_.stride, point.length)
-                                                    : std::max<std::int64_t>(1, point.length / 2);
+  std::vector<float> timed_score(CurvePoint& point, const std::vector<Window>& windows) {
+    const std::int64_t targets = sample_.targets();
     ScoringOptions scoring;
     scoring.batch_tokens = options_.batch_tokens;
     scoring.chunk_rows = loaded_.config.runtime.loss_chunk_rows;
@@ -134,35 +131,38 @@ class CurveMeasurement {
     scoring.device = loaded_.device;
     if (options_.progress) {
       scoring.progress = [&](std::int64_t done) {
-        options_.progress(cat("length ", point.length), done, std::ssize(targets_));
+        options_.progress(cat("length ", point.length), done, targets);
       };
     }
     reset_peak_memory(loaded_.device);
     const double start = seconds_now();
-    std::vector<float> losses =
-        score(loaded_.model, targets_,
-              windows_of(options_.protocol, std::ssize(targets_), point.length, stride), scoring);
+    std::vector<float> losses = score(loaded_.model, sample_.ids, windows, scoring);
     point.seconds = seconds_now() - start;
-    point.tokens_per_second = static_cast<double>(losses.size()) / point.seconds;
+    point.tokens_per_second = static_cast<double>(targets) / point.seconds;
     point.peak_memory_bytes = peak_memory_bytes(loaded_.device);
     return losses;
   }
 
   LoadedModel& loaded_;
-  std::span<const std::int32_t> targets_;
+  const TextSample& sample_;
   const CurveOptions& options_;
-  std::int64_t longest_;
   std::int64_t bytes_;
 };
 
 }  // namespace
 
-Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets,
-                    const CurveOptions& options) {
-  return CurveMeasurement(loaded, targets, options).run();
+std::int64_t text_bytes(const Tokenizer& tokenizer, const TextSample& sample) {
+  std::int64_t bytes = 0;
+  for (const std::int32_t id : sample.scored()) bytes += tokenizer.byte_length(id);
+  return bytes;
 }
 
-CurveProtocol describe_protocol(const LoadedModel& loaded, const CurveOptions& options) {
+Curve measure_curve(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options) {
+  return CurveMeasurement(loaded, sample, options).run();
+}
+
+CurveProtocol describe_protocol(const Config& config, torch::Device device,
+                                const CurveOptions& options) {
   CurveProtocol protocol;
   const bool sliding = options.protocol == Protocol::kSliding;
   protocol.name = sliding ? "sliding" : "non-overlapping";
@@ -174,18 +174,17 @@ CurveProtocol describe_protocol(const LoadedModel& loaded, const CurveOptions& o
                                  : "Windows of each length stand side by side; every target is "
                                    "scored once, with what precedes it in its window.";
   protocol.description +=
-      " Every length scores the same targets; the first one is predicted from an end-of-document "
-      "token.";
+      " Every length scores the same targets: all of the text, or, where it is longer than "
+      "evaluate.max_tokens, whole windows of the longest length spread evenly over it. The text's "
+      "first token is predicted from an end-of-document token, that of a later part from what "
+      "precedes it in the text.";
   protocol.document_borders =
-      loaded.config.data.separate_documents
+      config.data.separate_documents
           ? "Each token sees its own document only."
           : "Documents form one stream and attention crosses their borders, as in training.";
-  protocol.precision = loaded.config.runtime.precision == Precision::kBf16
-                           ? "bf16 activations, fp32 logits"
-                           : "fp32";
-  protocol.device = describe_device(loaded.device);
-  protocol.kernel =
-      loaded.model->attention_kernel(1, options.lengths.front(), loaded.device, false);
+  protocol.precision =
+      config.runtime.precision == Precision::kBf16 ? "bf16 activations, fp32 logits" : "fp32";
+  protocol.device = describe_device(device);
   return protocol;
 }
 

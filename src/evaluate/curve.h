@@ -2,10 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 
 #include "checkpoint/load_model.h"
+#include "data/text_sample.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -18,13 +18,16 @@ struct CurveOptions {
   std::function<void(const std::string& task, std::int64_t done, std::int64_t total)> progress;
 };
 
-// Scores `targets` (a multiple of the longest length) at each length. Lengths that the model's
-// positions cannot reach become points marked not applicable. Name and checksum are the caller's to
-// fill.
-Curve measure_curve(LoadedModel& loaded, std::span<const std::int32_t> targets,
-                    const CurveOptions& options);
+// Scores the sample's runs (whole windows of at least the longest length) at each length. Lengths
+// that the model's positions cannot reach become points marked not applicable. Name and checksum
+// are the caller's to fill.
+Curve measure_curve(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options);
 
-// The protocol's words for reports.
-CurveProtocol describe_protocol(const LoadedModel& loaded, const CurveOptions& options);
+// Bytes of text that the scored tokens stand for.
+std::int64_t text_bytes(const Tokenizer& tokenizer, const TextSample& sample);
+
+// The protocol's words for reports; the kernel is the caller's to fill.
+CurveProtocol describe_protocol(const Config& config, torch::Device device,
+                                const CurveOptions& options);
 
 }  // namespace alibi

@@ -1,31 +1,30 @@
 #include "evaluate/lengths.h"
 
-#include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "config/lengths.h"
 
 namespace alibi {
 namespace {
 
 std::int64_t parse_length(const std::string& text, std::int64_t trained_length) {
-  const bool multiple = text.ends_with('x');
-  const std::string digits = multiple ? text.substr(0, text.size() - 1) : text;
-  const bool plain = !digits.empty() && digits.size() <= 12 && digits != "." &&
-                     digits.find_first_not_of("0123456789.") == std::string::npos &&
-                     std::count(digits.begin(), digits.end(), '.') <= (multiple ? 1 : 0);
-  const double value = plain ? std::stod(digits) : 0;
-  const double length = multiple ? value * static_cast<double>(trained_length) : value;
-  const bool whole = length >= 1 && length < 1e12 && length == std::floor(length);
-  if (!whole) {
-    throw usage_error(
-        "evaluate.lengths",
-        "found \"" + text + "\", expected a length such as 512 or a multiple such as 4x",
-        cat("1x is the trained length ", trained_length));
-  }
-  return static_cast<std::int64_t>(length);
+  if (const auto length = length_in_tokens(text, trained_length)) return *length;
+  throw usage_error(
+      "evaluate.lengths",
+      "found \"" + text + "\", expected a length such as 512 or a multiple such as 4x",
+      cat("1x is the trained length ", trained_length));
+}
+
+// Fewer parts than this would be no spread: then a length that does not divide a part ends it with
+// a shorter window.
+constexpr std::int64_t kLeastGroups = 16;
+
+SampleRule rule_of(std::int64_t window, std::int64_t most, Protocol protocol, std::int64_t group) {
+  const std::int64_t context = protocol == Protocol::kSliding ? window : 1;
+  return {.window = window, .most = most, .context = context, .group = group};
 }
 
 }  // namespace
@@ -37,14 +36,26 @@ std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
   return {lengths.begin(), lengths.end()};
 }
 
-std::int64_t shared_targets(std::int64_t available, std::int64_t most, std::int64_t longest,
-                            const std::string& place) {
-  const std::int64_t windows = std::min(available, std::max(most, longest)) / longest;
-  if (windows >= 1) return windows * longest;
-  throw Error(place,
-              cat("found ", available,
-                  " tokens, expected at least one window of the longest length ", longest),
-              "give more text or shorter lengths");
+SampleRule sample_rule(const std::vector<std::int64_t>& lengths, Protocol protocol,
+                       std::int64_t most) {
+  const std::int64_t longest = lengths.back();
+  std::int64_t group = 1;
+  for (const std::int64_t length : lengths) {
+    // group * longest is a multiple of `length`; what would leave fewer than kLeastGroups is left.
+    const std::int64_t more = length / std::gcd(length, group * longest);
+    if (more > most / kLeastGroups / longest / group) return rule_of(longest, most, protocol, 1);
+    group *= more;
+  }
+  return rule_of(longest, most, protocol, group);
+}
+
+void check_sample(const TextSample& sample, const std::string& place) {
+  if (!sample.runs.empty()) return;
+  throw Error(
+      place,
+      cat("found ", sample.available,
+          " tokens, expected at least one window of the longest length ", sample.rule.window),
+      "give more text or shorter lengths");
 }
 
 }  // namespace alibi

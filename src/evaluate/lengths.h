@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
+#include "data/text_sample.h"
+
 namespace alibi {
 
 // "4x" times the trained length, "512" as it is; sorted, without repeats, the trained length always
@@ -12,9 +15,13 @@ namespace alibi {
 std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
                                         std::int64_t trained_length);
 
-// Targets that every length scores: whole windows of the longest length within `available` and
-// `most` targets. Throws Error headed by `place` when not one fits.
-std::int64_t shared_targets(std::int64_t available, std::int64_t most, std::int64_t longest,
-                            const std::string& place);
+// How a curve over `lengths` (rising) cuts a text of which at most `most` tokens are scored:
+// windows of the longest length, in groups that every length divides, where such groups are not too
+// few. Sliding windows keep a whole window of context before each part.
+SampleRule sample_rule(const std::vector<std::int64_t>& lengths, Protocol protocol,
+                       std::int64_t most);
+
+// Throws Error headed by `place` when the text has not one window.
+void check_sample(const TextSample& sample, const std::string& place);
 
 }  // namespace alibi

@@ -66,6 +66,21 @@ std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int
   return windows;
 }
 
+std::vector<Window> windows_of(Protocol protocol, const TextSample& sample, std::int64_t length,
+                               std::int64_t stride) {
+  std::vector<Window> all;
+  for (const SampleRun& run : sample.runs) {
+    // The first token of a context is an input only: what precedes it is not there.
+    const std::int64_t most = std::max<std::int64_t>(0, run.context - 1);
+    for (Window window : windows_of(protocol, run.count, length, stride)) {
+      const std::int64_t room = length - window.length;  // less than a stride's worth stood before
+      const std::int64_t back = protocol == Protocol::kSliding ? std::min(most, room) : 0;
+      all.push_back({run.first + window.first - back, window.length + back, window.scored});
+    }
+  }
+  return all;
+}
+
 std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options) {
   const torch::NoGradGuard guard;
@@ -87,6 +102,13 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
     begin = end;
   }
   return losses;
+}
+
+std::vector<float> scored_losses(const TextSample& sample, std::span<const float> losses) {
+  std::vector<float> scored;
+  for (const SampleRun& run : sample.runs)
+    scored.insert(scored.end(), losses.begin() + run.first, losses.begin() + run.first + run.count);
+  return scored;
 }
 
 double mean_of(std::span<const float> losses) {

@@ -1,7 +1,8 @@
 // Loss of every target of a text under windows of one length: the raw material of every figure.
 //
 // The text is its targets t_0 ... t_{N-1}; the input before t_0 is an eos. A window reads
-// consecutive inputs and scores the last `scored` of their targets.
+// consecutive inputs and scores the last `scored` of their targets. Of a sampled text the targets
+// are its ids; those that are context only are in no window's scored part.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "data/text_sample.h"
 #include "model/gpt.h"
 
 namespace alibi {
@@ -28,6 +30,10 @@ struct Window {
 std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length,
                                std::int64_t stride);
 
+// The same in each run of a sample; windows reach back into a run's context and no further.
+std::vector<Window> windows_of(Protocol protocol, const TextSample& sample, std::int64_t length,
+                               std::int64_t stride);
+
 struct ScoringOptions {
   std::int64_t batch_tokens = 8192;  // inputs per forward pass (at least one window)
   std::int64_t chunk_rows = 1024;    // of the loss
@@ -36,10 +42,13 @@ struct ScoringOptions {
   std::function<void(std::int64_t scored)> progress;
 };
 
-// One loss in nats per target, in order. Throws Error when the model cannot take the windows'
-// length.
+// One loss in nats per target, in order; 0 where no window scores it. Throws Error when the model
+// cannot take the windows' length.
 std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options);
+
+// The losses of a sample's scored tokens alone, in order.
+std::vector<float> scored_losses(const TextSample& sample, std::span<const float> losses);
 
 double mean_of(std::span<const float> losses);  // summed in fp64
 

@@ -6,7 +6,7 @@
 //   {format_version, kind: "curve", program_version, created, command_line,
 //    protocol: {name, stride, description, document_borders, precision, device, kernel,
 //      sha256 (of all but device and kernel)},
-//    text: {files: [..], sha256, tokens_scored, tokens_cut_off, bytes},
+//    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes},
 //    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
 //    sequence_length,
 //      train_sequence_length_scaling, parameters,
@@ -75,8 +75,9 @@ struct CurveProtocol {
 
 struct CurveText {
   std::vector<std::string> files;
-  std::string sha256;
-  std::int64_t tokens_scored = 0, tokens_cut_off = 0, bytes = 0;
+  std::string selection;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
+  std::string sha256;     // of the scored tokens
+  std::int64_t tokens_scored = 0, tokens_cut_off = 0, bytes = 0;  // cut off: all not scored
 };
 
 struct CurveSet {

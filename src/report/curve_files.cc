@@ -141,6 +141,7 @@ std::string curve_json(const CurveSet& set) {
                {"protocol", protocol_object(set.protocol)},
                {"text",
                 {{"files", set.text.files},
+                 {"selection", set.text.selection},
                  {"sha256", set.text.sha256},
                  {"tokens_scored", set.text.tokens_scored},
                  {"tokens_cut_off", set.text.tokens_cut_off},

@@ -87,10 +87,11 @@ std::string foot(const CurveSet& set) {
     if (!part.empty()) means.push_back(part);
   }
   if (!means.empty()) lines.emplace_back("computed", join(means, ", "));
+  const std::string selection = set.text.selection.empty() ? "" : " (" + set.text.selection + ")";
   lines.emplace_back("text",
                      cat(join(set.text.files, ", "), ": ", with_commas(set.text.tokens_scored),
                          " tokens scored at every length, ", with_commas(set.text.tokens_cut_off),
-                         " cut off at the end"));
+                         " not scored", selection));
   return format_pairs(lines);
 }
 

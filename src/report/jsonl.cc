@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -11,6 +12,8 @@ namespace alibi {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kLogFormatVersion = 1;
 
 // A log of a line every step stays far below this.
 constexpr std::uint64_t kLargestLog = 8ull << 30;
@@ -41,9 +44,12 @@ std::string json_line(const JsonFields& fields) {
 }
 
 JsonLines::JsonLines(std::filesystem::path path)
-    : file_(std::move(path), OutputFile::Mode::kAppend) {}
+    : file_(path, OutputFile::Mode::kAppend), empty_(std::filesystem::file_size(path) == 0) {}
 
-void JsonLines::append(const JsonFields& fields) { file_.write(json_line(fields) + "\n"); }
+void JsonLines::append(const JsonFields& fields) {
+  const std::string head = json_line({{"format_version", kLogFormatVersion}, {"kind", "log"}});
+  file_.write((std::exchange(empty_, false) ? head + "\n" : "") + json_line(fields) + "\n");
+}
 
 void JsonLines::sync() { file_.sync(); }
 

@@ -1,4 +1,5 @@
-// log.jsonl: one JSON object a line, appended as the run goes and cut back on resume.
+// log.jsonl: one JSON object a line, appended as the run goes and cut back on resume. Its first
+// line is {"format_version":1,"kind":"log"}.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,15 @@ class JsonLines {
  public:
   // Appends to `path`, which is made when missing. Throws Error when it cannot be opened.
   explicit JsonLines(std::filesystem::path path);
-  void append(const JsonFields& fields);  // one write per line, so only the last can be torn
-  void sync();                            // before a checkpoint that promises these lines
+  // One write, so only the last line can be torn. The first one of an empty file comes with the
+  // head line: a file without a record stays empty.
+  void append(const JsonFields& fields);
+  void sync();  // before a checkpoint that promises these lines
   void close();
 
  private:
   OutputFile file_;
+  bool empty_;
 };
 
 // Drops the lines of steps after `step`, so that a resumed run writes them anew; atomic. A line

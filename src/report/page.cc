@@ -194,7 +194,8 @@ std::string how_measured(const CurveSet& set) {
   html += definitions({{"Files", join(text.files, ", ")},
                        {"Size", text.bytes > 0 ? human_bytes(static_cast<double>(text.bytes)) : ""},
                        {"Targets scored", with_commas(text.tokens_scored) + " at every length"},
-                       {"Cut off at the end", with_commas(text.tokens_cut_off) + " tokens"},
+                       {"Not scored", with_commas(text.tokens_cut_off) + " tokens"},
+                       {"Selection", text.selection},
                        {"SHA-256", text.sha256}});
   return html;
 }

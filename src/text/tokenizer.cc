@@ -32,7 +32,7 @@ constexpr std::size_t kForcedCut = 1 << 20;  // sentencepiece takes some 100 byt
 // sentencepiece reads up to this many nested user-defined pieces into a buffer on its stack.
 constexpr std::size_t kMostNested = 64;
 
-std::string surface(const TokenizerPiece& piece) {
+std::string surface_of(const TokenizerPiece& piece) {
   if (piece.type == PieceType::kUnknown || piece.type == PieceType::kControl) return "";
   if (piece.type == PieceType::kByte) {  // "<0xAB>"
     return std::string(1, static_cast<char>(std::stoi(piece.text.substr(3, 2), nullptr, 16)));
@@ -200,7 +200,7 @@ Tokenizer Tokenizer::from_model(std::string serialized, const std::string& place
     throw Error(place, cat("sentencepiece refuses it: ", error.what()));
   }
   for (const TokenizerPiece& piece : model.pieces) {
-    state->surfaces.push_back(surface(piece));
+    state->surfaces.push_back(surface_of(piece));
     state->byte_fallback.push_back(piece.type == PieceType::kByte);
   }
   state->borders = find_borders(model);
@@ -271,17 +271,27 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   std::string text;
-  for (const std::int32_t id : ids) {
-    ensure(id >= 0 && id < vocabulary(), "a decoded id is below the vocabulary");
-    text += state_->surfaces[static_cast<std::size_t>(id)];
-  }
-  if (state_->dummy_prefix && text.starts_with(' ')) text.erase(0, 1);
+  StreamDecoder decoder(*this);
+  for (const std::int32_t id : ids) text += decoder.next(id);
   return text;
 }
 
-std::int64_t Tokenizer::byte_length(std::int32_t id) const {
+std::string StreamDecoder::next(std::int32_t id) {
+  std::string piece = tokenizer_.surface(id);
+  if (at_start_ && tokenizer_.adds_space() && piece.starts_with(' ')) piece.erase(0, 1);
+  at_start_ = at_start_ && tokenizer_.byte_length(id) == 0;  // specials are not text yet
+  return piece;
+}
+
+const std::string& Tokenizer::surface(std::int32_t id) const {
   ensure(id >= 0 && id < vocabulary(), "an id is below the vocabulary");
-  return static_cast<std::int64_t>(state_->surfaces[static_cast<std::size_t>(id)].size());
+  return state_->surfaces[static_cast<std::size_t>(id)];
+}
+
+bool Tokenizer::adds_space() const { return state_->dummy_prefix; }
+
+std::int64_t Tokenizer::byte_length(std::int32_t id) const {
+  return static_cast<std::int64_t>(surface(id).size());
 }
 
 bool Tokenizer::is_byte_fallback(std::int32_t id) const {

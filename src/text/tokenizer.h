@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace alibi {
@@ -45,12 +46,27 @@ class Tokenizer {
   // The bytes of text a token stands for; specials 0. The sum over encode(text) is text.size(),
   // unless the text holds U+2581 (read as a space) or the model adds a space in front.
   std::int64_t byte_length(std::int32_t id) const;
+  const std::string& surface(std::int32_t id) const;  // those bytes
+  bool adds_space() const;  // puts a space in front of every text, which decode() drops
   bool is_byte_fallback(std::int32_t id) const;  // one byte of a character outside the vocabulary
 
  private:
   struct State;
   explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
+};
+
+// decode() token by token: all that next() returned, joined, is decode() of all ids at once.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(Tokenizer tokenizer, bool at_start = true)
+      : tokenizer_(std::move(tokenizer)), at_start_(at_start) {}
+  // at_start: these ids begin a text, so that the space a model puts in front of one is dropped.
+  std::string next(std::int32_t id);
+
+ private:
+  Tokenizer tokenizer_;
+  bool at_start_;
 };
 
 }  // namespace alibi

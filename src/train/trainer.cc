@@ -35,15 +35,6 @@ std::vector<std::pair<std::string, torch::Tensor>> named(Gpt& model) {
   return all;
 }
 
-// Held-out targets of whole windows, at most `most` tokens.
-std::vector<std::int32_t> validation_text(const TokenShards& shards, std::int64_t window,
-                                          std::int64_t most) {
-  const std::int64_t windows = std::min(shards.size(), std::max(most, window)) / window;
-  std::vector<std::int64_t> wide(static_cast<std::size_t>(windows * window));
-  if (windows > 0) shards.read(0, wide);
-  return {wide.begin(), wide.end()};
-}
-
 // Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
 torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
                     std::int64_t count, torch::Device device) {
@@ -65,8 +56,8 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       log_((truncate_after_step(parts.folder.log(), resume ? resume->progress.step : -1),
             parts.folder.log())),
       identity_(run_identity(parts.config, parts.text.data_hash)),
-      validation_(validation_text(parts.text.valid, batch_shape(parts.config.batch).length,
-                                  parts.config.run.validation_tokens)) {
+      validation_(sample_tokens(parts.text.valid, {.window = batch_shape(parts.config.batch).length,
+                                                   .most = parts.config.run.validation_tokens})) {
   if (resume) {
     copy_weights(resume->weights, *model_, "checkpoint to resume");
     optimizer_.load_state(resume->optimizer);
@@ -78,7 +69,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
 }
 
 int Trainer::run() {
-  if (progress_.finished) return 0;
+  if (progress_.finished && done()) return 0;  // a constant schedule's end may move
   while (!done() && stop_signal() == 0) {
     const std::int64_t before = progress_.tokens;
     report(step());
@@ -170,7 +161,7 @@ void Trainer::report(const StepEvent& event) {
 }
 
 void Trainer::validate() {
-  if (validation_.empty()) return;
+  if (validation_.runs.empty()) return;
   const Config& c = parts_.config;
   ScoringOptions options;
   options.batch_tokens = *c.batch.micro_batch_tokens;
@@ -178,9 +169,9 @@ void Trainer::validate() {
   options.separate_documents = c.data.separate_documents;
   options.device = parts_.device;
   const std::int64_t length = batch_shape(c.batch).length;
-  const auto targets = static_cast<std::int64_t>(validation_.size());
-  const double loss = mean_of(score(
-      model_, validation_, windows_of(Protocol::kNonOverlapping, targets, length, 0), options));
+  const auto windows = windows_of(Protocol::kNonOverlapping, validation_, length, 0);
+  const double loss =
+      mean_of(scored_losses(validation_, score(model_, validation_.ids, windows, options)));
   const bool best = loss < progress_.best_validation_loss;
   if (best) {
     progress_.best_validation_loss = loss;

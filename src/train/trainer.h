@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "data/batches.h"
 #include "data/prepare.h"
+#include "data/text_sample.h"
 #include "model/gpt.h"
 #include "optimizer/adamw.h"
 #include "report/jsonl.h"
@@ -82,7 +83,7 @@ class Trainer {
   JsonLines log_;
   Progress progress_;
   std::string identity_;
-  std::vector<std::int32_t> validation_;
+  TextSample validation_;  // whole windows, spread over the held-out text
   std::int64_t saved_step_ = -1;
 };
 

@@ -42,7 +42,9 @@ TEST(BrokenText, IsRefusedByTrainWithoutARunFolder) {
     const char* says;
   };
   for (const Case& c : std::vector<Case>{
-           {"missing.txt", "missing.txt", "No such file"},
+           {"missing.txt", "missing.txt", "No such file or directory; data.train names it"},
+           {"data/books/a.jsonl", "data/books/a.jsonl", "scripts/unpack-books"},
+           {"data/default/train", "data/default/train", "scripts/default-corpus"},
            {"empty.txt", "empty.txt", "is empty"},
            {"bad.txt", "bad.txt", "invalid UTF-8 at byte 5"},
            {"void", "void", "no text in this folder"},
@@ -133,7 +135,7 @@ TEST(BrokenPlaces, CannotBeWritten) {
     ProgramOptions options = place.options();
     options.largest_file = limit;
     const ProgramResult full = run_program({"train", "tiny.json"}, options);
-    expect_refused(full, 1, "runs/tiny", "File too large");
+    expect_refused(full, 1, "runs/tiny", "File too large (raise the limit on file sizes");
     // Whole checkpoints or none; never a half one under its name.
     const fs::path checkpoints = place.path("runs/tiny/checkpoints");
     if (fs::exists(checkpoints)) {
@@ -220,6 +222,13 @@ TEST(BrokenEvaluation, IsRefused) {
   for (const char* lengths : {"1x,,2x", "0x10", "1.3x"})
     expect_refused(evaluate({"--lengths", lengths}), 2, "evaluate.lengths", "expected a length");
   expect_refused(evaluate({"--set", "model.heads=4"}), 2, "--set model.heads=4", "no effect");
+  expect_refused(evaluate({"--set", "model={\"slope_bias_max\":16}"}), 2, "--set model={",
+                 "has no effect on a trained model");
+  expect_refused(evaluate({"--set", "guard.non_finite=skip"}), 2, "--set guard.", "no effect");
+  expect_refused(evaluate({"--set", "evaluate.protocol=sliding", "--set", "evaluate.stride=17"}), 2,
+                 "/evaluate/stride", "expected at most the shortest length 16");
+  expect_refused(evaluate({"--title", "a"}), 2, "--title", "no effect without --output");
+  expect_refused(evaluate({"--name", "a", "--name", "b"}), 2, "--name", "2 names for 1");
   expect_refused(evaluate({"--set", "evaluate.lenghts=[]"}), 2, "/evaluate/lenghts", "lengths");
   expect_refused(evaluate({"--output", "text.txt/curves"}), 1, "text.txt/curves",
                  "Not a directory");
@@ -229,9 +238,52 @@ TEST(BrokenEvaluation, IsRefused) {
     more.insert(more.begin(), {"generate", "runs/tiny"});
     return place.run(more);
   };
+  for (const char* option : {"--seed", "--top-k", "--top-p"})
+    expect_refused(generate({"--temperature", "0", option, "1"}), 2, option, "has no effect");
+  expect_refused(generate({"--set", "evaluate.max_tokens=5"}), 2, "--set evaluate.", "no effect");
   expect_refused(generate({"--prompt", "a\xff"}), 2, "--prompt", "not valid UTF-8 at byte 1");
   expect_refused(generate({"--prompt-file", "bad.txt"}), 2, "bad.txt", "not valid UTF-8");
   expect_refused(generate({"--prompt-file", "missing.txt"}), 1, "missing.txt", "No such file");
+}
+
+// One table has one protocol and one text.
+TEST(BrokenEvaluation, OfRunsThatCannotBeCompared) {
+  const Workplace place;
+  const auto train = [&](const std::string& name, Words more) {
+    more.insert(more.begin(), {"train", "tiny.json", "--set", "run.name=" + name});
+    place.works(more);
+  };
+  train("a", {});
+  train("b", {"--set", "evaluate.max_tokens=1000"});
+  train("c", {"--set", "data.separate_documents=true"});
+  train("d", {"--set", "data.valid=[]"});
+  const auto evaluate = [&](const std::string& other, Words more) {
+    more.insert(more.begin(), {"evaluate", "runs/a", "runs/" + other});
+    return place.run(more);
+  };
+  expect_refused(evaluate("b", {}), 2, "a and b have different protocols",
+                 "evaluate.max_tokens is \"2000\" and \"1000\"");
+  expect_refused(evaluate("c", {}), 2, "data.separate_documents", "evaluate them apart");
+  expect_refused(evaluate("d", {}), 2, "d holds out another text", "--text FILE");
+  EXPECT_EQ(evaluate("d", {"--text", "held.txt"}).code, 0);
+  EXPECT_EQ(evaluate("b", {"--set", "evaluate.max_tokens=1000"}).code, 0);
+}
+
+// More memory than any machine has, asked for by LibTorch; a look at the same model needs none.
+TEST(BrokenMachine, ModelsBeyondMemory) {
+  const Workplace place;
+  const Words keys = {"--set", "model.width=65536",
+                      "--set", "model.position=learned",
+                      "--set", "model.max_sequence_length=16777216"};
+  const auto with_keys = [&](Words words) {
+    words.insert(words.end(), keys.begin(), keys.end());
+    return words;
+  };
+  const ProgramResult look = place.works(with_keys({"inspect", "model", "tiny.json"}));
+  EXPECT_NE(look.out.find("16777216 x 65536"), std::string::npos) << look.out;
+  const ProgramResult train = place.run(with_keys({"train", "tiny.json"}));
+  expect_refused(train, 1, "out of memory", "smaller");
+  EXPECT_FALSE(place.has("runs"));
 }
 
 TEST(BrokenMachine, CudaWithoutADevice) {

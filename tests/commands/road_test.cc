@@ -87,6 +87,25 @@ TEST(Road, TrainEvaluateGenerateInspect) {
     EXPECT_NE(checkpoint.find(words), std::string::npos) << words;
 }
 
+// Runs of different trained lengths are scored on the same targets, spread over the whole text.
+TEST(Road, ModelsOfAllLengthsScoreTheSameTargets) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  place.works({"train", "tiny.json", "--set", "run.name=longer", "--set",
+               "batch.train_sequence_length_scaling=0.5"});
+  const ProgramResult result =
+      place.works({"evaluate", "runs/tiny", "runs/longer", "--output", "curves"});
+  const nlohmann::json set = place.json("curves/curve.json");
+  for (const auto& curve : set["curves"]) {
+    for (const auto& point : curve["points"]) EXPECT_EQ(point["targets"], 1920) << point;
+  }
+  // held.txt has 4,000 bytes and an end token: 31 windows of 128, of which 2,000 tokens allow 15.
+  EXPECT_EQ(set["text"]["selection"],
+            "15 of 31 windows of 128 tokens, spread evenly over the text");
+  EXPECT_EQ(set["text"]["tokens_cut_off"], 4001 - 1920);
+  EXPECT_NE(result.out.find("15 of 31 windows"), std::string::npos) << result.out;
+}
+
 TEST(Road, PreparedFolderGivesTheSameRun) {
   const Workplace place;
   const ProgramResult prepare = place.works({"prepare", "tiny.json", "--output", "prepared"});

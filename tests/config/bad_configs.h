@@ -174,9 +174,36 @@ inline std::vector<BadConfig> without_effect() {
   };
 }
 
+// One start shows them all: types, ranges, effects, unknown keys and rules. A rule or condition
+// that reads a faulty key is not asked.
+inline std::vector<BadConfig> mixed() {
+  return {
+      {"{\"model\": {\"heads\": 7, \"layrs\": 2}}",
+       {"/model/layrs", "/model/heads|7 does not divide"}},
+      {"{\"x\": 1, \"model\": {\"t5_shared\": true}, \"run\": {\"name\": \"\"}}",
+       {"/x|unknown key", "/model/t5_shared|no effect", "/run/name|plain name"}},
+      {"{\"schedule\": {\"decay_tokens\": 10, \"warmup_tokens\": 11}, "
+       "\"run\": {\"train_tokens\": 10, \"seed\": -1}}",
+       {"/run/seed|-1", "/schedule/decay_tokens|no effect", "/schedule/warmup_tokens|found 11"}},
+      {"{\"batch\": {\"train_sequence_length_scaling\": 0.3, \"micro_batch_tokens\": 7}, "
+       "\"model\": {\"key_value_heads\": 3}}",
+       {"/model/key_value_heads", "/batch/train_sequence_length_scaling|0.3"}},
+      {"{\"model\": {\"heads\": 0, \"width\": 9, \"position\": \"sinusoidal\"}}",
+       {"/model/heads|found 0", "/model/position|width 9 is odd"}},
+      {"{\"model\": {\"position\": \"rotray\", \"rotary_base\": 100}}", {"/model/position|rotray"}},
+      {"{\"model\": 5, \"batch\": {\"sequence_length\": 0, \"sequences\": 0}}",
+       {"/model|found 5", "/batch/sequence_length|found 0", "/batch/sequences|found 0"}},
+      {"{\"batch\": {\"sequence_length\": 16}, \"evaluate\": {\"lengths\": [\"1.3x\", \"1.5x\"]}}",
+       {"/evaluate/lengths/0|found \"1.3x\"|1x is the trained length 16"}},
+      {"{\"batch\": {\"train_sequence_length_scaling\": 1e-300}}",
+       {"/batch/train_sequence_length_scaling|found 1e-300"}},
+  };
+}
+
 inline std::vector<BadConfig> bad_configs() {
   std::vector<BadConfig> all = not_json();
-  for (const auto& part : {wrong_types(), unknown_keys(), broken_rules(), without_effect()})
+  for (const auto& part :
+       {wrong_types(), unknown_keys(), broken_rules(), without_effect(), mixed()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -86,10 +86,21 @@ TEST(LoadConfig, FaultsOfAllSourcesNameTheirSource) {
   }
 }
 
+// What a missing file holds may be what makes the other one right.
+TEST(LoadConfig, KeysAreNotJudgedTogetherWithoutAllSources) {
+  const TemporaryFolder folder;
+  const std::string a = (folder.path() / "a.json").string();
+  write_file_atomic(a, "{\"model\": {\"heads\": 7}, \"schedule\": {\"decay_tokens\": 9}}");
+  const std::string missing = (folder.path() / "missing.json").string();
+  EXPECT_EQ(error_text([&] { load_config({a, missing}, {}); }).find(missing + ": cannot open"), 0U);
+}
+
 TEST(LoadConfig, ARuleNamesTheSourceThatSetTheKey) {
   EXPECT_EQ(refusal("{\"model\": {\"heads\": 8}}", {"model.heads=7"}).find("--set model.heads=7: "),
             0U);
   EXPECT_EQ(refusal("{\"model\": {\"heads\": 7}}").find("x.json: /model/heads: "), 0U);
+  EXPECT_EQ(refusal("{}", {"evaluate.lengths=[\"0x\"]"}).find("--set evaluate.lengths=[\"0x\"]: "),
+            0U);
 }
 
 Config set(const std::vector<std::string>& overrides) { return load_config({}, overrides); }

@@ -65,9 +65,22 @@ TEST(Schema, TakesResolvedConfigsAndRefusesWrongOnes) {
     EXPECT_TRUE(fits(ordered_json::parse(config_json(config)), schema)) << position;
   }
   for (const char* text : {"{\"model\": {\"heads\": 1.5}}", "{\"model\": {\"head\": 1}}",
-                           "{\"model\": {\"position\": \"x\"}}", "{\"model\": {\"heads\": 0}}"}) {
+                           "{\"model\": {\"position\": \"x\"}}", "{\"model\": {\"heads\": 0}}",
+                           "{\"batch\": {\"train_sequence_length_scaling\": 2}}",
+                           "{\"batch\": {\"train_sequence_length_scaling\": 0.3}}"}) {
     EXPECT_FALSE(fits(ordered_json::parse(text), schema)) << text;
   }
+}
+
+TEST(Schema, TheScalingIsOneOrAHalfAgainAndAgain) {
+  const ordered_json schema = ordered_json::parse(config_schema());
+  for (const char* scaling : {"1", "0.5", "0.125"}) {
+    EXPECT_TRUE(
+        fits(ordered_json::parse(std::string("{\"batch\": {\"train_sequence_length_scaling\": ") +
+                                 scaling + "}}"),
+             schema));
+  }
+  EXPECT_NE(config_reference().find("| number: 1, 1/2, 1/4, 1/8, ... |"), std::string::npos);
 }
 
 TEST(Reference, TheCommittedPageIsWhatTheProgramPrints) {

@@ -36,6 +36,15 @@ std::vector<std::int32_t> some_targets(std::int64_t count) {
   return ids;
 }
 
+TextSample whole(const std::vector<std::int32_t>& ids, std::int64_t window) {
+  const std::int64_t size = std::ssize(ids);
+  return {.ids = ids,
+          .runs = {{.first = 0, .count = size, .context = 0}},
+          .rule = {.window = window, .most = size},
+          .available = size,
+          .windows = size / window};
+}
+
 // -log p(target `at` | the `context` inputs before it), one forward pass for this token alone.
 double direct(LoadedModel& loaded, const std::vector<std::int32_t>& targets, std::int64_t at,
               std::int64_t context) {
@@ -97,8 +106,7 @@ TEST(Score, SeparateDocumentsSeeThemselvesOnly) {
 }
 
 Curve measure(LoadedModel& loaded, const CurveOptions& options, std::int64_t count = 192) {
-  const auto targets = some_targets(count);
-  return measure_curve(loaded, targets, options);
+  return measure_curve(loaded, whole(some_targets(count), options.lengths.back()), options);
 }
 
 TEST(Curve, FiguresAgreeWithEachOther) {
@@ -162,6 +170,31 @@ TEST(Curve, EachPointIsTheMeanOfItsScores) {
   }
 }
 
+// A sampled text gives each of its targets the loss that the whole text gives it.
+TEST(Score, ASampleScoresAsTheWholeTextDoes) {
+  LoadedModel loaded = tiny("alibi");
+  const auto targets = some_targets(400);
+  for (const Protocol protocol : {Protocol::kNonOverlapping, Protocol::kSliding}) {
+    const std::int64_t context = protocol == Protocol::kSliding ? 16 : 1;
+    TextSample sample;  // targets 0 ... 31 and 160 ... 191
+    sample.ids.assign(targets.begin(), targets.begin() + 32);
+    sample.ids.insert(sample.ids.end(), targets.begin() + 160 - context, targets.begin() + 192);
+    sample.runs = {{0, 32, 0}, {32 + context, 32, context}};
+    for (const std::int64_t length : {4, 16}) {
+      const auto losses = [&](const std::vector<std::int32_t>& ids,
+                              const std::vector<Window>& windows) {
+        return score(loaded.model, ids, windows, ScoringOptions());
+      };
+      const auto all = losses(targets, windows_of(protocol, 400, length, length / 4));
+      const auto some = scored_losses(
+          sample, losses(sample.ids, windows_of(protocol, sample, length, length / 4)));
+      ASSERT_EQ(some.size(), 64U);
+      for (std::size_t i = 0; i < some.size(); ++i)
+        EXPECT_NEAR(some[i], all[i < 32 ? i : i + 128], 1e-5) << length << " " << i;
+    }
+  }
+}
+
 TEST(Curve, SlidingUsesItsStride) {
   LoadedModel loaded = tiny("alibi");
   CurveOptions options{.lengths = {16, 32}, .protocol = Protocol::kSliding, .progress = {}};
@@ -171,7 +204,7 @@ TEST(Curve, SlidingUsesItsStride) {
   EXPECT_EQ(half.points[0].loss, eight.points[0].loss);
   EXPECT_NE(half.points[1].loss, eight.points[1].loss);
   EXPECT_TRUE(half.loss_by_position.empty());
-  const CurveProtocol words = describe_protocol(loaded, options);
+  const CurveProtocol words = describe_protocol(loaded.config, loaded.device, options);
   EXPECT_EQ(words.name, "sliding");
   EXPECT_EQ(words.stride, 8);
   EXPECT_NE(words.description.find("8 targets"), std::string::npos);
@@ -187,7 +220,7 @@ TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {
   EXPECT_EQ(curve.points[2].note, "learned positions end at 32");
   EXPECT_TRUE(std::isnan(curve.points[2].loss));
   CurveSet set;
-  set.protocol = describe_protocol(loaded, {.lengths = {16}, .progress = {}});
+  set.protocol = describe_protocol(loaded.config, loaded.device, {.lengths = {16}, .progress = {}});
   set.curves.push_back(curve);
   EXPECT_NE(curve_table(set).find("learned positions end at 32"), std::string::npos);
 }

@@ -78,12 +78,23 @@ TEST(Lengths, RefusesWhatIsNoLength) {
   EXPECT_SAYS(error_text([&] { parse_lengths({"1.3x"}, 128); }), "1x is the trained length 128");
 }
 
-TEST(SharedTargets, AreWholeWindowsOfTheLongestLength) {
-  EXPECT_EQ(shared_targets(1000, 1'000'000, 300, "x"), 900);
-  EXPECT_EQ(shared_targets(1000, 500, 300, "x"), 300);
-  EXPECT_EQ(shared_targets(1000, 100, 300, "x"), 300);  // at least one window
-  EXPECT_EQ(shared_targets(300, 300, 300, "x"), 300);
-  EXPECT_SAYS(error_text([&] { shared_targets(299, 1'000'000, 300, "a.txt"); }),
+TEST(SampleRule, WindowsOfTheLongestLengthInGroupsThatAllLengthsDivide) {
+  const auto rule = [](const std::vector<std::int64_t>& lengths, std::int64_t most) {
+    return sample_rule(lengths, Protocol::kNonOverlapping, most);
+  };
+  EXPECT_EQ(rule({128, 256, 512, 1280}, 1'000'000).window, 1280);
+  EXPECT_EQ(rule({128, 256, 512, 1280}, 1'000'000).group, 2);  // 512 does not divide 1280
+  EXPECT_EQ(rule({128, 256, 512, 1280}, 40'000).group, 1);     // fewer than 16 groups would fit
+  EXPECT_EQ(rule({16, 32, 64}, 1'000'000).group, 1);
+  EXPECT_EQ(rule({7, 11, 13}, 1'000'000).group, 77);
+  EXPECT_EQ(rule({999'999'999'989, 999'999'999'999}, 1'000'000).group, 1);
+  EXPECT_EQ(rule({16, 32}, 100).context, 1);
+  EXPECT_EQ(sample_rule({16, 32}, Protocol::kSliding, 100).context, 32);
+}
+
+TEST(SampleRule, ATextWithoutAWindowIsRefused) {
+  const TextSample sample{.ids = {}, .runs = {}, .rule = {.window = 300}, .available = 299};
+  EXPECT_SAYS(error_text([&] { check_sample(sample, "a.txt"); }),
               "a.txt: found 299 tokens, expected at least one window of the longest length 300");
 }
 

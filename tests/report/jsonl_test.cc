@@ -35,7 +35,8 @@ TEST(JsonLines, AppendsAcrossOpenings) {
   lines.append({{"step", 2}});
   lines.sync();
   lines.close();
-  EXPECT_EQ(read_file(path), "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_EQ(read_file(path),
+            "{\"format_version\":1,\"kind\":\"log\"}\n{\"step\":1}\n{\"step\":2}\n");
   EXPECT_THROW(JsonLines(folder.path() / "missing" / "log.jsonl"), Error);
 }
 

@@ -244,6 +244,26 @@ TEST(Tokenizer, OtherSettingsGiveTheIdsOfTheWholeText) {
   EXPECT_EQ(prefixed.decode(prefixed.encode("kalo an")), "kalo an");
 }
 
+// Generation shows tokens one by one: spaces between words must come out, the one in front must
+// not.
+TEST(StreamDecoder, JoinedPiecesAreTheWholeText) {
+  for (const Tokenizer& tokenizer :
+       {Tokenizer::from_model(other_model({}), "m"), small_tokenizer(), Tokenizer::bytes()}) {
+    for (const std::string& text :
+         {std::string("kalo an kalo"), std::string("  kalo  an "), small_text(3000)}) {
+      std::vector<std::int32_t> ids = tokenizer.encode(text);
+      ids.insert(ids.begin(), Tokenizer::kBegin);
+      StreamDecoder decoder(tokenizer);
+      std::string joined;
+      for (const std::int32_t id : ids) joined += decoder.next(id);
+      EXPECT_EQ(joined, tokenizer.decode(ids));
+      if (!tokenizer.adds_space()) continue;
+      StreamDecoder middle(tokenizer, false);  // what goes on from a prompt
+      EXPECT_EQ(middle.next(ids[1]), tokenizer.surface(ids[1]));
+    }
+  }
+}
+
 TEST(Tokenizer, GarbageIsRefusedInSilence) {
   testing::internal::CaptureStderr();
   testing::internal::CaptureStdout();

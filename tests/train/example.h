@@ -86,12 +86,13 @@ class TrainExample {
 
   Checkpoint newest(const std::string& run) const { return load_checkpoint(path(run), Load::kAll); }
 
-  // log.jsonl without the times.
+  // log.jsonl without its head and the times.
   std::vector<std::string> log(const std::string& run) const {
     std::vector<std::string> lines;
     std::ifstream file(path(run) + "/log.jsonl");
     for (std::string line; std::getline(file, line);) {
       nlohmann::json fields = nlohmann::json::parse(line);
+      if (fields.contains("format_version")) continue;
       fields.erase("seconds");
       lines.push_back(fields.dump());
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/example.h"
+#include "device/device.h"
 #include "support/error_text.h"
 #include "train/example.h"
 
@@ -34,6 +35,33 @@ TEST(Resume, AtEveryStepIsTheUninterruptedRun) {
     EXPECT_EQ(example.events_of<StepEvent>().front().step, step + 1);
     expect_same(example, "whole", run, run);
   }
+}
+
+// Large enough that LibTorch shares its work out: 512 rows of 64.
+const std::vector<std::string> kWider = {"model.width=64", "batch.sequences=16",
+                                         "batch.micro_batch_tokens=512", "run.train_tokens=6144"};
+
+TEST(Resume, WithTwoThreadsIsTheUninterruptedRun) {
+  TrainExample example;
+  torch::set_num_threads(2);
+  example.train(example.config("whole", kWider), false);
+  EXPECT_EQ(example.train(example.config("run", kWider), false, 5), 2);
+  EXPECT_EQ(example.train(example.config("run", kWider), true), 0);
+  torch::set_num_threads(1);
+  EXPECT_EQ(example.newest("whole").progress.step, 12);
+  expect_same(example, "whole", "run", "two threads");
+}
+
+TEST(Resume, InBf16IsTheUninterruptedRun) {
+  if (!cpu_has_fast_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  TrainExample example;
+  const auto config = [&](const std::string& run) {
+    return example.config(run, {"runtime.precision=bf16"});
+  };
+  example.train(config("whole"), false);
+  EXPECT_EQ(example.train(config("run"), false, 5), 2);
+  EXPECT_EQ(example.train(config("run"), true), 0);
+  expect_same(example, "whole", "run", "bf16");
 }
 
 TEST(Resume, AChainOfResumes) {
@@ -75,6 +103,33 @@ TEST(Resume, FreeKeysMayChange) {
       example.config("run", {"run.save_every_tokens=128", "run.keep_checkpoints=5"});
   EXPECT_EQ(example.train(changed, true), 0);
   EXPECT_EQ(example.newest("run").progress, example.newest("whole").progress);
+}
+
+// Cadence, and where text lies: the same content under another name is the same text.
+TEST(Resume, CadenceAndFoldersMayChange) {
+  TrainExample example;
+  example.train(example.config("whole"), false);
+  example.train(example.config("run"), false, 5);
+  std::filesystem::rename(example.path("text.txt"), example.path("moved.txt"));
+  const Config changed = example.config(
+      "run", {"run.evaluate_every_tokens=256", "run.validation_tokens=128", "run.patience=100",
+              "data.train=[\"" + example.path("moved.txt") + "\"]"});
+  EXPECT_EQ(example.train(changed, true), 0);
+  EXPECT_TRUE(same_tensors(example.newest("run").weights, example.newest("whole").weights));
+}
+
+// A constant rate does not look at the end, so the end may move; any other schedule does.
+TEST(Resume, AConstantScheduleMayGoOnPastItsEnd) {
+  TrainExample example;
+  const auto config = [&](const std::string& run, const std::string& tokens) {
+    return example.config(run, {"schedule.kind=constant", "run.train_tokens=" + tokens});
+  };
+  example.train(config("whole", "1536"), false);
+  EXPECT_EQ(example.train(config("run", "640"), false), 0);
+  EXPECT_TRUE(example.newest("run").progress.finished);
+  EXPECT_EQ(example.train(config("run", "1536"), true), 0);
+  EXPECT_EQ(example.newest("run").progress.step, 12);
+  EXPECT_TRUE(same_tensors(example.newest("run").weights, example.newest("whole").weights));
 }
 
 TEST(Resume, RefusesAnotherConfigNamingTheKey) {

@@ -5,6 +5,7 @@
 
 #include "checkpoint/example.h"
 #include "checkpoint/load_model.h"
+#include "evaluate/score.h"
 #include "support/error_text.h"
 #include "train/example.h"
 
@@ -118,6 +119,29 @@ TEST(Trainer, AStopSavesTheFinishedStep) {
   // At the last step there is nothing left to stop.
   EXPECT_EQ(example.train(example.config("b"), false, 12), 0);
   EXPECT_TRUE(example.newest("b").progress.finished);
+}
+
+// Of held-out text longer than run.validation_tokens, windows from the start to the end are scored.
+TEST(Trainer, ValidatesOnWindowsSpreadOverTheHeldOutText) {
+  TrainExample example;
+  const Config config = example.config("a", {"run.validation_tokens=64"});
+  example.train(config, false);
+  LoadedModel loaded = load_model(example.path("a"), {});
+  const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
+  const auto loss_of = [&](const TextSample& sample) {
+    const auto windows = windows_of(Protocol::kNonOverlapping, sample, 8, 0);
+    return mean_of(
+        scored_losses(sample, score(loaded.model, sample.ids, windows, ScoringOptions())));
+  };
+  const TextSample spread = sample_tokens(text.valid, {.window = 8, .most = 64});
+  ASSERT_EQ(spread.runs.size(), 8U);
+  TextSample prefix = spread;
+  prefix.ids.resize(64);
+  for (std::size_t i = 0; i < 64; ++i) prefix.ids[i] = text.valid[static_cast<std::int64_t>(i)];
+  prefix.runs = {{.first = 0, .count = 64, .context = 0}};
+  const double validated = example.events_of<ValidationEvent>().back().loss;
+  EXPECT_NEAR(validated, loss_of(spread), 1e-5);
+  EXPECT_GT(std::abs(validated - loss_of(prefix)), 1e-3);
 }
 
 // One step over the whole batch and over micro batches of each size: the same weights but for the

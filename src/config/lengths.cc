@@ -1,0 +1,21 @@
+#include "config/lengths.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace alibi {
+
+std::optional<std::int64_t> length_in_tokens(const std::string& text, std::int64_t trained_length) {
+  const bool multiple = text.ends_with('x');
+  const std::string digits = multiple ? text.substr(0, text.size() - 1) : text;
+  const bool plain = !digits.empty() && digits.size() <= 12 && digits != "." &&
+                     digits.find_first_not_of("0123456789.") == std::string::npos &&
+                     std::count(digits.begin(), digits.end(), '.') <= (multiple ? 1 : 0);
+  if (!plain) return std::nullopt;
+  const double length =
+      multiple ? std::stod(digits) * static_cast<double>(trained_length) : std::stod(digits);
+  if (!(length >= 1 && length < 1e12 && length == std::floor(length))) return std::nullopt;
+  return static_cast<std::int64_t>(length);
+}
+
+}  // namespace alibi

@@ -1,0 +1,63 @@
+// A bounded part of a text for scoring, spread over the whole of it: a curve over the first tokens
+// alone would measure its first documents.
+//
+// The text is cut into n whole windows side by side. All are taken when they fit into `most`
+// tokens; else k groups of neighbouring windows, spread evenly. Before each taken part stand the
+// tokens that precede it in the text, as context that is not scored; before the text's first token
+// stands nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/shards.h"
+#include "text/tokenizer.h"
+
+namespace alibi {
+
+struct SampleRule {
+  std::int64_t window = 1;   // tokens
+  std::int64_t most = 1;     // tokens to take; one group at least is taken
+  std::int64_t context = 1;  // tokens kept before each part
+  std::int64_t group = 1;    // neighbouring windows that are taken together
+};
+
+// Windows first ... first + count - 1.
+struct WindowRange {
+  std::int64_t first = 0, count = 0;
+  bool operator==(const WindowRange&) const = default;
+};
+
+// Which of `windows` windows are taken: rising, never touching.
+std::vector<WindowRange> spread_windows(std::int64_t windows, const SampleRule& rule);
+
+// Tokens that stand side by side in the text and are scored: ids[first] ... of a TextSample. The
+// `context` ids before them precede them in the text.
+struct SampleRun {
+  std::int64_t first = 0, count = 0, context = 0;
+};
+
+struct TextSample {
+  std::vector<std::int32_t> ids;  // the runs, each behind its context
+  std::vector<SampleRun> runs;    // whole windows
+  SampleRule rule;
+  std::int64_t available = 0;  // tokens of the whole text
+  std::int64_t windows = 0;    // whole windows in it
+
+  std::int64_t targets() const;  // tokens in the runs
+  std::vector<std::int32_t> scored() const;
+  std::string hash() const;   // SHA-256 of scored() as little-endian 32-bit numbers
+  std::string words() const;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
+};
+
+// Without a whole window in the text there are no runs.
+TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule);
+
+// Reads and tokenises all text, but keeps a few times `rule.most` tokens only. The result does not
+// depend on the number of threads. Throws Error for what find_text_files and for_each_document
+// refuse, and for text without a token.
+TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,
+                        int threads, const SampleRule& rule);
+
+}  // namespace alibi

@@ -1,0 +1,57 @@
+#include "model/shapes.h"
+
+#include "base/strings.h"
+
+namespace alibi {
+namespace {
+
+using Shapes = std::vector<ParameterShape>;
+
+void add_affine(Shapes& all, const std::string& name, std::int64_t inputs, std::int64_t outputs,
+                bool has_bias) {
+  all.push_back({name + ".weight", {outputs, inputs}});
+  if (has_bias) all.push_back({name + ".bias", {outputs}});
+}
+
+void add_norm(Shapes& all, const std::string& name, const ModelConfig& m) {
+  all.push_back({name + ".weight", {m.width}});
+  if (m.norm_bias) all.push_back({name + ".bias", {m.width}});
+}
+
+void add_block(Shapes& all, const std::string& name, const ModelConfig& m) {
+  const std::int64_t pairs = 2 * m.key_value_heads.value_or(m.heads);
+  const std::int64_t mlp_width = m.mlp_width.value_or(4 * m.width);
+  add_norm(all, name + ".norm_1", m);
+  add_affine(all, name + ".qkv", m.width, (m.heads + pairs) * (m.width / m.heads),
+             m.attention_bias);
+  add_affine(all, name + ".out", m.width, m.width, m.attention_bias);
+  add_norm(all, name + ".norm_2", m);
+  add_affine(all, name + ".up", m.width, mlp_width, m.mlp_bias);
+  add_affine(all, name + ".down", mlp_width, m.width, m.mlp_bias);
+}
+
+}  // namespace
+
+std::int64_t ParameterShape::count() const {
+  std::int64_t product = 1;
+  for (const std::int64_t size : sizes) product *= size;
+  return product;
+}
+
+std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
+  Shapes all = {{"embedding", {vocabulary, m.width}}};
+  if (m.position == Position::kLearned)
+    all.push_back({"positions", {m.max_sequence_length.value_or(0), m.width}});
+  if (m.position == Position::kAlibi && m.learned_slopes) all.push_back({"slopes", {m.heads}});
+  if (m.position == Position::kT5) {
+    for (std::int64_t i = 0; i < (m.t5_shared ? 1 : m.layers); ++i)
+      all.push_back({cat("buckets_", i), {m.t5_buckets, m.heads}});
+  }
+  if (!m.tied_head) all.push_back({"head", {vocabulary, m.width}});
+  if (m.embedding_norm) add_norm(all, "embedding_norm", m);
+  for (std::int64_t i = 0; i < m.layers; ++i) add_block(all, cat("block_", i), m);
+  add_norm(all, "norm", m);
+  return all;
+}
+
+}  // namespace alibi

@@ -1,0 +1,128 @@
+// Which windows of a text are taken, and that files and shards give the same ones.
+#include "data/text_sample.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/strings.h"
+#include "support/error_text.h"
+#include "support/small_tokenizer.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+std::int64_t taken(const std::vector<WindowRange>& ranges) {
+  std::int64_t sum = 0;
+  for (const WindowRange& range : ranges) sum += range.count;
+  return sum;
+}
+
+TEST(SpreadWindows, AllWhenTheyFitElseEvenlyOverTheText) {
+  const SampleRule ten{.window = 10, .most = 100};
+  EXPECT_EQ(spread_windows(0, ten), std::vector<WindowRange>());
+  EXPECT_EQ(spread_windows(10, ten), (std::vector<WindowRange>{{0, 10}}));
+  EXPECT_EQ(taken(spread_windows(11, ten)), 10);
+  const auto thirty = spread_windows(30, ten);
+  ASSERT_EQ(thirty.size(), 10U);
+  for (std::int64_t i = 0; i < 10; ++i)
+    EXPECT_EQ(thirty[static_cast<std::size_t>(i)], (WindowRange{3 * i, 1}));
+  EXPECT_EQ(spread_windows(7, {.window = 10, .most = 3}), (std::vector<WindowRange>{{0, 1}}));
+}
+
+TEST(SpreadWindows, ReachTheLastTenthOfAnyTextAndLeaveNoLargeGap) {
+  for (const std::int64_t group : {1, 3}) {
+    const SampleRule rule{.window = 10, .most = 600, .context = 1, .group = group};
+    const std::int64_t wanted = 60 / group;
+    for (std::int64_t windows = 61; windows < 5000; windows += 37) {
+      const auto ranges = spread_windows(windows, rule);
+      EXPECT_LE(taken(ranges), 60);
+      EXPECT_GE(taken(ranges), 60 - group);
+      EXPECT_EQ(ranges.front().first, 0);
+      std::int64_t end = 0, gap = 0;
+      for (const WindowRange& range : ranges) {
+        EXPECT_LE(end, range.first);
+        gap = std::max(gap, range.first - end);
+        end = range.first + range.count;
+      }
+      EXPECT_LE(std::max(gap, windows - end), 2 * windows / wanted + 2 * group) << windows;
+    }
+  }
+}
+
+// A long text, a short document and an empty one.
+std::vector<std::string> example_files(const TemporaryFolder& folder) {
+  const std::string one = (folder.path() / "1.txt").string();
+  const std::string two = (folder.path() / "2.jsonl").string();
+  write_file_atomic(one, small_text(300'000));
+  write_file_atomic(two, "{\"text\": \"kalo\"}\n{\"text\": \"\"}\n{\"text\": \"mi an\"}\n");
+  return {one, two};
+}
+
+TokenShards shards_of(const TextSample& all, const TemporaryFolder& folder,
+                      std::int64_t vocabulary) {
+  ShardSetWriter writer(folder.path(), "all", vocabulary, 10'000);
+  for (const std::int32_t id : all.ids) {
+    writer.append({&id, 1});
+    if (id == Tokenizer::kEnd) writer.end_document();
+  }
+  return TokenShards::open(writer.finish(), vocabulary);
+}
+
+TEST(TextSample, FilesAndShardsGiveTheSameForAnyNumberOfThreads) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = example_files(folder);
+  const Tokenizer tokenizer = small_tokenizer();
+  const TextSample all =
+      sample_files(files, tokenizer, 1, {.window = 1, .most = std::int64_t{1} << 40});
+  EXPECT_EQ(std::ssize(all.ids), all.available);
+  EXPECT_EQ(std::ranges::count(all.ids, Tokenizer::kEnd), 3);
+  const TokenShards shards = shards_of(all, folder, tokenizer.vocabulary());
+  for (const std::int64_t most : {50, 1000, 3000, 20'000, 1'000'000}) {
+    for (const std::int64_t group : {1, 2, 5}) {
+      for (const std::int64_t context : {0, 1, 64}) {
+        const SampleRule rule{.window = 64, .most = most, .context = context, .group = group};
+        const TextSample from_files = sample_files(files, tokenizer, 2, rule);
+        const TextSample from_shards = sample_tokens(shards, rule);
+        EXPECT_EQ(from_files.ids, from_shards.ids) << most << " " << group << " " << context;
+        EXPECT_EQ(from_files.hash(), from_shards.hash());
+        EXPECT_EQ(from_files.words(), from_shards.words());
+      }
+    }
+  }
+}
+
+TEST(TextSample, RunsStandBehindWhatPrecedesThemInTheText) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = example_files(folder);
+  const SampleRule everything{.window = 1, .most = std::int64_t{1} << 40};
+  const auto all = sample_files(files, Tokenizer::bytes(), 1, everything).ids;
+  const SampleRule rule{.window = 100, .most = 2000, .context = 7};
+  const TextSample sample = sample_files(files, Tokenizer::bytes(), 1, rule);
+  const auto ranges = spread_windows(std::ssize(all) / 100, rule);
+  ASSERT_EQ(sample.runs.size(), ranges.size());
+  EXPECT_GT(ranges.back().first * 100, std::ssize(all) * 9 / 10);
+  EXPECT_EQ(sample.targets(), 2000);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const SampleRun& run = sample.runs[i];
+    EXPECT_EQ(run.context, i == 0 ? 0 : 7);
+    EXPECT_TRUE(std::equal(sample.ids.begin() + run.first - run.context,
+                           sample.ids.begin() + run.first + run.count,
+                           all.begin() + ranges[i].first * 100 - run.context));
+  }
+  EXPECT_EQ(sample.words(), cat("20 of ", std::ssize(all) / 100,
+                                " windows of 100 tokens, spread evenly over the text"));
+}
+
+TEST(TextSample, TextWithoutADocumentIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "a.jsonl").string();
+  write_file_atomic(path, "{\"text\": \"\"}\n");
+  EXPECT_SAYS(error_text([&] { sample_files({path}, Tokenizer::bytes(), 1, SampleRule()); }),
+              "a.jsonl: holds no text");
+}
+
+}  // namespace
+}  // namespace alibi

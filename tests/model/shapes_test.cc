@@ -1,0 +1,32 @@
+// The arithmetic of parameter shapes against real models.
+#include "model/shapes.h"
+
+#include <gtest/gtest.h>
+
+#include "support/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+TEST(ParameterShapes, AreThoseOfTheModel) {
+  for (const Position position : kAllPositions) {
+    for (const ModelConfig& config : {tiny_config(position), rich_config(position)}) {
+      Gpt model(config, kTinyVocabulary, torch::kFloat);
+      std::vector<ParameterShape> real;
+      for (const auto& parameter : model->named_parameters())
+        real.push_back({parameter.key(), parameter.value().sizes().vec()});
+      const std::vector<ParameterShape> shapes = parameter_shapes(config, kTinyVocabulary);
+      ASSERT_EQ(shapes.size(), real.size());
+      std::int64_t count = 0;
+      for (std::size_t i = 0; i < real.size(); ++i) {
+        EXPECT_EQ(shapes[i].name, real[i].name);
+        EXPECT_EQ(shapes[i].sizes, real[i].sizes) << real[i].name;
+        count += shapes[i].count();
+      }
+      EXPECT_EQ(count, model->parameter_count());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alibi
