@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "bench/attention.h"
 #include "bench/step.h"
+#include "bench/traffic.h"
 #include "commands/commands.h"
 #include "config/load.h"
 #include "device/device.h"
@@ -21,7 +22,8 @@ struct Options {
   std::int64_t tokens = 4096;
   std::string output;
   double seconds = 2;
-  bool libtorch = true;
+  bool libtorch = true, traffic = false;
+  std::vector<std::int64_t> fast_numbers = {4096, 16384, 65536};
 };
 
 Rounds rounds(const Options& options) {
@@ -48,6 +50,10 @@ int run_attention(const Options& options, const Session& session) {
   const torch::Device device = open_device(config.runtime.device);
   set_threads(config.runtime.threads);
   const ModelConfig& m = config.model;
+  if (options.traffic) {
+    return report(count_traffic(m.width / m.heads, options.lengths, options.fast_numbers), options,
+                  session);
+  }
   AttentionBench bench;
   bench.kernels = options.kernels;
   bench.skip = skip_rule(config.runtime.attention.skip);
@@ -106,6 +112,11 @@ void add_bench_command(CLI::App& app, Session& session) {
   attention->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');
   attention->add_option("--tokens", options->tokens, "Tokens a call: sequences x length");
   attention->add_option("--kernels", options->kernels, "Kernels, or auto")->delimiter(',');
+  attention->add_flag("--traffic", options->traffic,
+                      "Count what the textbook algorithms move between fast and slow memory");
+  attention->add_option("--fast-numbers", options->fast_numbers, "Sizes M of fast memory")
+      ->needs("--traffic")
+      ->delimiter(',');
   attention->add_flag("!--without-libtorch", options->libtorch, "Leave LibTorch out");
 }
 

@@ -84,7 +84,7 @@ class UnitBackward {
             bool keys) {
     const std::int64_t bytes = a_.tile_bytes(), k = key_block * bytes, n = block * bytes;
     const bool clear = place.sees_all_of(key_block);
-    const TileSight sight = clear ? TileSight{} : block_sight(a_, place);
+    const TileSight sight = clear ? TileSight{} : block_sight(a_, place, key_block);
     ops_.product({kTile, kTile, width_, u_.key_rows + k, u_.query_columns + n, s_.scores, false});
     ops_.product(
         {kTile, kTile, width_, u_.value_rows + k, u_.gradient_columns + n, s_.products, false});
@@ -147,7 +147,7 @@ class UnitBackward {
   std::int64_t last_block(std::int64_t n) const {
     const std::int64_t last_row = (n % a_.query_blocks() + 1) * kTile - 1;
     const std::int64_t row = last_row < a_.sizes.queries ? last_row : a_.sizes.queries - 1;
-    return (a_.sizes.keys - a_.sizes.queries + row) / kTile;
+    return a_.block_of(a_.sizes.keys - a_.sizes.queries + row);
   }
 
   bool skips(const BlockPlace& place, std::int64_t n, std::int64_t j) const {

@@ -47,18 +47,20 @@ BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t 
       place.ragged = place.ragged || starts[i] > 0;
     }
   }
-  place.first_block = earliest / kTile;
-  place.last_block = (place.first_query + place.rows - 1) / kTile;
+  place.missing_keys = a.missing_keys();
+  place.first_block = a.block_of(earliest);
+  place.last_block = a.block_of(place.first_query + place.rows - 1);
   return place;
 }
 
-TileSight block_sight(const TiledAttention& a, const BlockPlace& place) {
+TileSight block_sight(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
   TileSight sight;
+  const auto end = place.distance(key_block) + static_cast<std::int32_t>(a.keys_of(key_block)) - 1;
   const std::int64_t* starts = starts_of(a, place);
   for (int i = 0; i < kTile; ++i) {
     const std::int64_t start = starts == nullptr || i >= place.rows ? 0 : starts[i];
     sight.first[i] = static_cast<std::int32_t>(start - place.first_query);
-    sight.last[i] = i;
+    sight.last[i] = i < end ? i : end;
   }
   for (int i = place.rows; i < kTile; ++i) sight.last[i] = sight.first[i] - 1;
   return sight;
@@ -77,9 +79,8 @@ TileTarget query_target(const TiledAttention& a, const HeadRows& of, const Block
 TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
                   std::int64_t block) {
   const std::int64_t groups = a.sizes.key_value_heads;
-  return {at(a, of, unit / groups, unit % groups, block * kTile), of.row,
-          static_cast<int>(smaller(kTile, a.sizes.keys - block * kTile)),
-          static_cast<int>(a.sizes.head_width)};
+  return {at(a, of, unit / groups, unit % groups, a.first_key(block)), of.row,
+          static_cast<int>(a.keys_of(block)), static_cast<int>(a.sizes.head_width)};
 }
 
 TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t unit,

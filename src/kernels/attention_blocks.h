@@ -33,22 +33,25 @@ struct BlockPlace {
   std::int64_t index;                      // (b H + h) blocks + block: index into visited
   std::int64_t first_query;                // position of the first query among the keys
   std::int64_t first_block, last_block;    // key blocks that hold a visible key
+  std::int64_t missing_keys;               // of block 0
   bool ragged;         // documents or padding: not every row sees all earlier keys
   float scale, slope;  // base 2
 
   std::int32_t distance(std::int64_t key_block) const {
-    return static_cast<std::int32_t>(key_block * kTile - first_query);
+    const std::int64_t key = key_block == 0 ? 0 : key_block * kTile - missing_keys;
+    return static_cast<std::int32_t>(key - first_query);
   }
   // Whether all 64 rows are real and see the whole block.
   bool sees_all_of(std::int64_t key_block) const {
-    return !ragged && distance(key_block) + kTile - 1 <= 0;
+    const bool full = key_block > 0 || missing_keys == 0;
+    return full && !ragged && distance(key_block) + kTile - 1 <= 0;
   }
 };
 
 // `block` counts the unit's query blocks, head by head.
 BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t block);
-// Which keys each of the block's queries sees.
-TileSight block_sight(const TiledAttention& a, const BlockPlace& place);
+// Which keys of a block each of the queries sees.
+TileSight block_sight(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block);
 TileRows query_rows(const TiledAttention& a, const HeadRows& of, const BlockPlace& place);
 TileTarget query_target(const TiledAttention& a, const HeadRows& of, const BlockPlace& place);
 TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,

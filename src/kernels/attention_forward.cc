@@ -80,7 +80,7 @@ class ForwardBlock {
   void run() {
     int visited = 0;
     for (std::int64_t j = place_.last_block; j >= place_.first_block; --j) {
-      const std::int64_t last_key = (j + 1) * kTile - 1 - place_.first_query;
+      const std::int64_t last_key = place_.distance(j) + kTile - 1;
       if (skip_.active && visited % kRefresh == 1) update_low();
       if (skip_.nothing_from(keys_.reach[j], last_key)) break;
       if (skip_.nothing_from(keys_.norms[j], last_key)) continue;
@@ -94,8 +94,7 @@ class ForwardBlock {
  private:
   void visit(std::int64_t j, bool first) {
     const bool clear = place_.sees_all_of(j);
-    if (!clear && !looked_) sight_ = block_sight(a_, place_);
-    looked_ = looked_ || !clear;
+    if (!clear) sight_ = block_sight(a_, place_, j);
     ops_.product({product_rows_, kTile, width_, s_.queries, keys_.columns + j * a_.tile_bytes(),
                   s_.scores, false});
     ops_.softmax({.scores = s_.scores,
@@ -137,7 +136,6 @@ class ForwardBlock {
   TileSight sight_;
   float norms_[kTile] = {}, low_[kTile];
   SkipTest skip_;
-  bool looked_ = false;
   int width_ = 0;
   std::int64_t product_rows_ = kTile;
 };

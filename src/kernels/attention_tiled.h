@@ -38,7 +38,20 @@ struct TiledAttention {
   std::int64_t units() const { return sizes.sequences * sizes.key_value_heads; }
   std::int64_t group() const { return sizes.heads / sizes.key_value_heads; }
   std::int64_t query_blocks() const { return (sizes.queries + kTile - 1) / kTile; }
-  std::int64_t key_blocks() const { return (sizes.keys + kTile - 1) / kTile; }
+  // The grid of key blocks starts with the first query, so that a window's numbers are the same to
+  // the bit wherever it stands; the block of the earliest keys may be short.
+  std::int64_t missing_keys() const {
+    return (kTile - (sizes.keys - sizes.queries) % kTile) % kTile;
+  }
+  std::int64_t key_blocks() const { return (sizes.keys + missing_keys() + kTile - 1) / kTile; }
+  std::int64_t block_of(std::int64_t key) const { return (key + missing_keys()) / kTile; }
+  std::int64_t first_key(std::int64_t block) const {
+    return block == 0 ? 0 : block * kTile - missing_keys();
+  }
+  std::int64_t keys_of(std::int64_t block) const {
+    const std::int64_t end = (block + 1) * kTile - missing_keys();
+    return (end < sizes.keys ? end : sizes.keys) - first_key(block);
+  }
   // Of a unit: the query blocks of all heads that share its keys, head by head.
   std::int64_t unit_query_blocks() const { return group() * query_blocks(); }
   std::int64_t tile_bytes() const { return kTile * sizes.head_width * ops->element_bytes; }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "model/attention_lecture.h"
 #include "model/attention_reference.h"
 #include "model/attention_tiled.h"
 
@@ -35,10 +36,20 @@ constexpr AttentionKernel tiled(const char* name) {
           }};
 }
 
-constexpr std::array<AttentionKernel, 4> kKernels = {{
+AttentionOutputs standard_forward(const AttentionInputs& inputs) {
+  return standard_attention_forward(inputs);
+}
+
+AttentionOutputs flash_forward(const AttentionInputs& inputs) {
+  return flash_attention_forward(inputs);
+}
+
+constexpr std::array<AttentionKernel, 6> kKernels = {{
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),
+    {"flash", flash_attention_supports, flash_forward, flash_attention_backward, false},
+    {"standard", standard_attention_supports, standard_forward, standard_attention_backward, false},
     {"reference", always, reference_attention_forward, reference_attention_backward},
 }};
 
@@ -157,7 +168,7 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
   for (const AttentionKernel& kernel : attention_kernels()) {
     names.emplace_back(kernel.name);
     const bool fits = kernel.supports(problem, device);
-    if (automatic && fits) return kernel;
+    if (automatic && kernel.automatic && fits) return kernel;
     if (choice != kernel.name) continue;
     if (!fits)
       throw usage_error("/runtime/attention/kernel",

@@ -50,6 +50,7 @@ struct AttentionKernel {
   AttentionOutputs (*forward)(const AttentionInputs& inputs);
   AttentionGradients (*backward)(const AttentionInputs& inputs, const AttentionOutputs& outputs,
                                  const torch::Tensor& gradient_BHTD);
+  bool automatic = true;  // whether "auto" may choose it; else only its name does
 };
 
 // Fastest first, reference last.

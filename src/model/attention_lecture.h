@@ -1,0 +1,39 @@
+// Attention as lectures write it, to read and to count with: the standard algorithm, which holds
+// the table of all scores, and FlashAttention (Dao et al. 2022, algorithms 0 and 1, backward 3 and
+// 4), which holds blocks of it. Slow; no run chooses them unless named.
+#pragma once
+
+#include "model/attention.h"
+
+namespace alibi {
+
+// Numbers that cross between fast memory (room for `fast_numbers`) and slow memory.
+struct Traffic {
+  std::int64_t reads = 0, writes = 0;
+};
+
+inline constexpr std::int64_t kFastNumbers = 16'384;  // M: 64 KiB of fp32
+
+bool standard_attention_supports(const AttentionProblem& problem, torch::Device device);
+AttentionOutputs standard_attention_forward(const AttentionInputs& inputs,
+                                            Traffic* traffic = nullptr);
+AttentionGradients standard_attention_backward(const AttentionInputs& inputs,
+                                               const AttentionOutputs& outputs,
+                                               const torch::Tensor& gradient_BHTD);
+
+bool flash_attention_supports(const AttentionProblem& problem, torch::Device device);
+AttentionOutputs flash_attention_forward(const AttentionInputs& inputs,
+                                         std::int64_t fast_numbers = kFastNumbers,
+                                         Traffic* traffic = nullptr);
+AttentionGradients flash_attention_backward(const AttentionInputs& inputs,
+                                            const AttentionOutputs& outputs,
+                                            const torch::Tensor& gradient_BHTD);
+
+// Block sizes of algorithm 1 for head width d and M numbers of fast memory.
+struct FlashBlocks {
+  std::int64_t keys;     // B_c = ceil(M / 4 d)
+  std::int64_t queries;  // B_r = min(ceil(M / 4 d), d)
+};
+FlashBlocks flash_blocks(std::int64_t head_width, std::int64_t fast_numbers);
+
+}  // namespace alibi
