@@ -79,8 +79,8 @@ TileTarget query_target(const TiledAttention& a, const HeadRows& of, const Block
 TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
                   std::int64_t block) {
   const std::int64_t groups = a.sizes.key_value_heads;
-  return {at(a, of, unit / groups, unit % groups, a.first_key(block)), of.row,
-          static_cast<int>(a.keys_of(block)), static_cast<int>(a.sizes.head_width)};
+  return {at(a, of, unit / groups, unit % groups, a.first_key(block) - a.first_key_in_memory),
+          of.row, static_cast<int>(a.keys_of(block)), static_cast<int>(a.sizes.head_width)};
 }
 
 TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t unit,

@@ -22,10 +22,10 @@ struct PackedKeys {
 PackedKeys packed_keys(const TiledAttention& a, const void* memory, std::int64_t* bytes = nullptr) {
   Carver carve{const_cast<void*>(memory)};
   PackedKeys keys;
-  keys.columns = carve.take<char>(a.key_blocks() * a.tile_bytes());
-  keys.pairs = carve.take<char>(a.key_blocks() * a.tile_bytes());
-  keys.norms = carve.take<float>(a.key_blocks());
-  keys.reach = carve.take<float>(a.key_blocks());
+  keys.columns = carve.take<char>(a.packed_key_blocks() * a.tile_bytes());
+  keys.pairs = carve.take<char>(a.packed_key_blocks() * a.tile_bytes());
+  keys.norms = carve.take<float>(a.packed_key_blocks());
+  keys.reach = carve.take<float>(a.packed_key_blocks());
   if (bytes != nullptr) *bytes = carve.bytes;
   return keys;
 }

@@ -31,7 +31,9 @@ struct TiledAttention {
   const std::int64_t* document_start_BT = nullptr;  // null: every query sees from key 0
   HeadRows q, k, v, output;
   float* lse_BHT = nullptr;
-  std::int32_t* visited_BHN = nullptr;  // if given: key blocks visited by each query block
+  std::int64_t first_key_in_memory = 0;  // earlier keys are packed already; a multiple of 64
+  std::int64_t key_capacity = 0;         // packed keys leave room for so many; 0: sizes.keys
+  std::int32_t* visited_BHN = nullptr;   // if given: key blocks visited by each query block
   // backward only
   HeadRows output_gradient, q_gradient, k_gradient, v_gradient;
 
@@ -51,6 +53,9 @@ struct TiledAttention {
   std::int64_t keys_of(std::int64_t block) const {
     const std::int64_t end = (block + 1) * kTile - missing_keys();
     return (end < sizes.keys ? end : sizes.keys) - first_key(block);
+  }
+  std::int64_t packed_key_blocks() const {
+    return key_capacity == 0 ? key_blocks() : (key_capacity + kTile - 1) / kTile;
   }
   // Of a unit: the query blocks of all heads that share its keys, head by head.
   std::int64_t unit_query_blocks() const { return group() * query_blocks(); }

@@ -33,7 +33,9 @@ constexpr AttentionKernel tiled(const char* name) {
           [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
              const torch::Tensor& gradient_BHTD) {
             return tiled_attention_backward(kSet, inputs, outputs, gradient_BHTD);
-          }};
+          },
+          /*automatic=*/true,
+          &kSet};
 }
 
 AttentionOutputs standard_forward(const AttentionInputs& inputs) {

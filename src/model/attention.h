@@ -43,6 +43,8 @@ struct AttentionGradients {
   torch::Tensor slopes_H, buckets_NH;  // undefined unless the option needs a gradient
 };
 
+struct TileSet;  // model/attention_tiled.h
+
 // One way to compute it. `forward` and `backward` take what `supports` accepts.
 struct AttentionKernel {
   const char* name;
@@ -50,7 +52,8 @@ struct AttentionKernel {
   AttentionOutputs (*forward)(const AttentionInputs& inputs);
   AttentionGradients (*backward)(const AttentionInputs& inputs, const AttentionOutputs& outputs,
                                  const torch::Tensor& gradient_BHTD);
-  bool automatic = true;  // whether "auto" may choose it; else only its name does
+  bool automatic = true;           // whether "auto" may choose it; else only its name does
+  const TileSet* tiles = nullptr;  // of a tiled kernel
 };
 
 // Fastest first, reference last.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <numeric>
 
+#include "base/error.h"
 #include "kernels/attention_tiled.h"
 
 namespace alibi {
@@ -119,23 +120,38 @@ void forward_by_units(const Call& call) {
   });
 }
 
-void forward_by_blocks(const Call& call) {
-  const TiledAttention& a = call.a;
-  const std::int64_t packed_bytes = packed_keys_bytes(a);
-  const torch::Tensor packed = bytes(a.units() * packed_bytes);
-  const auto of_unit = [&](std::int64_t unit) {
-    return static_cast<void*>(packed.data_ptr<std::uint8_t>() + unit * packed_bytes);
-  };
-  spread(a.units() * a.key_blocks(), 0, [&](std::int64_t i, void*) {
-    const std::int64_t unit = i / a.key_blocks();
-    pack_key_block(a, unit, i % a.key_blocks(), of_unit(unit));
+// Packed operands of every unit, side by side.
+struct PackedUnits {
+  std::uint8_t* data;
+  std::int64_t unit_bytes;
+  void* of(std::int64_t unit) const { return data + unit * unit_bytes; }
+};
+
+// Packs the key blocks from `first` on.
+void pack_keys(const TiledAttention& a, const PackedUnits& packed, std::int64_t first) {
+  const std::int64_t blocks = a.key_blocks() - first;
+  spread(a.units() * blocks, 0, [&](std::int64_t i, void*) {
+    const std::int64_t unit = i / blocks;
+    pack_key_block(a, unit, first + i % blocks, packed.of(unit));
   });
-  spread(a.units(), 0, [&](std::int64_t unit, void*) { finish_packed_keys(a, of_unit(unit)); });
+  spread(a.units(), 0, [&](std::int64_t unit, void*) { finish_packed_keys(a, packed.of(unit)); });
+}
+
+void forward_over(const Call& call, const PackedUnits& packed) {
+  const TiledAttention& a = call.a;
   const std::int64_t blocks = a.unit_query_blocks();
   spread(a.units() * blocks, forward_scratch_bytes(a), [&](std::int64_t i, void* scratch) {
     const std::int64_t unit = call.order[static_cast<std::size_t>(i / blocks)];
-    forward_block(a, unit, blocks - 1 - i % blocks, of_unit(unit), scratch);
+    forward_block(a, unit, blocks - 1 - i % blocks, packed.of(unit), scratch);
   });
+}
+
+void forward_by_blocks(const Call& call) {
+  const std::int64_t unit_bytes = packed_keys_bytes(call.a);
+  const torch::Tensor memory = bytes(call.a.units() * unit_bytes);
+  const PackedUnits packed{memory.data_ptr<std::uint8_t>(), unit_bytes};
+  pack_keys(call.a, packed, 0);
+  forward_over(call, packed);
 }
 
 void pack_whole_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
@@ -158,25 +174,23 @@ void backward_by_units(const Call& call) {
 void backward_by_blocks(const Call& call) {
   const TiledAttention& a = call.a;
   const std::int64_t packed_bytes = packed_unit_bytes(a);
-  const torch::Tensor packed = bytes(a.units() * packed_bytes);
-  const auto of_unit = [&](std::int64_t unit) {
-    return static_cast<void*>(packed.data_ptr<std::uint8_t>() + unit * packed_bytes);
-  };
+  const torch::Tensor memory = bytes(a.units() * packed_bytes);
+  const PackedUnits packed{memory.data_ptr<std::uint8_t>(), packed_bytes};
   const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();
   spread(a.units() * (keys + queries), 0, [&](std::int64_t i, void*) {
     const std::int64_t unit = i / (keys + queries), part = i % (keys + queries);
-    part < keys ? pack_unit_keys(a, unit, part, of_unit(unit))
-                : pack_unit_queries(a, unit, part - keys, of_unit(unit));
+    part < keys ? pack_unit_keys(a, unit, part, packed.of(unit))
+                : pack_unit_queries(a, unit, part - keys, packed.of(unit));
   });
   spread(a.units(), 0,
-         [&](std::int64_t unit, void*) { finish_packed_unit(a, unit, of_unit(unit)); });
+         [&](std::int64_t unit, void*) { finish_packed_unit(a, unit, packed.of(unit)); });
   spread(a.units() * (keys + queries), backward_scratch_bytes(a, false),
          [&](std::int64_t i, void* scratch) {
            const std::int64_t unit = call.order[static_cast<std::size_t>(i / (keys + queries))];
            const std::int64_t part = i % (keys + queries);
-           part < keys
-               ? backward_key_block(a, unit, part, of_unit(unit), scratch)
-               : backward_query_block(a, unit, queries - 1 - (part - keys), of_unit(unit), scratch);
+           part < keys ? backward_key_block(a, unit, part, packed.of(unit), scratch)
+                       : backward_query_block(a, unit, queries - 1 - (part - keys), packed.of(unit),
+                                              scratch);
          });
 }
 
@@ -220,6 +234,33 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
   a.v_gradient = head_rows(gradients.v_BGSD);
   units_are_enough(a) ? backward_by_units(call) : backward_by_blocks(call);
   return gradients;
+}
+
+PackedKeyValues::PackedKeyValues(const TileSet& set, const AttentionProblem& whole)
+    : set_(set), whole_(whole) {
+  TiledAttention a;
+  a.sizes = whole;
+  a.ops = whole.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;
+  unit_bytes_ = packed_keys_bytes(a);
+  packed_ = bytes(a.units() * unit_bytes_);
+}
+
+torch::Tensor PackedKeyValues::attend(const AttentionInputs& chunk) {
+  ensure(length_ % kTile == 0, "chunks before the last are whole blocks");
+  Call call = make_call(set_, chunk);
+  TiledAttention& a = call.a;
+  a.first_key_in_memory = length_;
+  a.key_capacity = whole_.keys;
+  a.sizes.keys += length_;
+  torch::Tensor output = rows_like(chunk.q_BHTD);
+  const torch::Tensor lse = torch::empty({output.size(0), output.size(1), output.size(2)});
+  a.output = head_rows(output);
+  a.lse_BHT = lse.data_ptr<float>();
+  const PackedUnits packed{packed_.data_ptr<std::uint8_t>(), unit_bytes_};
+  pack_keys(a, packed, length_ / kTile);
+  forward_over(call, packed);
+  length_ = a.sizes.keys;
+  return output;
 }
 
 }  // namespace alibi

@@ -22,4 +22,21 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
                                             const AttentionOutputs& outputs,
                                             const torch::Tensor& gradient_BHTD);
 
+// Keys and values of a text that is read chunk by chunk, kept packed only.
+class PackedKeyValues {
+ public:
+  // `whole` describes the whole text: its keys are the room that is made.
+  PackedKeyValues(const TileSet& set, const AttentionProblem& whole);
+
+  // Attention of the chunk's queries to all keys so far and its own, which are added; (B, H, R, D).
+  // Every chunk but the last has a multiple of 64 positions.
+  torch::Tensor attend(const AttentionInputs& chunk);
+
+ private:
+  const TileSet& set_;
+  AttentionProblem whole_;
+  std::int64_t length_ = 0, unit_bytes_;
+  torch::Tensor packed_;
+};
+
 }  // namespace alibi

@@ -14,6 +14,9 @@ namespace {
 std::int64_t head_width(const ModelConfig& m) { return m.width / m.heads; }
 std::int64_t key_value_heads(const ModelConfig& m) { return m.key_value_heads.value_or(m.heads); }
 
+// Positions of a chunk when a long text is read layer by layer.
+constexpr std::int64_t kLongChunk = 8192;
+
 // (B, T, heads * D) -> (B, heads, T, D)
 torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
   return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
@@ -82,6 +85,7 @@ void GptImpl::initialize(std::uint64_t seed, double standard_deviation) {
 }
 
 torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptions& options) {
+  if (suits_layers(tokens_BT, options)) return hidden_by_layers(tokens_BT, options, kLongChunk);
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
   torch::Tensor x_BTC = embed(tokens_BT, first, options);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
@@ -110,13 +114,18 @@ std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t lengt
                                       torch::Device device, bool training) const {
   ForwardOptions options;
   options.training = training;
+  const torch::Tensor tokens_BT = torch::empty({sequences, length}, torch::kMeta);
+  return choose_attention(problem_of(tokens_BT, options), device, attention_.kernel).name;
+}
+
+AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
+                                     const ForwardOptions& options) const {
   const auto shape = [&](std::int64_t heads) {
-    return torch::empty({sequences, heads, length, head_width(config_)},
+    return torch::empty({tokens_BT.size(0), heads, tokens_BT.size(1), head_width(config_)},
                         torch::TensorOptions(torch::kMeta).dtype(type_));
   };
-  const AttentionProblem problem = describe_problem(
+  return describe_problem(
       {shape(config_.heads), shape(key_value_heads(config_)), {}, score_options(0, options)});
-  return choose_attention(problem, device, attention_.kernel).name;
 }
 
 torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
@@ -167,8 +176,8 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   return scores;
 }
 
-torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
-                           const ForwardOptions& options) {
+AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& x_BTC,
+                                  std::int64_t first, const ForwardOptions& options) {
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
@@ -177,19 +186,29 @@ torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
   if (m.position == Position::kRotary) {
-    const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
     inputs.q_BHTD = rotate(inputs.q_BHTD, first, m.rotary_base);
     inputs.k_BGSD = rotate(inputs.k_BGSD, first, m.rotary_base);
   }
+  return inputs;
+}
+
+torch::Tensor GptImpl::join_heads(std::int64_t layer, const torch::Tensor& mixed_BHTD) {
+  return blocks_[static_cast<std::size_t>(layer)]->out->forward(
+      mixed_BHTD.transpose(1, 2).flatten(2, 3));
+}
+
+torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
+                           const ForwardOptions& options) {
+  const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
+  AttentionInputs inputs = heads_of(layer, x_BTC, first, options);
   if (options.cache != nullptr) {
     const KeyValueCache::View all = options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD);
     inputs.k_BGSD = all.k_BGSD;
     inputs.v_BGSD = all.v_BGSD;
   }
-  const torch::Tensor mixed_BTC = attention(inputs, attention_.kernel).transpose(1, 2).reshape(x_BTC.sizes());
-  const torch::Tensor added = block->out->forward(mixed_BTC);
+  const torch::Tensor added = join_heads(layer, attention(inputs, attention_.kernel));
   if (!options.training) return added;
-  return dropout(added, m.residual_dropout,
+  return dropout(added, config_.residual_dropout,
                  options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
 }
 

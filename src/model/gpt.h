@@ -46,6 +46,11 @@ class GptImpl : public torch::nn::Module {
 
   // (B, T) int64 -> (B, T, C) after the final norm, in the activation type.
   torch::Tensor hidden(const torch::Tensor& tokens_BT, const ForwardOptions& options = {});
+  // The same without a graph or cache, one layer at a time over chunks of positions (a multiple of
+  // 64): beside the result only one layer's packed keys and values grow with the length. `hidden`
+  // comes here by itself for long texts. Needs a tiled attention kernel.
+  torch::Tensor hidden_by_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options,
+                                 std::int64_t chunk);
   torch::Tensor logits(const torch::Tensor& hidden);  // (..., C) -> (..., V) fp32
   const torch::Tensor& head_VC() const;               // the output layer's weights, fp32
 
@@ -61,6 +66,12 @@ class GptImpl : public torch::nn::Module {
   torch::Tensor embed(const torch::Tensor& tokens_BT, std::int64_t first,
                       const ForwardOptions& options);
   torch::Tensor mix(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);
+  // Queries, keys and values of positions from `first` on.
+  AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& x_BTC, std::int64_t first,
+                           const ForwardOptions& options);
+  torch::Tensor join_heads(std::int64_t layer, const torch::Tensor& mixed_BHTD);
+  AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
+  bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   torch::Tensor mlp(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);
   ScoreOptions score_options(std::int64_t layer, const ForwardOptions& options) const;
 

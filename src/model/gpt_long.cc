@@ -1,0 +1,57 @@
+// A long text in memory that grows by one layer's keys and values: layer by layer, chunk by chunk,
+// the residual stream changed in place. A chunk's attention needs earlier chunks of its own layer
+// only, so after a layer nothing of it stays.
+#include "base/error.h"
+#include "model/attention_tiled.h"
+#include "model/gpt.h"
+
+namespace alibi {
+namespace {
+
+// Shorter texts gain nothing.
+constexpr std::int64_t kLongText = 16'384;
+
+}  // namespace
+
+bool GptImpl::suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const {
+  if (tokens_BT.size(1) < kLongText || options.cache != nullptr || options.training) return false;
+  if (at::GradMode::is_enabled() || attention_.kernel == "check") return false;
+  return choose_attention(problem_of(tokens_BT, options), tokens_BT.device(), attention_.kernel)
+             .tiles != nullptr;
+}
+
+torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
+                                        const ForwardOptions& options, std::int64_t chunk) {
+  const torch::NoGradGuard guard;
+  const AttentionProblem problem = problem_of(tokens_BT, options);
+  const AttentionKernel& kernel = choose_attention(problem, tokens_BT.device(), attention_.kernel);
+  ensure(kernel.tiles != nullptr && chunk % 64 == 0, "tiled kernel, chunks of whole blocks");
+  const std::int64_t length = tokens_BT.size(1);
+  torch::Tensor x_BTC = torch::empty({tokens_BT.size(0), length, config_.width}, type_);
+  const auto for_chunks = [&](const auto& change) {
+    for (std::int64_t first = 0; first < length; first += chunk) {
+      const std::int64_t count = std::min(chunk, length - first);
+      torch::Tensor part_BRC = x_BTC.narrow(1, first, count);
+      ForwardOptions here = options;
+      if (options.document_start_BT.defined())
+        here.document_start_BT = options.document_start_BT.narrow(1, first, count);
+      change(part_BRC, first, here);
+    }
+  };
+  for_chunks([&](torch::Tensor& part_BRC, std::int64_t first, const ForwardOptions& here) {
+    part_BRC.copy_(embed(tokens_BT.narrow(1, first, part_BRC.size(1)), first, here));
+  });
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    PackedKeyValues keys(*kernel.tiles, problem);
+    for_chunks([&](torch::Tensor& part_BRC, std::int64_t first, const ForwardOptions& here) {
+      part_BRC.add_(join_heads(layer, keys.attend(heads_of(layer, part_BRC, first, here))));
+      part_BRC.add_(mlp(layer, part_BRC, here));
+    });
+  }
+  for_chunks([&](torch::Tensor& part_BRC, std::int64_t, const ForwardOptions&) {
+    part_BRC.copy_(norm_->forward(part_BRC));
+  });
+  return x_BTC;
+}
+
+}  // namespace alibi
