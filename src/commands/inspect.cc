@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "commands/commands.h"
+#include "commands/inspect_attention.h"
 #include "commands/inspect_model.h"
 #include "commands/text_progress.h"
 #include "config/load.h"
@@ -21,6 +22,7 @@ namespace {
 struct Options {
   std::vector<std::string> configs, overrides;
   std::string target, output;
+  std::vector<std::string> texts, lengths = {"1x", "4x", "16x"};
   std::int64_t length = 64;
   std::int64_t sample = 400;
   bool markdown = false;
@@ -127,6 +129,18 @@ void add_inspect_command(CLI::App& app, Session& session) {
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   when_named(data, inspect_data);
+
+  CLI::App* attention =
+      add_part(*inspect, "attention", "How far each head of a trained model reaches",
+               "alibi inspect attention runs/quickstart --lengths 1x,4x,16x");
+  attention->add_option("CHECKPOINT", options->target, "Checkpoint or run folder")->required();
+  attention->add_option("--text", options->texts, "Text files; default: what the run held out")
+      ->allow_extra_args(false);
+  attention->add_option("--lengths", options->lengths, "Lengths: 4x or 512")->delimiter(',');
+  add_set_option(*attention, options->overrides);
+  when_named(attention, [](const Options& o) {
+    return print(describe_attention({o.target, o.texts, o.lengths, o.overrides}));
+  });
 
   CLI::App* checkpoint = add_part(*inspect, "checkpoint",
                                   "Progress and tensors of a checkpoint; verifies its checksums",

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "model/activation.h"
+#include "model/attention_tiled.h"
 #include "model/dropout.h"
 #include "model/position.h"
 
@@ -192,6 +193,22 @@ AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& x_BTC
   return inputs;
 }
 
+torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
+                                    std::vector<torch::Tensor>& visited) const {
+  const auto& q = inputs.q_BHTD;
+  const AttentionKernel& kernel =
+      choose_attention(describe_problem(inputs), q.device(), attention_.kernel);
+  if (kernel.tiles == nullptr) {
+    throw Error("runtime.attention.kernel",
+                cat("found ", kernel.name, ", which knows no blocks, expected a tiled kernel"),
+                "learned slopes, T5 buckets, dropout and head widths that 8 does not divide have "
+                "none");
+  }
+  visited.push_back(
+      torch::zeros({q.size(0), q.size(1), (q.size(2) + kTile - 1) / kTile}, torch::kInt32));
+  return tiled_attention_forward(*kernel.tiles, inputs, visited.back()).output_BHTD;
+}
+
 torch::Tensor GptImpl::join_heads(std::int64_t layer, const torch::Tensor& mixed_BHTD) {
   return blocks_[static_cast<std::size_t>(layer)]->out->forward(
       mixed_BHTD.transpose(1, 2).flatten(2, 3));
@@ -206,7 +223,10 @@ torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
     inputs.k_BGSD = all.k_BGSD;
     inputs.v_BGSD = all.v_BGSD;
   }
-  const torch::Tensor added = join_heads(layer, attention(inputs, attention_.kernel));
+  const torch::Tensor mixed_BHTD = options.visited_blocks == nullptr
+                                       ? attention(inputs, attention_.kernel)
+                                       : count_blocks(inputs, *options.visited_blocks);
+  const torch::Tensor added = join_heads(layer, mixed_BHTD);
   if (!options.training) return added;
   return dropout(added, config_.residual_dropout,
                  options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));

@@ -25,6 +25,8 @@ struct ForwardOptions {
   bool training = false;           // dropout on, masks drawn from `random`
   RandomKey random;
   torch::Tensor document_start_BT;  // undefined: attend across documents
+  // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
+  std::vector<torch::Tensor>* visited_blocks = nullptr;
 };
 
 struct BlockImpl : torch::nn::Module {
@@ -70,6 +72,8 @@ class GptImpl : public torch::nn::Module {
   AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& x_BTC, std::int64_t first,
                            const ForwardOptions& options);
   torch::Tensor join_heads(std::int64_t layer, const torch::Tensor& mixed_BHTD);
+  torch::Tensor count_blocks(const AttentionInputs& inputs,
+                             std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   torch::Tensor mlp(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);

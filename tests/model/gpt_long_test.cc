@@ -44,7 +44,7 @@ TEST(LongPass, KeepsDocumentsApart) {
 }
 
 // 32,768 positions: the ordinary pass would hold the MLP's 32,768 x 4 C numbers and more.
-TEST(LongPass, IsTakenByItselfAndKeepsMemoryLow) {
+TEST(LongPassSlow, IsTakenByItselfAndKeepsMemoryLow) {
   const torch::NoGradGuard guard;
   ModelConfig config = wide_config(Position::kAlibi);
   config.width = 256;
