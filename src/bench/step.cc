@@ -1,7 +1,7 @@
 #include "bench/step.h"
 
 #include "base/strings.h"
-#include "bench/cases.h"
+#include "bench/gemm.h"
 #include "bench/operator_times.h"
 #include "device/device.h"
 #include "device/memory.h"
@@ -70,32 +70,6 @@ std::map<std::string, double> operations(const StepBench& bench, GptImpl& model,
           {"attention", each * static_cast<double>(m.layers * length * m.width)}};
 }
 
-// GFLOP/s of the model's own products: forward, and the two of backward, weighted by their share.
-double gemm_rate(const ModelConfig& m, std::int64_t tokens, torch::ScalarType type,
-                 std::int64_t vocabulary) {
-  const torch::NoGradGuard guard;
-  const std::int64_t mlp = m.mlp_width.value_or(4 * m.width);
-  const std::pair<std::int64_t, std::int64_t> shapes[] = {{3 * m.width, m.width},
-                                                          {m.width, m.width},
-                                                          {mlp, m.width},
-                                                          {m.width, mlp},
-                                                          {vocabulary, m.width}};
-  double seconds = 0, total = 0;
-  for (const auto& [out, in] : shapes) {
-    const torch::Tensor x = torch::randn({tokens, in}).to(type),
-                        w = torch::randn({out, in}).to(type);
-    const torch::Tensor g = torch::randn({tokens, out}).to(type);
-    const double count = out == vocabulary ? 1.0 / static_cast<double>(m.layers) : 1.0;
-    for (const Timing& timing :
-         time_in_turns({[&] { at::linear(x, w); }, [&] { g.mm(w); }, [&] { g.t().mm(x); }},
-                       {.warmup = 2, .least = 5, .seconds = 0.2, .most = 50})) {
-      seconds += count * timing.median;
-      total += count * 2 * static_cast<double>(tokens * out * in);
-    }
-  }
-  return total / seconds;
-}
-
 void add_parts(BenchRecord& record, const std::map<std::string, PartTime>& parts, double seconds,
                const std::map<std::string, double>& work, double peak, int steps) {
   double known = 0;
@@ -126,7 +100,11 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
   double total = 0;
   for (const auto& [name, operations] : work) total += operations;
   const torch::ScalarType type = activation_type(bench.config.runtime.precision);
-  const double peak = gemm_rate(bench.config.model, stepper.tokens(), type, bench.vocabulary);
+  const double peak = model_gemm_rate({.model = bench.config.model,
+                                       .vocabulary = bench.vocabulary,
+                                       .tokens = stepper.tokens(),
+                                       .type = type,
+                                       .rounds = {.warmup = 2, .least = 5, .seconds = 0.2}});
   const double rate = static_cast<double>(stepper.tokens()) / timing.median;
   record.table.rows.push_back({cat("length ", length, ", ", stepper.tokens(),
                                    " tokens: ", with_commas(std::llround(rate)), " tokens/s"),

@@ -7,7 +7,9 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "bench/attention.h"
+#include "bench/gemm.h"
 #include "bench/step.h"
+#include "bench/tokenize.h"
 #include "bench/traffic.h"
 #include "commands/commands.h"
 #include "config/load.h"
@@ -18,6 +20,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> configs, overrides, kernels = {"auto"};
+  std::vector<std::string> texts;
   std::vector<std::int64_t> lengths = {256, 1024, 4096};
   std::int64_t tokens = 4096;
   std::string output;
@@ -71,6 +74,33 @@ int run_attention(const Options& options, const Session& session) {
   return report(bench_attention(bench), options, session);
 }
 
+int run_gemm(const Options& options, const Session& session) {
+  const Config config = load_config(options.configs, options.overrides);
+  set_threads(config.runtime.threads);
+  const Precision precision = resolve_precision(config.runtime.precision, torch::kCPU);
+  return report(bench_gemm({.model = config.model,
+                            .vocabulary = config.tokenizer.vocabulary,
+                            .tokens = options.tokens,
+                            .type = activation_type(precision),
+                            .rounds = rounds(options)}),
+                options, session);
+}
+
+int run_tokenize(const Options& options, const Session& session) {
+  const Config config = load_config(options.configs, options.overrides);
+  const TokenizerConfig& t = config.tokenizer;
+  if (t.file.empty() && t.kind != TokenizerKind::kBytes) {
+    throw usage_error("/tokenizer/file", "names no tokenizer",
+                      "--set tokenizer.file=runs/NAME/checkpoints/STEP/tokenizer.model, or --set "
+                      "tokenizer.kind=bytes");
+  }
+  const Tokenizer tokenizer =
+      t.kind == TokenizerKind::kBytes ? Tokenizer::bytes() : Tokenizer::from_file(t.file);
+  return report(bench_tokenize(options.texts, tokenizer, set_threads(config.runtime.threads),
+                               rounds(options)),
+                options, session);
+}
+
 int run_step(const Options& options, const Session& session) {
   Config config = load_config(options.configs, options.overrides);
   set_threads(config.runtime.threads);
@@ -102,6 +132,15 @@ void add_bench_command(CLI::App& app, Session& session) {
     });
     return part;
   };
+  CLI::App* gemm = add_part("gemm", "The matrix products of a model's training step",
+                            "alibi bench gemm configs/quickstart.json", run_gemm);
+  gemm->add_option("--tokens", options->tokens, "Tokens a step")->capture_default_str();
+  CLI::App* tokenize =
+      add_part("tokenize", "Text to token ids",
+               "alibi bench tokenize --set tokenizer.kind=bytes --text README.md", run_tokenize);
+  tokenize->add_option("--text", options->texts, "Text files or folders")
+      ->required()
+      ->allow_extra_args(false);
   CLI::App* step = add_part("step", "Whole training steps, and where their time goes",
                             "alibi bench step configs/quickstart.json --lengths 128", run_step);
   step->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');

@@ -1,0 +1,85 @@
+// Every benchmark runs on a tiny shape and writes figures that make sense.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "support/run_program.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::json;
+
+// Runs `alibi bench ...` with --output and returns what it wrote.
+Json bench(std::vector<std::string> arguments) {
+  const TemporaryFolder folder;
+  const std::string output = (folder.path() / "bench.json").string();
+  arguments.insert(arguments.begin(), "bench");
+  for (const char* more : {"--seconds", "0", "--output"}) arguments.emplace_back(more);
+  arguments.push_back(output);
+  ProgramOptions options;
+  options.folder = folder.path();
+  const ProgramResult result = run_program(arguments, options);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return Json::parse(read_file(output));
+}
+
+const std::vector<std::string> kTiny = {
+    "--set", "model.width=32", "--set", "model.heads=2",
+    "--set", "model.layers=1", "--set", "tokenizer.vocabulary=300"};
+
+Json tiny(const std::string& what, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {what};
+  arguments.insert(arguments.end(), kTiny.begin(), kTiny.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return bench(arguments);
+}
+
+TEST(Bench, AttentionNamesItsKernels) {
+  const Json found =
+      tiny("attention", {"--lengths", "64", "--tokens", "128", "--kernels", "plain,reference"});
+  EXPECT_EQ(found["format_version"], 1);
+  ASSERT_EQ(found["rows"].size(), 3u);
+  EXPECT_EQ(found["rows"][0]["kernel"], "plain");
+  EXPECT_EQ(found["rows"][1]["kernel"], "reference");
+  for (const Json& row : found["rows"]) EXPECT_GT(row["both_seconds"], row["forward_least"]);
+}
+
+TEST(Bench, TrafficOfFlashIsLessThanOfTheStandardAlgorithm) {
+  const Json rows =
+      tiny("attention", {"--traffic", "--lengths", "512", "--fast-numbers", "4096"})["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_LT(rows[1]["writes"], rows[0]["writes"]);
+}
+
+TEST(Bench, PartsOfAStepAddUp) {
+  const Json rows = tiny("step", {"--lengths", "64", "--tokens", "128"})["rows"];
+  double parts = 0;
+  for (const Json& row : rows)
+    if (row.contains("part") && row["part"] != "outside operators")
+      parts += row["seconds"].get<double>();
+  EXPECT_GT(parts, 0);
+  EXPECT_GT(rows[0]["tokens_per_second"], 0);
+  EXPECT_GT(rows[0]["gemm_operations_per_second"], 0);
+}
+
+TEST(Bench, GemmKnowsTheModelsProducts) {
+  const Json rows = tiny("gemm", {"--tokens", "64"})["rows"];
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[0]["outputs"], 96);
+  EXPECT_EQ(rows[4]["outputs"], 300);
+}
+
+TEST(Bench, TokenizeCountsBytes) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder.path() / "text.txt", std::string(1000, 'x'));
+  const Json rows = bench({"tokenize", "--set", "tokenizer.kind=bytes", "--text",
+                           (folder.path() / "text.txt").string()})["rows"];
+  EXPECT_EQ(rows[0]["bytes"], 1000);
+  EXPECT_EQ(rows[0]["tokens"], 1001);  // and the end of the document
+}
+
+}  // namespace
+}  // namespace alibi
