@@ -15,4 +15,6 @@ void tile_gemm_fp32(const TileProduct& p) {
                               static_cast<const float*>(p.b), p.c, /*is_vnni=*/false);
 }
 
+void tile_gemm_release() { at::native::cpublas::brgemm_release(/*is_vnni=*/true); }
+
 }  // namespace alibi

@@ -20,4 +20,9 @@ struct TileProduct {
 void tile_gemm_bf16(const TileProduct& product);  // needs avx512_bf16; throws c10::Error without it
 void tile_gemm_fp32(const TileProduct& product);  // needs avx2
 
+// Ends a thread's use of tile_gemm_bf16. On processors with AMX the products keep the thread's tile
+// registers configured from call to call; another library that configures them in between would
+// make the next product an illegal instruction.
+void tile_gemm_release();
+
 }  // namespace alibi

@@ -88,6 +88,7 @@ struct TileOps {
   bool (*available)();  // on this processor
   const TilePacking* pack;
   void (*product)(const TileProduct& product);
+  void (*release)();  // ends a thread's use of `product`
   void (*softmax)(const SoftmaxTile& tile);
   // out[row] = highest[row] + log2 of the row's sum; reciprocals[row] = 1 / sum.
   void (*log_sums)(const float* highest, const float* sums, float* out_64, float* reciprocals_64);

@@ -86,13 +86,15 @@ torch::Tensor bytes(std::int64_t count) {
 
 // Runs item(i, scratch) for i = 0 .. items - 1, each by whichever thread is free first.
 template <class Item>
-void spread(std::int64_t items, std::int64_t scratch_bytes, const Item& item) {
+void spread(const TiledAttention& a, std::int64_t items, std::int64_t scratch_bytes,
+            const Item& item) {
   std::atomic<std::int64_t> next{0};
   const std::int64_t workers = std::min<std::int64_t>(items, at::get_num_threads());
   at::parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t end) {
     for (std::int64_t worker = first; worker < end; ++worker) {
       const torch::Tensor scratch = bytes(scratch_bytes);
       for (std::int64_t i = next++; i < items; i = next++) item(i, scratch.data_ptr());
+      a.ops->release();
     }
   });
 }
@@ -109,7 +111,7 @@ void* behind(void* packed, std::int64_t packed_bytes) {
 void forward_by_units(const Call& call) {
   const TiledAttention& a = call.a;
   const std::int64_t packed_bytes = packed_keys_bytes(a);
-  spread(a.units(), packed_bytes + forward_scratch_bytes(a), [&](std::int64_t i, void* packed) {
+  spread(a, a.units(), packed_bytes + forward_scratch_bytes(a), [&](std::int64_t i, void* packed) {
     const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
     for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_key_block(a, unit, j, packed);
     finish_packed_keys(a, packed);
@@ -130,17 +132,18 @@ struct PackedUnits {
 // Packs the key blocks from `first` on.
 void pack_keys(const TiledAttention& a, const PackedUnits& packed, std::int64_t first) {
   const std::int64_t blocks = a.key_blocks() - first;
-  spread(a.units() * blocks, 0, [&](std::int64_t i, void*) {
+  spread(a, a.units() * blocks, 0, [&](std::int64_t i, void*) {
     const std::int64_t unit = i / blocks;
     pack_key_block(a, unit, first + i % blocks, packed.of(unit));
   });
-  spread(a.units(), 0, [&](std::int64_t unit, void*) { finish_packed_keys(a, packed.of(unit)); });
+  spread(a, a.units(), 0,
+         [&](std::int64_t unit, void*) { finish_packed_keys(a, packed.of(unit)); });
 }
 
 void forward_over(const Call& call, const PackedUnits& packed) {
   const TiledAttention& a = call.a;
   const std::int64_t blocks = a.unit_query_blocks();
-  spread(a.units() * blocks, forward_scratch_bytes(a), [&](std::int64_t i, void* scratch) {
+  spread(a, a.units() * blocks, forward_scratch_bytes(a), [&](std::int64_t i, void* scratch) {
     const std::int64_t unit = call.order[static_cast<std::size_t>(i / blocks)];
     forward_block(a, unit, blocks - 1 - i % blocks, packed.of(unit), scratch);
   });
@@ -163,7 +166,7 @@ void pack_whole_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
 void backward_by_units(const Call& call) {
   const TiledAttention& a = call.a;
   const std::int64_t packed_bytes = packed_unit_bytes(a);
-  spread(a.units(), packed_bytes + backward_scratch_bytes(a, true),
+  spread(a, a.units(), packed_bytes + backward_scratch_bytes(a, true),
          [&](std::int64_t i, void* packed) {
            const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
            pack_whole_unit(a, unit, packed);
@@ -177,14 +180,14 @@ void backward_by_blocks(const Call& call) {
   const torch::Tensor memory = bytes(a.units() * packed_bytes);
   const PackedUnits packed{memory.data_ptr<std::uint8_t>(), packed_bytes};
   const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();
-  spread(a.units() * (keys + queries), 0, [&](std::int64_t i, void*) {
+  spread(a, a.units() * (keys + queries), 0, [&](std::int64_t i, void*) {
     const std::int64_t unit = i / (keys + queries), part = i % (keys + queries);
     part < keys ? pack_unit_keys(a, unit, part, packed.of(unit))
                 : pack_unit_queries(a, unit, part - keys, packed.of(unit));
   });
-  spread(a.units(), 0,
+  spread(a, a.units(), 0,
          [&](std::int64_t unit, void*) { finish_packed_unit(a, unit, packed.of(unit)); });
-  spread(a.units() * (keys + queries), backward_scratch_bytes(a, false),
+  spread(a, a.units() * (keys + queries), backward_scratch_bytes(a, false),
          [&](std::int64_t i, void* scratch) {
            const std::int64_t unit = call.order[static_cast<std::size_t>(i / (keys + queries))];
            const std::int64_t part = i % (keys + queries);

@@ -144,5 +144,18 @@ TEST(AttentionThreads, AnyCountGivesTheSameBits) {
   }
 }
 
+// Both use a processor's tile registers where it has them: neither may rely on what the other left.
+TEST(AttentionThreads, TakesTurnsWithOtherMatrixProducts) {
+  AttentionInputs inputs =
+      make_attention_inputs({.heads = 1, .key_value_heads = 1, .length = 64}, 4);
+  const torch::Tensor x = torch::randn({256, 512}).to(torch::kBFloat16);
+  const torch::Tensor w = torch::randn({512, 512}).to(torch::kBFloat16);
+  const torch::Tensor first = attention(inputs), product = at::linear(x, w);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(torch::equal(attention(inputs), first));
+    EXPECT_TRUE(torch::equal(at::linear(x, w), product));
+  }
+}
+
 }  // namespace
 }  // namespace alibi
