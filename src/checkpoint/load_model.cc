@@ -39,6 +39,7 @@ ModelPlan plan_model(const std::filesystem::path& given,
   const std::filesystem::path folder = resolve_checkpoint(given);
   Config config =
       parse_config(checkpoint_config(folder), (folder / "config.json").string(), overrides);
+  check_attention_name(config.runtime.attention.kernel);
   const torch::Device device = open_device(config.runtime.device);
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
   return {folder, std::move(config), device};

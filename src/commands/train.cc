@@ -121,6 +121,7 @@ std::string end_summary(Trainer& trainer, const RunFolder& folder, double second
 
 int run(const Options& options) {
   Config config = load_config(options.configs, options.overrides);
+  check_attention_name(config.runtime.attention.kernel);
   if (options.print_config) {
     std::fputs(config_json(config).c_str(), stdout);
     return 0;

@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -163,22 +164,32 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
           .documents = o.document_start_BT.defined()};
 }
 
+void check_attention_name(const std::string& choice) {
+  std::vector<std::string> names = {"auto", "check"};
+  for (const AttentionKernel& kernel : attention_kernels()) names.emplace_back(kernel.name);
+  if (std::find(names.begin(), names.end(), choice) != names.end()) return;
+  const std::string near = nearest(choice, names);
+  throw usage_error("/runtime/attention/kernel",
+                    "found \"" + choice + "\", expected one of \"" + join(names, "\", \"") + "\"",
+                    near.empty() ? "" : "did you mean \"" + near + "\"?");
+}
+
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice) {
+  check_attention_name(choice);
   const bool automatic = choice == "auto" || choice == "check";
-  std::vector<std::string> names = {"auto", "check"};
   for (const AttentionKernel& kernel : attention_kernels()) {
-    names.emplace_back(kernel.name);
     const bool fits = kernel.supports(problem, device);
     if (automatic && kernel.automatic && fits) return kernel;
     if (choice != kernel.name) continue;
     if (!fits)
       throw usage_error("/runtime/attention/kernel",
-                        "\"" + choice + "\" does not support this model", "use \"auto\"");
+                        "\"" + choice + "\" does not support this model or processor",
+                        "use \"auto\"");
     return kernel;
   }
-  throw usage_error("/runtime/attention/kernel",
-                    "found \"" + choice + "\", expected one of \"" + join(names, "\", \"") + "\"");
+  ensure(false, "the last kernel takes everything");
+  return attention_kernels().back();
 }
 
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice) {

@@ -66,6 +66,9 @@ AttentionProblem describe_problem(const AttentionInputs& inputs);
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice);
 
+// Throws a usage Error unless `choice` is "auto", "check" or a kernel's name.
+void check_attention_name(const std::string& choice);
+
 // Differentiable in q, k, v, slopes and buckets. "check" also runs the reference and throws Error
 // at the first output that differs by more than rounding.
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice = "auto");

@@ -54,6 +54,7 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
   if (m.embedding_norm)
     embedding_norm_ = register_module("embedding_norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
   if (m.position == Position::kAlibi) slopes_ = alibi_slopes(m);
+  if (!slopes_.empty()) fixed_slopes_H_ = torch::tensor(slopes_, torch::kFloat);
   if (m.position == Position::kAlibi && m.learned_slopes) {
     learned_slopes_H_ = register_parameter("slopes", torch::tensor(slopes_, torch::kFloat));
   }
@@ -164,7 +165,7 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   if (learned_slopes_H_.defined()) {
     scores.slopes_H = learned_slopes_H_;
   } else if (!slopes_.empty()) {
-    scores.slopes_H = torch::tensor(slopes_, torch::kFloat).to(embedding_VC_.device());
+    scores.slopes_H = fixed_slopes_H_.to(embedding_VC_.device());
   }
   if (!buckets_NH_.empty()) {
     scores.buckets_NH = buckets_NH_[m.t5_shared ? 0 : static_cast<std::size_t>(layer)];

@@ -3,6 +3,7 @@
 
 #include "commands/workplace.h"
 #include "config/bad_configs.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -87,6 +88,17 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
     EXPECT_EQ(result.out, "") << line;
   }
   EXPECT_EQ(everything_in(place.path()), before);
+}
+
+TEST(CommandLine, AnUnknownKernelIsRefusedBeforeAnyTextIsRead) {
+  const Workplace place;
+  place.put(
+      "kernel.json",
+      R"({"data": {"train": ["no.txt"]}, "runtime": {"attention": {"kernel": "referense"}}})");
+  const ProgramResult result = place.run({"train", "kernel.json"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_SAYS(result.err, "/runtime/attention/kernel: found \"referense\"");
+  EXPECT_SAYS(result.err, "did you mean \"reference\"?");
 }
 
 // The table of tests/config through the real program.
