@@ -16,7 +16,7 @@ fail() {
 
 # usage_error TEXT: a wrong command line, exit 2.
 usage_error() {
-  printf '%s: error: %s (see %s --help)\n' "$PROGRAM" "$*" "$PROGRAM" >&2
+  printf '%s: error: %s (see scripts/%s --help)\n' "$PROGRAM" "$*" "$PROGRAM" >&2
   exit 2
 }
 
