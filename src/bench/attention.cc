@@ -1,5 +1,7 @@
 #include "bench/attention.h"
 
+#include <functional>
+
 #include "base/strings.h"
 
 namespace alibi {
@@ -104,15 +106,14 @@ BenchRecord bench_attention(const AttentionBench& bench) {
   record.table.columns = {{"problem"},      {"kernel"},    right("forward ms"),  right("both ms"),
                           right("GFLOP/s"), right("both"), right("against last")};
   for (const AttentionCase& shape : bench.cases) {
-    AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
+    AttentionInputs inputs = make_attention_inputs(shape, 1);
     inputs.options.skip = bench.skip;
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));
   }
   record.notes = {
       "ms: median (least .. most), kernels in turns; both: forward and backward; GFLOP/s counts "
-      "the "
-      "causal half, without recomputation and as if nothing were skipped"};
+      "the causal half, without recomputation and as if nothing were skipped"};
   return record;
 }
 

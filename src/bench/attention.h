@@ -2,7 +2,6 @@
 // attention under an ALiBi mask.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,6 @@ struct AttentionBench {
   SkipRule skip = SkipRule::kEpsilon;
   bool with_libtorch = true;
   Rounds rounds;
-  std::function<AttentionInputs(const AttentionCase&)> inputs;  // else standard normal
 };
 
 BenchRecord bench_attention(const AttentionBench& bench);

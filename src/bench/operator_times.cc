@@ -59,13 +59,13 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   return nullptr;
 }
 
-void end(const at::RecordFunction& function, at::ObserverContext*) {
+void end(const at::RecordFunction&, at::ObserverContext*) {
   if (open_records.empty()) return;
   const Open last = std::move(open_records.back());
   open_records.pop_back();
   const double seconds = seconds_now() - last.start;
   if (!open_records.empty()) open_records.back().inner += seconds;
-  if (collector != nullptr) collector->add(last.part, function.name(), seconds - last.inner);
+  if (collector != nullptr) collector->add(last.part, seconds - last.inner);
 }
 
 }  // namespace
@@ -82,13 +82,6 @@ OperatorTimes::OperatorTimes() {
 OperatorTimes::~OperatorTimes() {
   at::removeCallback(handle_);
   collector = nullptr;
-}
-
-void OperatorTimes::add(const std::string& part, const std::string& name, double seconds) {
-  for (PartTime* time : {&parts_[part], &operators_[name]}) {
-    time->seconds += seconds;
-    ++time->calls;
-  }
 }
 
 }  // namespace alibi

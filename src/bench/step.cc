@@ -70,13 +70,13 @@ std::map<std::string, double> operations(const StepBench& bench, GptImpl& model,
           {"attention", each * static_cast<double>(m.layers * length * m.width)}};
 }
 
-void add_parts(BenchRecord& record, const std::map<std::string, PartTime>& parts, double seconds,
+void add_parts(BenchRecord& record, const std::map<std::string, double>& parts, double seconds,
                const std::map<std::string, double>& work, double peak, int steps) {
   double known = 0;
   std::vector<std::pair<std::string, double>> sorted;
-  for (const auto& [name, time] : parts) {
-    known += time.seconds / steps;
-    sorted.emplace_back(name, time.seconds / steps);
+  for (const auto& [name, total] : parts) {
+    known += total / steps;
+    sorted.emplace_back(name, total / steps);
   }
   sorted.emplace_back("outside operators", std::max(0.0, seconds - known));
   std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second > b.second; });
@@ -121,7 +121,7 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
   add_timing(row, "step", timing);
   record.rows.push_back(std::move(row));
   constexpr int kSteps = 3;
-  std::map<std::string, PartTime> parts;
+  std::map<std::string, double> parts;
   {
     OperatorTimes times;
     for (int i = 0; i < kSteps; ++i) stepper.step();

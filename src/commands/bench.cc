@@ -14,6 +14,7 @@
 #include "commands/commands.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "model/gpt.h"
 
 namespace alibi {
 namespace {
@@ -41,11 +42,6 @@ int report(BenchRecord record, const Options& options, const Session& session) {
   if (!options.output.empty())
     write_file_atomic(options.output, bench_json(record, session.command_line()));
   return 0;
-}
-
-SkipRule skip_rule(AttentionSkip skip) {
-  if (skip == AttentionSkip::kOff) return SkipRule::kOff;
-  return skip == AttentionSkip::kExact ? SkipRule::kExact : SkipRule::kEpsilon;
 }
 
 int run_attention(const Options& options, const Session& session) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/cuda_library.h"
+#include "kernels/processor.h"
 
 namespace alibi {
 
@@ -33,7 +34,7 @@ int set_threads(std::int64_t threads) {
   return at::get_num_threads();
 }
 
-bool cpu_has_fast_bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+bool cpu_has_fast_bf16() { return has_avx512_bf16(); }
 
 std::string describe_device(torch::Device device) {
   if (device.is_cuda()) return cat("cuda:", int{device.index()}, " through LibTorch");

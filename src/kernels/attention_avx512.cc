@@ -7,10 +7,6 @@
 namespace alibi {
 namespace {
 
-// A row's reference is moved only when a score exceeds it by 2^11: sums stay far from overflow, and
-// most tiles skip the rescaling.
-constexpr float kHeadroom = 11.0F;
-
 void rescale(const SoftmaxTile& t, int row, float reference) {
   const float old = t.highest[row];
   const float factor =

@@ -12,8 +12,6 @@
 namespace alibi {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
-
 struct PackedUnit {
   char *key_rows, *key_transposed, *value_rows;  // left operands, by key block
   char *query_columns, *query_pairs;             // right operands, by query block
@@ -173,12 +171,10 @@ void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t blo
   const PackedUnit u = packed_unit(a, packed);
   const std::int64_t at = block * a.tile_bytes();
   const TileRows k = key_rows(a, a.k, unit, block);
-  float norms[kTile];
   a.ops->pack->rows(k, u.key_rows + at);
   a.ops->pack->transposed(k, u.key_transposed + at);
   a.ops->pack->rows(key_rows(a, a.v, unit, block), u.value_rows + at);
-  a.ops->pack->norms(k, norms);
-  u.norms[block] = largest(norms);
+  u.norms[block] = largest_norm(*a.ops, k);
 }
 
 void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,

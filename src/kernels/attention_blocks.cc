@@ -6,13 +6,25 @@
 namespace alibi {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
-
 void* at(const TiledAttention& a, const HeadRows& of, std::int64_t sequence, std::int64_t head,
          std::int64_t row) {
   const std::int64_t bytes = a.ops->bf16_memory ? 2 : 4;
   return static_cast<char*>(of.data) +
          (sequence * of.sequence + head * of.head + row * of.row) * bytes;
+}
+
+// The memory of HeadRows may be written; TileRows only promises not to.
+TileTarget target_of(const TileRows& rows) {
+  return {const_cast<void*>(rows.data), rows.stride, rows.count, rows.width};
+}
+
+// Level 2 for what is read later, the nearest for what is written soon.
+template <int kWrite, int kNearness>
+void fetch_lines(const void* data, std::int64_t stride_bytes, int count, int width_bytes) {
+  for (int row = 0; row < count; ++row) {
+    const char* start = static_cast<const char*>(data) + row * stride_bytes;
+    for (int i = 0; i < width_bytes; i += 64) __builtin_prefetch(start + i, kWrite, kNearness);
+  }
 }
 
 std::int64_t smaller(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
@@ -72,8 +84,7 @@ TileRows query_rows(const TiledAttention& a, const HeadRows& of, const BlockPlac
 }
 
 TileTarget query_target(const TiledAttention& a, const HeadRows& of, const BlockPlace& place) {
-  return {at(a, of, place.sequence, place.head, place.first_row), of.row, place.rows,
-          static_cast<int>(a.sizes.head_width)};
+  return target_of(query_rows(a, of, place));
 }
 
 TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
@@ -85,22 +96,15 @@ TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit
 
 TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
                       std::int64_t block) {
-  const TileRows rows = key_rows(a, of, unit, block);
-  return {const_cast<void*>(rows.data), rows.stride, rows.count, rows.width};
+  return target_of(key_rows(a, of, unit, block));
 }
 
 void prefetch(const TileRows& x, int number_bytes) {
-  for (int row = 0; row < x.count; ++row) {
-    const char* start = static_cast<const char*>(x.data) + row * x.stride * number_bytes;
-    for (int i = 0; i < x.width * number_bytes; i += 64) __builtin_prefetch(start + i, 0, 2);
-  }
+  fetch_lines<0, 2>(x.data, x.stride * number_bytes, x.count, x.width * number_bytes);
 }
 
 void prefetch_for_write(const TileTarget& x, int number_bytes) {
-  for (int row = 0; row < x.count; ++row) {
-    const char* start = static_cast<const char*>(x.data) + row * x.stride * number_bytes;
-    for (int i = 0; i < x.width * number_bytes; i += 64) __builtin_prefetch(start + i, 1, 3);
-  }
+  fetch_lines<1, 3>(x.data, x.stride * number_bytes, x.count, x.width * number_bytes);
 }
 
 void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t block) {
@@ -127,9 +131,10 @@ float larger(float x, float most) {
 
 }  // namespace
 
-float largest(const float* values) {
-  float most = 0;
-  for (int i = 0; i < kTile; ++i) most = larger(values[i], most);
+float largest_norm(const TileOps& ops, const TileRows& rows) {
+  float norms[kTile], most = 0;
+  ops.pack->norms(rows, norms);
+  for (const float norm : norms) most = larger(norm, most);
   return most;
 }
 

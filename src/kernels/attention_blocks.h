@@ -63,7 +63,7 @@ TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t 
 void prefetch(const TileRows& rows, int number_bytes);
 void prefetch_for_write(const TileTarget& rows, int number_bytes);
 
-float largest(const float* values_64);
+float largest_norm(const TileOps& ops, const TileRows& rows);
 void running_largest(const float* values, std::int64_t count, float* out);
 
 }  // namespace alibi

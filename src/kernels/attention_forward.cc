@@ -151,11 +151,9 @@ std::int64_t packed_keys_bytes(const TiledAttention& a) {
 void pack_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed) {
   const PackedKeys keys = packed_keys(a, packed);
   const TileRows k = key_rows(a, a.k, unit, block);
-  float norms[kTile];
   a.ops->pack->columns(k, keys.columns + block * a.tile_bytes());
   a.ops->pack->pairs(key_rows(a, a.v, unit, block), keys.pairs + block * a.tile_bytes());
-  a.ops->pack->norms(k, norms);
-  keys.norms[block] = largest(norms);
+  keys.norms[block] = largest_norm(*a.ops, k);
 }
 
 void finish_packed_keys(const TiledAttention& a, void* packed) {

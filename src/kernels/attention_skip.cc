@@ -3,12 +3,6 @@
 #include <cmath>
 
 namespace alibi {
-namespace {
-
-constexpr double kLog2E = 1.4426950408889634;
-
-}  // namespace
-
 SkipTest make_skip_test(SkipRule rule, std::int64_t keys, float slope, const SkipRows& rows) {
   const double epsilon = (17.0 + std::log(static_cast<double>(keys))) * kLog2E;
   return {rows, slope, rule == SkipRule::kExact ? 151.0F : static_cast<float>(epsilon),

@@ -5,7 +5,7 @@
 namespace alibi {
 namespace {
 
-constexpr float kLog2E = 1.44269504F, kLn2 = 0.69314718F;
+constexpr float kLn2 = 0.69314718F, kPerNat = static_cast<float>(kLog2E);
 
 struct Normal {
   __m512 distribution, density;  // Phi(x), phi(x)
@@ -25,7 +25,7 @@ Normal normal(__m512 x) {
   p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(1.421413741F));
   p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(-0.284496736F));
   p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(0.254829592F));
-  const __m512 power = exp2(_mm512_mul_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(-kLog2E)));
+  const __m512 power = exp2(_mm512_mul_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(-kPerNat)));
   const __m512 tail =
       _mm512_mul_ps(_mm512_mul_ps(p, t), _mm512_mul_ps(power, _mm512_set1_ps(0.5F)));
   const __mmask16 negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
@@ -44,7 +44,7 @@ float cross_entropy_row_bf16(std::uint16_t* logits, std::int64_t width, std::int
     top = _mm512_mask_max_ps(top, mask, Bf16::load(logits + i, mask), top);
   }
   const float highest = _mm512_reduce_max_ps(top);
-  const __m512 factor = _mm512_set1_ps(kLog2E), shift = _mm512_set1_ps(highest * kLog2E);
+  const __m512 factor = _mm512_set1_ps(kPerNat), shift = _mm512_set1_ps(highest * kPerNat);
   const auto power = [&](const std::uint16_t* at, __mmask16 mask) {
     return exp2(_mm512_fmsub_ps(Bf16::load(at, mask), factor, shift));
   };

@@ -21,6 +21,12 @@ namespace alibi {
 inline constexpr int kTile = 64;
 inline constexpr int kLanes = 16;        // row sums are kept this wide
 inline constexpr float kNever = -1e30f;  // reference of a row that has seen no key
+inline constexpr double kLog2E = 1.4426950408889634;
+// A row's reference is moved only when a score exceeds it by 2^11: sums stay far from overflow, and
+// most tiles skip the rescaling.
+inline constexpr float kHeadroom = 11.0F;
+// Norms are rounded up by more than fp32 sums over 256 products can lose (256 * 2^-24 = 1.6e-5).
+inline constexpr float kNormSlack = 1.0F + 1e-4F;
 
 // Up to 64 rows of `width` numbers in memory, `stride` numbers apart.
 struct TileRows {

@@ -4,9 +4,6 @@
 namespace alibi {
 namespace {
 
-// Norms are rounded up by more than fp32 sums over 256 products can lose (256 * 2^-24 = 1.6e-5).
-constexpr float kNormSlack = 1.0F + 1e-4F;
-
 // Calls put(column, first row, 16 dwords) for every column of dwords of the 64 rows.
 template <class Put>
 void for_columns(const TileRows& x, int bytes, Put put) {

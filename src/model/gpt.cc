@@ -23,12 +23,12 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
   return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
 }
 
+}  // namespace
+
 SkipRule skip_rule(AttentionSkip skip) {
   if (skip == AttentionSkip::kOff) return SkipRule::kOff;
   return skip == AttentionSkip::kExact ? SkipRule::kExact : SkipRule::kEpsilon;
 }
-
-}  // namespace
 
 BlockImpl::BlockImpl(const ModelConfig& m) {
   const std::int64_t qkv_width = (m.heads + 2 * key_value_heads(m)) * head_width(m);

@@ -29,6 +29,8 @@ struct ForwardOptions {
   std::vector<torch::Tensor>* visited_blocks = nullptr;
 };
 
+SkipRule skip_rule(AttentionSkip skip);  // the config's word for it
+
 struct BlockImpl : torch::nn::Module {
   explicit BlockImpl(const ModelConfig& model);
   Norm norm_1{nullptr}, norm_2{nullptr};

@@ -50,14 +50,14 @@ void expect_same_everywhere(const AttentionKernel& kernel, torch::ScalarType typ
   EXPECT_EQ(db.k_BGSD.narrow(2, 0, 100'000).count_nonzero().item<std::int64_t>(), 0);
 }
 
-TEST(TranslationInvariance, OfLinearBiasesAtOffset100000) {
+TEST(TranslationInvarianceSlow, OfLinearBiasesAtOffset100000) {
   for (const AttentionKernel& kernel : attention_kernels()) {
     expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kLinear);
     expect_same_everywhere(kernel, torch::kBFloat16, ScoreBias::kLinear);
   }
 }
 
-TEST(TranslationInvariance, OfBucketsAtOffset100000) {
+TEST(TranslationInvarianceSlow, OfBucketsAtOffset100000) {
   for (const AttentionKernel& kernel : attention_kernels())
     expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kBuckets);
 }
@@ -93,7 +93,7 @@ std::int64_t growth(const AttentionKernel& kernel, std::int64_t length, std::int
   return peak_memory_bytes(torch::kCPU) - before;
 }
 
-TEST(AttentionMemory, NoTableOfAllScoresEverExists) {
+TEST(AttentionMemorySlow, NoTableOfAllScoresEverExists) {
   constexpr std::int64_t kLength = 8192, kHeads = 4;
   constexpr std::int64_t kTable = kHeads * kLength * kLength * 4;  // 1 GiB
   for (const AttentionKernel& kernel : attention_kernels()) {

@@ -41,7 +41,7 @@ TEST(Resume, AtEveryStepIsTheUninterruptedRun) {
 const std::vector<std::string> kWider = {"model.width=64", "batch.sequences=16",
                                          "batch.micro_batch_tokens=512", "run.train_tokens=6144"};
 
-TEST(Resume, WithTwoThreadsIsTheUninterruptedRun) {
+TEST(ResumeSlow, WithTwoThreadsIsTheUninterruptedRun) {
   TrainExample example;
   torch::set_num_threads(2);
   example.train(example.config("whole", kWider), false);
