@@ -25,6 +25,10 @@ namespace {
     way_out = "raise the limit on file sizes (ulimit -f), or choose a folder on another disk";
   if (number == EACCES || number == EROFS || number == EPERM)
     way_out = "choose a folder you may write";
+  if (number == ENOENT && path.is_relative()) {
+    std::error_code ignored;
+    way_out = cat("names are relative to ", fs::current_path(ignored).string());
+  }
   throw Error(path.string(), cat("cannot ", action, ": ", std::strerror(number)), way_out);
 }
 
@@ -116,11 +120,17 @@ void make_folders(const fs::path& path) {
 }
 
 void check_can_make_folder(const fs::path& path) {
-  std::error_code ignored;
-  fs::path there = fs::absolute(path);
-  while (there.has_relative_path() && !fs::exists(there, ignored)) there = there.parent_path();
-  if (!fs::is_directory(there, ignored)) fail(path, "make folder", ENOTDIR);
+  std::error_code code;
+  fs::path there = fs::absolute(path), missing;
+  while (there.has_relative_path() && !fs::exists(there, code)) {
+    missing = there;
+    there = there.parent_path();
+  }
+  if (!fs::is_directory(there, code)) fail(path, "make folder", ENOTDIR);
   if (::access(there.c_str(), W_OK | X_OK) != 0) fail(path, "make folder", errno);
+  if (missing.empty()) return;
+  if (!fs::create_directory(missing, code)) fail(path, "make folder", code.value());
+  fs::remove(missing, code);
 }
 
 void sync_folder(const fs::path& path) {

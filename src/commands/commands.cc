@@ -27,6 +27,23 @@ std::string quoted(const std::string& word) {
   return plain ? word : "'" + word + "'";
 }
 
+// The command that was called without one of those it consists of; null: none was.
+const CLI::App* command_without_subcommand(const CLI::App& app) {
+  const auto below = app.get_subcommands({});
+  if (below.empty()) return nullptr;
+  const auto called = app.get_subcommands();
+  return called.empty() ? &app : command_without_subcommand(*called.front());
+}
+
+std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& found) {
+  std::string names;
+  for (const CLI::App* below : command.get_subcommands({}))
+    names += cat(names.empty() ? "" : ", ", below->get_name());
+  const std::string problem =
+      found.empty() ? "names no command" : cat("'", found.front(), "' is not a command");
+  return cat(problem, " (", command.get_display_name(), " knows: ", names, ")");
+}
+
 }  // namespace
 
 std::string Session::command_line() const {
@@ -67,6 +84,10 @@ void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
 
 int explain_parse_error(CLI::App& app, const CLI::Error& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
+  if (const auto* at = command_without_subcommand(app)) {
+    std::cerr << "command line: " << missing_subcommand(*at, app.remaining(true)) << "\n";
+    return 2;
+  }
   std::cerr << "command line: " << first_line(error.what())
             << " (alibi --help, alibi COMMAND --help)\n";
   return 2;

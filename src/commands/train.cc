@@ -149,6 +149,8 @@ int run(const Options& options) {
       .parameters = trainer.model()->parameter_count()};
   log_info(start_summary(config, text, *trainer.model(), plan, device));
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
+  if (options.resume && !resume)
+    log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
   terminal = std::make_unique<Terminal>(plan, device, trainer.progress().step);
   const double start = seconds_now();
   const int signal = trainer.run();

@@ -1,6 +1,7 @@
 #include "config/load.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -197,6 +198,10 @@ Config load_config(const std::vector<std::string>& files,
   Reader reader;
   for (const std::string& file : files) {
     try {
+      std::error_code ignored;
+      if (std::filesystem::is_directory(file, ignored))
+        throw Error(file, "is a folder, and a config is a JSON file",
+                    "a run folder keeps its own in config.json");
       reader.read_text(read_file(file, kLargestFile), file);
     } catch (const Error& error) {
       reader.unreadable(error);

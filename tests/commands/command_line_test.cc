@@ -90,6 +90,18 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
   EXPECT_EQ(everything_in(place.path()), before);
 }
 
+TEST(CommandLine, WhatIsMissingIsNamed) {
+  const Workplace place;
+  const auto says = [&](const Words& words, const std::string& expected) {
+    EXPECT_NE(place.run(words).err.find(expected), std::string::npos) << expected;
+  };
+  says({"tarin"}, "'tarin' is not a command (alibi knows: prepare, train, ");
+  says({"inspect"}, "names no command (inspect knows: model, ");
+  says({"train", "missing.json"}, "(names are relative to ");
+  says({"train", "."}, "is a folder, and a config is a JSON file");
+  says({"train", "tiny.json", "--resume"}, "nothing to resume in runs/tiny: starting at step 0");
+}
+
 TEST(CommandLine, AnUnknownKernelIsRefusedBeforeAnyTextIsRead) {
   const Workplace place;
   place.put(
