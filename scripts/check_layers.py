@@ -11,7 +11,7 @@ import sys
 LEVELS = [
     ["base"],
     ["config", "kernels", "text", "formats", "report"],
-    ["data", "device", "distributed"],
+    ["data", "device", "distributed", "products"],
     ["model", "loss"],
     ["checkpoint", "optimizer"],
     ["generate"],

@@ -8,13 +8,15 @@
 
 namespace alibi {
 
-// c[M][N] = a[M][K] b[K][N], or += with `add`; all contiguous; sums in fp32.
+// c[M][N] = a[M][K] b[K][N], or += with `add`; sums in fp32. Rows are as far apart as they are long
+// unless a stride (in numbers) says otherwise.
 struct TileProduct {
   std::int64_t m, n, k;
   const void* a;
   const void* b;
   float* c;
   bool add;
+  std::int64_t a_stride = 0, c_stride = 0;  // bf16 only
 };
 
 void tile_gemm_bf16(const TileProduct& product);  // needs avx512_bf16; throws c10::Error without it

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
+#include "products/linear_products.h"
 
 namespace alibi {
 namespace {
@@ -70,21 +71,23 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     RECORD_USER_SCOPE("alibi::loss");
     const std::int64_t rows = hidden_NC.size(0);
     const auto exact = exact_type(hidden_NC);
-    const torch::Tensor w_VC = weight_VC.to(hidden_NC.scalar_type());
+    const torch::ScalarType type = hidden_NC.scalar_type();
+    const LinearProducts head(weight_VC, type, needs_gradient,
+                              LinearProducts::best_kind(weight_VC, type));
     torch::Tensor total = torch::zeros({}, hidden_NC.options().dtype(exact));
     torch::Tensor dhidden_NC = needs_gradient ? torch::empty_like(hidden_NC) : torch::Tensor();
-    torch::Tensor dweight_VC = needs_gradient ? torch::zeros_like(weight_VC) : torch::Tensor();
+    torch::Tensor dweight_VC = needs_gradient ? torch::empty_like(weight_VC) : torch::Tensor();
     for (std::int64_t first = 0; first < rows; first += chunk_rows) {
       const std::int64_t count = std::min(chunk_rows, rows - first);
       const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
       const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1).contiguous();
-      const ChunkLoss chunk = chunk_loss(at::linear(h_RC, w_VC), target_R1,
+      const ChunkLoss chunk = chunk_loss(head.forward(h_RC, {}), target_R1,
                                          1.0 / static_cast<double>(rows), needs_gradient);
       total += chunk.sum;
       if (!needs_gradient) continue;
       const torch::Tensor& g_RV = chunk.gradient_RV;
-      dhidden_NC.narrow(0, first, count).copy_(g_RV.mm(w_VC));
-      dweight_VC.add_(g_RV.t().mm(h_RC));
+      dhidden_NC.narrow(0, first, count).copy_(head.input_gradient(g_RV));
+      head.weight_gradient(g_RV, h_RC, dweight_VC, first > 0);
     }
     if (needs_gradient) context->save_for_backward({dhidden_NC, dweight_VC});
     return total / rows;

@@ -1,13 +1,11 @@
 #include "model/attention_tiled.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 
 #include "base/error.h"
 #include "kernels/attention_tiled.h"
+#include "products/spread.h"
 
 namespace alibi {
 namespace {
@@ -80,23 +78,11 @@ Call make_call(const TileSet& set, const AttentionInputs& inputs) {
   return call;
 }
 
-torch::Tensor bytes(std::int64_t count) {
-  return torch::empty({count}, torch::TensorOptions(torch::kByte));
-}
-
-// Runs item(i, scratch) for i = 0 .. items - 1, each by whichever thread is free first.
+// Runs item(i, scratch) for every item, by whichever thread is free.
 template <class Item>
 void spread(const TiledAttention& a, std::int64_t items, std::int64_t scratch_bytes,
             const Item& item) {
-  std::atomic<std::int64_t> next{0};
-  const std::int64_t workers = std::min<std::int64_t>(items, at::get_num_threads());
-  at::parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t end) {
-    for (std::int64_t worker = first; worker < end; ++worker) {
-      const torch::Tensor scratch = bytes(scratch_bytes);
-      for (std::int64_t i = next++; i < items; i = next++) item(i, scratch.data_ptr());
-      a.ops->release();
-    }
-  });
+  alibi::spread(items, scratch_bytes, a.ops->release, item);
 }
 
 bool units_are_enough(const TiledAttention& a) {
@@ -151,7 +137,7 @@ void forward_over(const Call& call, const PackedUnits& packed) {
 
 void forward_by_blocks(const Call& call) {
   const std::int64_t unit_bytes = packed_keys_bytes(call.a);
-  const torch::Tensor memory = bytes(call.a.units() * unit_bytes);
+  const torch::Tensor memory = raw_bytes(call.a.units() * unit_bytes);
   const PackedUnits packed{memory.data_ptr<std::uint8_t>(), unit_bytes};
   pack_keys(call.a, packed, 0);
   forward_over(call, packed);
@@ -177,7 +163,7 @@ void backward_by_units(const Call& call) {
 void backward_by_blocks(const Call& call) {
   const TiledAttention& a = call.a;
   const std::int64_t packed_bytes = packed_unit_bytes(a);
-  const torch::Tensor memory = bytes(a.units() * packed_bytes);
+  const torch::Tensor memory = raw_bytes(a.units() * packed_bytes);
   const PackedUnits packed{memory.data_ptr<std::uint8_t>(), packed_bytes};
   const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();
   spread(a, a.units() * (keys + queries), 0, [&](std::int64_t i, void*) {
@@ -245,7 +231,7 @@ PackedKeyValues::PackedKeyValues(const TileSet& set, const AttentionProblem& who
   a.sizes = whole;
   a.ops = whole.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;
   unit_bytes_ = packed_keys_bytes(a);
-  packed_ = bytes(a.units() * unit_bytes_);
+  packed_ = raw_bytes(a.units() * unit_bytes_);
 }
 
 torch::Tensor PackedKeyValues::attend(const AttentionInputs& chunk) {

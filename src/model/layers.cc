@@ -15,7 +15,15 @@ AffineImpl::AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias)
 }
 
 torch::Tensor AffineImpl::forward(const torch::Tensor& x) {
-  return at::linear(x, like(weight_OI, x), like(bias_O, x));
+  const torch::ScalarType type = x.scalar_type();
+  const auto kind = LinearProducts::best_kind(weight_OI, type);
+  if (kind == LinearProducts::Kind::kLibtorch)
+    return at::linear(x, like(weight_OI, x), like(bias_O, x));
+  const bool gradients =
+      at::GradMode::is_enabled() && (x.requires_grad() || weight_OI.requires_grad());
+  if (!products_ || !products_->stands_for(weight_OI, type, gradients))
+    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, gradients, kind);
+  return gradients ? packed_linear(x, weight_OI, bias_O, products_) : products_->forward(x, bias_O);
 }
 
 NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : epsilon(norm_epsilon) {

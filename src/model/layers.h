@@ -4,12 +4,17 @@
 
 #include <torch/torch.h>
 
+#include "products/linear_products.h"
+
 namespace alibi {
 
 struct AffineImpl : torch::nn::Module {
   AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias);
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
   torch::Tensor weight_OI, bias_O;                // bias_O undefined without bias
+
+ private:
+  c10::intrusive_ptr<LinearProducts> products_;  // of the weight as it was last used
 };
 TORCH_MODULE(Affine);
 

@@ -1,0 +1,152 @@
+// Every kind of product against the formula in fp64, over tails of rows, inputs and outputs.
+#include "products/linear_products.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kernels/processor.h"
+
+namespace alibi {
+namespace {
+
+using Kind = LinearProducts::Kind;
+
+struct Example {
+  torch::Tensor w_OI, b_O, x_NI, dy_NO;  // w and b in fp32, x and dy in bf16
+
+  Example(std::int64_t rows, std::int64_t inputs, std::int64_t outputs) {
+    torch::manual_seed(static_cast<std::uint64_t>(rows * 7 + inputs * 3 + outputs));
+    w_OI = torch::randn({outputs, inputs});
+    b_O = torch::randn({outputs});
+    x_NI = torch::randn({rows, inputs}).to(torch::kBFloat16);
+    dy_NO = torch::randn({rows, outputs}).to(torch::kBFloat16);
+  }
+  torch::Tensor exact(const torch::Tensor& x) const { return x.to(torch::kDouble); }
+  torch::Tensor exact_w() const { return exact(w_OI.to(torch::kBFloat16)); }
+};
+
+// Largest difference in units of what the formula's own terms could lose: rounding the result to
+// bf16 (2^-9 of it) and summing in fp32.
+double in_roundings(const torch::Tensor& found, const torch::Tensor& expected, double terms) {
+  const double epsilon = found.scalar_type() == torch::kBFloat16 ? 0x1p-8 : 0x1p-22;
+  const torch::Tensor allowed = expected.abs() * epsilon + std::sqrt(terms) * 1e-5;
+  return ((found.to(torch::kDouble) - expected).abs() / allowed).max().item<double>();
+}
+
+std::vector<Kind> kinds() {
+  if (has_avx512_bf16()) return {Kind::kPacked, Kind::kLibtorch};
+  return {Kind::kLibtorch};
+}
+
+void expect_products(std::int64_t rows, std::int64_t inputs, std::int64_t outputs) {
+  const Example e(rows, inputs, outputs);
+  for (const Kind kind : kinds()) {
+    const std::string shape = cat(rows, " x ", inputs, " x ", outputs, " kind ", int(kind));
+    const LinearProducts products(e.w_OI, torch::kBFloat16, true, kind);
+    const torch::Tensor y = e.exact(e.x_NI).mm(e.exact_w().t());
+    EXPECT_LT(in_roundings(products.forward(e.x_NI, {}), y, double(inputs)), 1) << shape;
+    if (kind == Kind::kPacked) {
+      const torch::Tensor biased = products.forward(e.x_NI, e.b_O);
+      EXPECT_LT(in_roundings(biased, y + e.exact(e.b_O), double(inputs)), 1) << shape;
+    }
+    EXPECT_LT(in_roundings(products.input_gradient(e.dy_NO), e.exact(e.dy_NO).mm(e.exact_w()),
+                           double(outputs)),
+              1)
+        << shape;
+    const torch::Tensor dw = e.exact(e.dy_NO).t().mm(e.exact(e.x_NI));
+    torch::Tensor found = torch::full_like(e.w_OI, NAN);  // must be overwritten
+    products.weight_gradient(e.dy_NO, e.x_NI, found, false);
+    const double slack = kind == Kind::kPacked ? 1 : 0x1p14;  // LibTorch's comes back in bf16
+    EXPECT_LT(in_roundings(found, dw, double(rows)), slack) << shape;
+    products.weight_gradient(e.dy_NO, e.x_NI, found, true);
+    EXPECT_LT(in_roundings(found, 2 * dw, double(rows)), slack) << shape;
+  }
+}
+
+TEST(LinearProducts, EqualTheFormulaForTailsOfRows) {
+  for (const std::int64_t rows : {1, 2, 15, 16, 17, 31, 33, 64, 127, 129, 257, 1000})
+    expect_products(rows, 64, 130);
+}
+
+TEST(LinearProducts, EqualTheFormulaForOtherShapes) {
+  for (const std::int64_t inputs : {128, 576, 1088})
+    for (const std::int64_t outputs : {2, 64, 66, 514}) expect_products(70, inputs, outputs);
+  expect_products(1100, 512, 1024);
+}
+
+TEST(LinearProducts, AreTheSameBitsForAnyThreadCountAndPlaceOfARow) {
+  if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const Example e(1000, 576, 514);
+  std::vector<torch::Tensor> first;
+  for (const int threads : {1, 2, 5}) {
+    torch::set_num_threads(threads);
+    const LinearProducts products(e.w_OI, torch::kBFloat16, true, Kind::kPacked);
+    torch::Tensor dw = torch::empty_like(e.w_OI);
+    products.weight_gradient(e.dy_NO, e.x_NI, dw, false);
+    const std::vector<torch::Tensor> found{products.forward(e.x_NI, {}),
+                                           products.input_gradient(e.dy_NO), dw};
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(torch::equal(first[i], found[i])) << threads;
+    for (const std::int64_t row : {0, 255, 256, 999}) {
+      const torch::Tensor alone = products.forward(e.x_NI.narrow(0, row, 1), {});
+      EXPECT_TRUE(torch::equal(alone, first[0].narrow(0, row, 1))) << row;
+    }
+  }
+  torch::set_num_threads(1);
+}
+
+TEST(LinearProducts, StandForTheWeightAsItIs) {
+  Example e(4, 64, 64);
+  const LinearProducts products(e.w_OI, torch::kBFloat16, false,
+                                LinearProducts::best_kind(e.w_OI, torch::kBFloat16));
+  EXPECT_TRUE(products.stands_for(e.w_OI, torch::kBFloat16, false));
+  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kBFloat16, true));
+  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kFloat, false));
+  EXPECT_FALSE(products.stands_for(e.w_OI.clone(), torch::kBFloat16, false));
+  e.w_OI.add_(1);
+  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kBFloat16, false));
+}
+
+TEST(LinearProducts, ArePackedOnlyWhereTheShapeAllowsIt) {
+  const auto kind = [](std::int64_t outputs, std::int64_t inputs, torch::ScalarType type) {
+    return LinearProducts::best_kind(torch::zeros({outputs, inputs}), type);
+  };
+  EXPECT_EQ(kind(64, 60, torch::kBFloat16), Kind::kLibtorch);
+  EXPECT_EQ(kind(63, 64, torch::kBFloat16), Kind::kLibtorch);
+  EXPECT_EQ(kind(64, 64, torch::kFloat), Kind::kLibtorch);
+  EXPECT_EQ(kind(2, 64, torch::kBFloat16), has_avx512_bf16() ? Kind::kPacked : Kind::kLibtorch);
+}
+
+TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
+  if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const Example e(130, 128, 192);
+  const auto gradients = [&](bool packed, bool biased) {
+    std::vector<torch::Tensor> of{e.x_NI.view({2, 65, 128}).clone(), e.w_OI.clone()};
+    if (biased) of.push_back(e.b_O.clone());
+    for (torch::Tensor& x : of) x.requires_grad_(true);
+    const torch::Tensor b_O = biased ? of[2] : torch::Tensor();
+    torch::Tensor y;
+    if (packed) {
+      y = packed_linear(
+          of[0], of[1], b_O,
+          c10::make_intrusive<LinearProducts>(of[1], torch::kBFloat16, true, Kind::kPacked));
+    } else {
+      const torch::Tensor x = of[0].to(torch::kDouble), w = of[1].to(torch::kBFloat16);
+      y = at::linear(x, w.to(torch::kDouble), biased ? b_O.to(torch::kDouble) : b_O);
+    }
+    const torch::Tensor dy = e.dy_NO.view({2, 65, 192}).to(y.scalar_type());
+    return torch::autograd::grad({y}, of, {dy});
+  };
+  for (const bool biased : {false, true}) {
+    const auto found = gradients(true, biased), expected = gradients(false, biased);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].sizes(), expected[i].sizes());
+      const double error = (found[i] - expected[i]).to(torch::kDouble).norm().item<double>() /
+                           expected[i].to(torch::kDouble).norm().item<double>();
+      EXPECT_LT(error, 4e-3) << i;  // bf16
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alibi
