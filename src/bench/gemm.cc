@@ -1,41 +1,59 @@
 #include "bench/gemm.h"
 
+#include <functional>
+
 #include "base/strings.h"
+#include "products/linear_products.h"
 
 namespace alibi {
 namespace {
 
 struct ProductTimes {
   ModelProduct product;
+  const char* by;
   std::vector<Timing> timings;  // forward, input's gradient, weight's gradient
   double operations;            // of one of the three
 };
 
-std::vector<ProductTimes> measure(const GemmBench& bench) {
+// What LibTorch computes in the type itself, and what a step computes where that differs.
+std::vector<ProductTimes> measure(const GemmBench& bench, bool packed_too) {
   const torch::NoGradGuard guard;
   std::vector<ProductTimes> all;
   for (const ModelProduct& product : model_products(bench.model, bench.vocabulary)) {
     const torch::Tensor x = torch::randn({bench.tokens, product.inputs}).to(bench.type);
-    const torch::Tensor w = torch::randn({product.outputs, product.inputs}).to(bench.type);
+    const torch::Tensor master = torch::randn({product.outputs, product.inputs});
+    const torch::Tensor w = master.to(bench.type), dw = torch::empty_like(master);
     const torch::Tensor g = torch::randn({bench.tokens, product.outputs}).to(bench.type);
-    all.push_back(
-        {product,
-         time_in_turns({[&] { at::linear(x, w); }, [&] { g.mm(w); }, [&] { g.t().mm(x); }},
-                       bench.rounds),
-         2 * static_cast<double>(bench.tokens * product.outputs * product.inputs)});
+    std::vector<std::function<void()>> runs{[&] { at::linear(x, w); }, [&] { g.mm(w); },
+                                            [&] { g.t().mm(x); }};
+    const auto kind = LinearProducts::best_kind(master, bench.type);
+    const LinearProducts products(master, bench.type, true, kind);
+    const bool packed = packed_too && kind == LinearProducts::Kind::kPacked;
+    if (packed) {
+      runs.insert(runs.end(),
+                  {[&] { products.forward(x, {}); }, [&] { products.input_gradient(g); },
+                   [&] { products.weight_gradient(g, x, dw, false); }});
+    }
+    const std::vector<Timing> timings = time_in_turns(runs, bench.rounds);
+    const double operations =
+        2 * static_cast<double>(bench.tokens * product.outputs * product.inputs);
+    all.push_back({product, "LibTorch", {timings.begin(), timings.begin() + 3}, operations});
+    if (packed)
+      all.push_back({product, "packed", {timings.begin() + 3, timings.end()}, operations});
   }
   return all;
 }
 
-double overall_rate(const std::vector<ProductTimes>& all) {
+double overall_rate(const std::vector<ProductTimes>& all, const std::string& by) {
   double seconds = 0, operations = 0;
   for (const ProductTimes& one : all) {
+    if (one.by != by) continue;
     for (const Timing& timing : one.timings) {
       seconds += one.product.count * timing.median;
       operations += one.product.count * one.operations;
     }
   }
-  return operations / seconds;
+  return seconds > 0 ? operations / seconds : 0;
 }
 
 }  // namespace
@@ -54,18 +72,24 @@ std::vector<ModelProduct> model_products(const ModelConfig& m, std::int64_t voca
 BenchRecord bench_gemm(const GemmBench& bench) {
   BenchRecord record{.benchmark = "gemm", .machine = {}, .table = {}, .rows = {}, .notes = {}};
   const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
-  record.table.columns = {{"product"},      right("out x in"),         right("forward ms"),
-                          right("GFLOP/s"), right("input's gradient"), right("weight's gradient")};
-  const std::vector<ProductTimes> all = measure(bench);
+  record.table.columns = {{"product"},
+                          {"by"},
+                          right("out x in"),
+                          right("forward ms"),
+                          right("GFLOP/s"),
+                          right("input's gradient"),
+                          right("weight's gradient")};
+  const std::vector<ProductTimes> all = measure(bench, true);
   for (const ProductTimes& one : all) {
     const auto rate = [&](int i) {
       return one.operations / one.timings[static_cast<std::size_t>(i)].median;
     };
-    record.table.rows.push_back({one.product.name,
+    record.table.rows.push_back({one.product.name, one.by,
                                  cat(one.product.outputs, " x ", one.product.inputs),
                                  milliseconds(one.timings[0]), four_digits(rate(0) / 1e9),
                                  four_digits(rate(1) / 1e9), four_digits(rate(2) / 1e9)});
     record.rows.push_back({{"product", one.product.name},
+                           {"by", std::string(one.by)},
                            {"outputs", one.product.outputs},
                            {"inputs", one.product.inputs},
                            {"forward_operations_per_second", rate(0)},
@@ -73,10 +97,17 @@ BenchRecord bench_gemm(const GemmBench& bench) {
                            {"weight_gradient_operations_per_second", rate(2)}});
   }
   record.notes = {cat(bench.tokens, " tokens; gradients in GFLOP/s; all products of a step: ",
-                      four_digits(overall_rate(all) / 1e9), " GFLOP/s")};
+                      four_digits(overall_rate(all, "LibTorch") / 1e9), " GFLOP/s by LibTorch")};
+  const double packed = overall_rate(all, "packed");
+  if (packed > 0)
+    record.notes.push_back(cat(four_digits(packed / 1e9),
+                               " GFLOP/s by products on weights packed beforehand, inputs of the "
+                               "weight's gradient packed within"));
   return record;
 }
 
-double model_gemm_rate(const GemmBench& bench) { return overall_rate(measure(bench)); }
+double model_gemm_rate(const GemmBench& bench) {
+  return overall_rate(measure(bench, false), "LibTorch");
+}
 
 }  // namespace alibi

@@ -28,7 +28,7 @@ struct GemmBench {
 };
 
 // Each product forward (x w^T), its input's gradient (g w) and its weight's (g^T x), as LibTorch
-// computes them.
+// computes them, and on packed weights where a step does so.
 BenchRecord bench_gemm(const GemmBench& bench);
 
 // Operations per second over all of them, each as often as in a step: what a step is compared with.

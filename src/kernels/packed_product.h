@@ -44,8 +44,12 @@ void pack_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::in
 struct PackedProduct {
   Matrix<const std::uint16_t> left;  // bf16 [N][depth], depth even
   const void* right;
-  Matrix<std::uint16_t> out;  // bf16
-  const float* bias;          // of out's columns, or null
+  Matrix<std::uint16_t> out;    // bf16
+  const float* bias = nullptr;  // of out's columns
+  // Beside out, gelu(out) goes here; rows as far apart as out's.
+  std::uint16_t* activated = nullptr;
+  // Out becomes the product times gelu'(before), element by element; rows likewise.
+  const std::uint16_t* before = nullptr;
 };
 
 // What one work item computes.

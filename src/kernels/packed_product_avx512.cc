@@ -1,6 +1,7 @@
 #include "kernels/packed_product.h"
 
 #include "kernels/avx512.h"
+#include "kernels/row_ops.h"
 #include "kernels/tile_gemm.h"
 
 namespace alibi {
@@ -61,14 +62,34 @@ std::int64_t rows_at_once(std::int64_t left) {
   return left;
 }
 
+// One row of a panel with whatever is done to it.
 void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std::int64_t column) {
-  std::uint16_t* out = p.out.data + row * p.out.stride + column;
+  const std::int64_t at = row * p.out.stride + column;
   const std::int64_t columns = smaller(kPanel, p.out.columns - column);
+  std::uint16_t piece[kPanel];
   for (std::int64_t i = 0; i < columns; i += 16) {
     const __mmask16 mask = lanes(columns - i);
     __m512 x = _mm512_loadu_ps(sums + i);
     if (p.bias != nullptr) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, p.bias + column + i));
-    Bf16::store(out + i, mask, x);
+    Bf16::store(piece + i, mask, x);
+  }
+  if (p.before != nullptr) gelu_backward_bf16(p.before + at, piece, columns, piece);
+  if (p.activated != nullptr) gelu_bf16(piece, columns, p.activated + at);
+  for (std::int64_t i = 0; i < columns; i += 16)
+    _mm256_mask_storeu_epi16(p.out.data + at + i, lanes(columns - i),
+                             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(piece + i)));
+}
+
+// A whole panel as it is, which is nearly all there is: two full stores a row. (Stores past the
+// caches were no faster in a whole step: what is stored is read soon.)
+void store_full_panel(const float* sums, std::int64_t rows, std::uint16_t* out,
+                      std::int64_t stride) {
+  for (std::int64_t row = 0; row < rows; ++row, sums += kPanel, out += stride) {
+    for (std::int64_t i = 0; i < kPanel; i += 32) {
+      const __m512bh x =
+          _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + i + 16), _mm512_loadu_ps(sums + i));
+      _mm512_storeu_si512(out + i, (__m512i)x);
+    }
   }
 }
 
@@ -89,10 +110,17 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
                       .a_stride = p.left.stride});
     }
   }
+  const bool plain = p.bias == nullptr && p.activated == nullptr && p.before == nullptr;
   for (std::int64_t i = 0; i < block.panels; ++i) {
+    const float* panel = sums + i * block.rows * kPanel;
+    const std::int64_t column = (block.first_panel + i) * kPanel;
+    if (plain && column + kPanel <= p.out.columns) {
+      store_full_panel(panel, block.rows, p.out.data + block.first_row * p.out.stride + column,
+                       p.out.stride);
+      continue;
+    }
     for (std::int64_t row = 0; row < block.rows; ++row)
-      store_row(p, sums + (i * block.rows + row) * kPanel, block.first_row + row,
-                (block.first_panel + i) * kPanel);
+      store_row(p, panel + row * kPanel, block.first_row + row, column);
   }
 }
 

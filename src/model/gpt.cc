@@ -238,11 +238,16 @@ torch::Tensor GptImpl::mlp(std::int64_t layer, const torch::Tensor& x_BTC,
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const auto part = static_cast<std::uint64_t>(layer);
-  torch::Tensor h_BTF = block->up->forward(block->norm_2->forward(x_BTC));
-  h_BTF = activate(h_BTF, m.activation);
-  if (options.training)
-    h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
-  const torch::Tensor added = block->down->forward(h_BTF);
+  const torch::Tensor in_BTC = block->norm_2->forward(x_BTC);
+  torch::Tensor added;
+  if (m.activation == Activation::kGelu && (!options.training || m.mlp_dropout == 0))
+    added = fused_mlp(block->up, block->down, in_BTC);
+  if (!added.defined()) {
+    torch::Tensor h_BTF = activate(block->up->forward(in_BTC), m.activation);
+    if (options.training)
+      h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
+    added = block->down->forward(h_BTF);
+  }
   if (!options.training) return added;
   return dropout(added, m.residual_dropout, options.random.with("mlp out").with(part));
 }

@@ -11,10 +11,12 @@ namespace alibi {
 struct AffineImpl : torch::nn::Module {
   AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias);
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
-  torch::Tensor weight_OI, bias_O;                // bias_O undefined without bias
+  // The products of the weight as it is, for x of this type; null where LibTorch computes them.
+  SharedProducts packed_for(const torch::Tensor& x);
+  torch::Tensor weight_OI, bias_O;  // bias_O undefined without bias
 
  private:
-  c10::intrusive_ptr<LinearProducts> products_;  // of the weight as it was last used
+  SharedProducts products_;  // of the weight as it was last used
 };
 TORCH_MODULE(Affine);
 
@@ -25,5 +27,8 @@ struct NormImpl : torch::nn::Module {
   double epsilon;
 };
 TORCH_MODULE(Norm);
+
+// down(gelu(up(x))) in one go; undefined where it has to be computed part by part.
+torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& x);
 
 }  // namespace alibi

@@ -34,6 +34,10 @@ void AdamW::update(std::int64_t step, double learning_rate) {
                       learning_rate, config_.beta1, config_.beta2, group->weight_decay,
                       config_.epsilon, /*amsgrad=*/false,
                       /*maximize=*/false);
+    // LibTorch's fused update does not count as a change; what was packed from the weights must see
+    // that it is old (products/linear_products.h).
+    for (const torch::Tensor& parameter : group->parameters)
+      parameter.unsafeGetTensorImpl()->bump_version();
   }
 }
 

@@ -1,7 +1,5 @@
 #include "products/linear_products.h"
 
-#include <ATen/record_function.h>
-
 #include "base/error.h"
 #include "kernels/packed_product.h"
 #include "kernels/processor.h"
@@ -11,16 +9,13 @@
 namespace alibi {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // Rows of a right operand that one work item packs.
 constexpr std::int64_t kPackRows = 128;
 
 void nothing() {}
 
-const std::uint16_t* words(const torch::Tensor& x) {
-  return reinterpret_cast<const std::uint16_t*>(x.data_ptr<at::BFloat16>());
+std::uint16_t* words(const torch::Tensor& x) {
+  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
 }
 
 Matrix<const std::uint16_t> bf16_rows(const torch::Tensor& x_NC) {
@@ -64,12 +59,13 @@ std::int64_t block_rows(std::int64_t rows) {
   return block;
 }
 
+// out = x right with what `p` adds to it; p's other members are set here.
 torch::Tensor product(const torch::Tensor& x_NK, const torch::Tensor& right, std::int64_t columns,
-                      const float* bias) {
+                      PackedProduct p) {
   torch::Tensor out_NC = torch::empty({x_NK.size(0), columns}, x_NK.options());
-  auto* out = reinterpret_cast<std::uint16_t*>(out_NC.data_ptr<at::BFloat16>());
-  const PackedProduct p{
-      bf16_rows(x_NK), right.data_ptr(), {out, x_NK.size(0), columns, columns}, bias};
+  p.left = bf16_rows(x_NK);
+  p.right = right.data_ptr();
+  p.out = {words(out_NC), x_NK.size(0), columns, columns};
   const std::int64_t rows = x_NK.size(0), block = block_rows(rows);
   const std::int64_t row_blocks = (rows + block - 1) / block;
   const std::int64_t panels = (columns + kPanel - 1) / kPanel;
@@ -87,36 +83,9 @@ torch::Tensor product(const torch::Tensor& x_NK, const torch::Tensor& right, std
   return out_NC;
 }
 
-class PackedLinear : public torch::autograd::Function<PackedLinear> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& weight_OI,
-                               const std::optional<torch::Tensor>& bias_O,
-                               const c10::intrusive_ptr<LinearProducts>& products) {
-    RECORD_USER_SCOPE("alibi::linear layers");
-    context->save_for_backward({x, weight_OI});
-    context->saved_data["products"] = c10::IValue::make_capsule(products);
-    context->saved_data["bias"] = bias_O.has_value();
-    return products->forward(x, bias_O.value_or(torch::Tensor()));
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    RECORD_USER_SCOPE("alibi::linear layers");
-    const variable_list saved = context->get_saved_variables();
-    const torch::Tensor &x = saved[0], &weight_OI = saved[1];
-    const auto capsule = context->saved_data["products"].toCapsule();
-    const auto& products = static_cast<const LinearProducts&>(*capsule);
-    const torch::Tensor dy = gradients[0].contiguous();
-    torch::Tensor dx, dw_OI, db_O;
-    if (context->needs_input_grad(1)) {
-      dw_OI = torch::empty_like(weight_OI);
-      products.weight_gradient(dy, x, dw_OI, false);
-    }
-    if (context->saved_data["bias"].toBool()) db_O = at::sum(as_rows(dy), 0, false, torch::kFloat);
-    if (context->needs_input_grad(0)) dx = products.input_gradient(dy);
-    return {dx, dw_OI, db_O, torch::Tensor()};
-  }
-};
+const float* fp32_or_null(const torch::Tensor& bias_O) {
+  return bias_O.defined() ? bias_O.data_ptr<float>() : nullptr;
+}
 
 }  // namespace
 
@@ -156,14 +125,40 @@ bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarTyp
 torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tensor& bias_O) const {
   if (kind_ == Kind::kLibtorch)
     return at::linear(x, weight_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
-  const float* bias = bias_O.defined() ? bias_O.data_ptr<float>() : nullptr;
-  return like_rows(x, product(as_rows(x), forward_, outputs_, bias));
+  PackedProduct p;
+  p.bias = fp32_or_null(bias_O);
+  return like_rows(x, product(as_rows(x), forward_, outputs_, p));
+}
+
+LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
+                                                      const torch::Tensor& bias_O) const {
+  ensure(kind_ == Kind::kPacked, "packed");
+  const torch::Tensor x_NI = as_rows(x);
+  const torch::Tensor after_NO = torch::empty({x_NI.size(0), outputs_}, x_NI.options());
+  PackedProduct p;
+  p.bias = fp32_or_null(bias_O);
+  p.activated = words(after_NO);
+  const torch::Tensor before_NO = product(x_NI, forward_, outputs_, p);
+  return {like_rows(x, before_NO), like_rows(x, after_NO)};
 }
 
 torch::Tensor LinearProducts::input_gradient(const torch::Tensor& dy) const {
   ensure(with_gradients_, "made for gradients");
   if (kind_ == Kind::kLibtorch) return at::matmul(dy, weight_OI_);
-  return like_rows(dy, product(as_rows(dy), backward_, inputs_, nullptr));
+  return like_rows(dy, product(as_rows(dy), backward_, inputs_, {}));
+}
+
+torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
+                                                  const torch::Tensor& before) const {
+  ensure(with_gradients_ && kind_ == Kind::kPacked, "packed for gradients");
+  const torch::Tensor before_NI = as_rows(before);
+  PackedProduct p;
+  p.before = words(before_NI);
+  return like_rows(dy, product(as_rows(dy), backward_, inputs_, p));
+}
+
+torch::Tensor LinearProducts::bias_gradient(const torch::Tensor& dy) {
+  return at::sum(as_rows(dy), 0, false, torch::kFloat);
 }
 
 void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tensor& x,
@@ -184,14 +179,6 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
          [&](std::int64_t i, void* scratch) {
            weight_gradient_block(p, i * block, std::min(block, outputs_ - i * block), scratch);
          });
-}
-
-torch::Tensor packed_linear(const torch::Tensor& x, const torch::Tensor& weight_OI,
-                            const torch::Tensor& bias_O,
-                            const c10::intrusive_ptr<LinearProducts>& products) {
-  // LibTorch takes no undefined tensors here.
-  return PackedLinear::apply(x, weight_OI, bias_O.defined() ? std::optional(bias_O) : std::nullopt,
-                             products);
 }
 
 }  // namespace alibi

@@ -27,11 +27,21 @@ class LinearProducts : public torch::CustomClassHolder {
 
   // x (..., I) -> (..., O) in x's type. bias_O may be undefined.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O) const;
+  // The same and its GELU. kPacked only.
+  struct WithGelu {
+    torch::Tensor before, after;
+  };
+  WithGelu forward_gelu(const torch::Tensor& x, const torch::Tensor& bias_O) const;
   // dy (..., O) -> dx (..., I).
   torch::Tensor input_gradient(const torch::Tensor& dy) const;
+  // dx * gelu'(before), where x = gelu(before). kPacked only.
+  torch::Tensor input_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before) const;
   // dw = dy^T x, or dw += with `add`; dw is fp32 (fp64 where the weight is), contiguous.
   void weight_gradient(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& dw_OI,
                        bool add) const;
+
+  // db of y = x w^T + b, in fp32.
+  static torch::Tensor bias_gradient(const torch::Tensor& dy);
 
  private:
   torch::ScalarType type_;
@@ -44,9 +54,6 @@ class LinearProducts : public torch::CustomClassHolder {
   torch::Tensor forward_, backward_;  // kPacked: w^T and w
 };
 
-// The layer with its own backward; products->stands_for(weight_OI, x's type, true) holds.
-torch::Tensor packed_linear(const torch::Tensor& x, const torch::Tensor& weight_OI,
-                            const torch::Tensor& bias_O,
-                            const c10::intrusive_ptr<LinearProducts>& products);
+using SharedProducts = c10::intrusive_ptr<LinearProducts>;
 
 }  // namespace alibi

@@ -67,9 +67,10 @@ TEST(Bench, PartsOfAStepAddUp) {
 
 TEST(Bench, GemmKnowsTheModelsProducts) {
   const Json rows = tiny("gemm", {"--tokens", "64"})["rows"];
-  ASSERT_EQ(rows.size(), 5u);
-  EXPECT_EQ(rows[0]["outputs"], 96);
-  EXPECT_EQ(rows[4]["outputs"], 300);
+  std::vector<int> outputs;  // of LibTorch's products; what is packed comes beside them
+  for (const Json& row : rows)
+    if (row["by"] == "LibTorch") outputs.push_back(row["outputs"]);
+  EXPECT_EQ(outputs, (std::vector<int>{96, 32, 128, 32, 300}));
 }
 
 TEST(Bench, TokenizeCountsBytes) {

@@ -80,7 +80,7 @@ TEST(LoadConfig, FaultsOfAllSourcesNameTheirSource) {
     EXPECT_EQ(lines[0].find(a + ": /model/heads: "), 0U) << lines[0];
     EXPECT_EQ(lines[1].find(b + ": /modle: "), 0U) << lines[1];
     EXPECT_EQ(lines[2].find(missing + ": cannot open"), 0U) << lines[2];
-    EXPECT_EQ(lines[3].find(folder.path().string() + ": cannot"), 0U) << lines[3];
+    EXPECT_EQ(lines[3].find(folder.path().string() + ": is a folder"), 0U) << lines[3];
     EXPECT_EQ(lines[4].find("--set run.sed=9: /run/sed: "), 0U) << lines[4];
     EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
   }

@@ -116,6 +116,18 @@ TEST(AdamW, ForgetsGradientsWhenTold) {
   for (const auto& [name, p] : parameters) EXPECT_FALSE(p.grad().defined()) << name;
 }
 
+// Weights that were packed for products are packed anew when their version has moved on.
+TEST(AdamW, CountsAsAChangeOfEveryParameter) {
+  Named parameters = some_parameters();
+  AdamW optimizer(parameters, OptimizerConfig{});
+  std::vector<std::int64_t> before;
+  for (const auto& [name, p] : parameters) before.push_back(p._version());
+  set_gradients(parameters, 1);
+  optimizer.update(1, 0.1);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    EXPECT_GT(parameters[i].second._version(), before[i]) << parameters[i].first;
+}
+
 std::vector<torch::Tensor> three_four() {
   std::vector<torch::Tensor> all = {torch::zeros({1}).requires_grad_(),
                                     torch::zeros({2}).requires_grad_(),

@@ -1,5 +1,5 @@
 // Every kind of product against the formula in fp64, over tails of rows, inputs and outputs.
-#include "products/linear_products.h"
+#include "products/packed_layers.h"
 
 #include <gtest/gtest.h>
 
@@ -117,19 +117,21 @@ TEST(LinearProducts, ArePackedOnlyWhereTheShapeAllowsIt) {
   EXPECT_EQ(kind(2, 64, torch::kBFloat16), has_avx512_bf16() ? Kind::kPacked : Kind::kLibtorch);
 }
 
+SharedProducts packed(const torch::Tensor& weight_OI) {
+  return c10::make_intrusive<LinearProducts>(weight_OI, torch::kBFloat16, true, Kind::kPacked);
+}
+
 TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
   if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
   const Example e(130, 128, 192);
-  const auto gradients = [&](bool packed, bool biased) {
+  const auto gradients = [&](bool ours, bool biased) {
     std::vector<torch::Tensor> of{e.x_NI.view({2, 65, 128}).clone(), e.w_OI.clone()};
     if (biased) of.push_back(e.b_O.clone());
     for (torch::Tensor& x : of) x.requires_grad_(true);
     const torch::Tensor b_O = biased ? of[2] : torch::Tensor();
     torch::Tensor y;
-    if (packed) {
-      y = packed_linear(
-          of[0], of[1], b_O,
-          c10::make_intrusive<LinearProducts>(of[1], torch::kBFloat16, true, Kind::kPacked));
+    if (ours) {
+      y = packed_linear(of[0], {of[1], b_O, packed(of[1])});
     } else {
       const torch::Tensor x = of[0].to(torch::kDouble), w = of[1].to(torch::kBFloat16);
       y = at::linear(x, w.to(torch::kDouble), biased ? b_O.to(torch::kDouble) : b_O);
@@ -144,6 +146,41 @@ TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
       const double error = (found[i] - expected[i]).to(torch::kDouble).norm().item<double>() /
                            expected[i].to(torch::kDouble).norm().item<double>();
       EXPECT_LT(error, 4e-3) << i;  // bf16
+    }
+  }
+}
+
+// Against LibTorch's operators on the same weights, part by part.
+TEST(PackedMlp, IsItsPartsAndHasTheirGradients) {
+  if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  for (const bool biased : {false, true}) {
+    const Example up(130, 64, 192), down(130, 192, 64);
+    const auto results = [&](bool fused) {
+      std::vector<torch::Tensor> of{up.x_NI.clone(), up.w_OI / 8, down.w_OI / 8};
+      if (biased) of.insert(of.end(), {up.b_O.clone(), down.b_O.clone()});
+      for (torch::Tensor& x : of) x.requires_grad_(true);
+      const torch::Tensor up_bias = biased ? of[3] : torch::Tensor();
+      const torch::Tensor down_bias = biased ? of[4] : torch::Tensor();
+      const auto exact = [](const torch::Tensor& x) {
+        return x.defined() ? x.to(torch::kDouble) : x;
+      };
+      const torch::Tensor y =
+          fused ? packed_mlp(of[0], {of[1], up_bias, packed(of[1])},
+                             {of[2], down_bias, packed(of[2])})
+                : at::linear(at::gelu(at::linear(exact(of[0]), exact(of[1]), exact(up_bias))),
+                             exact(of[2]), exact(down_bias));
+      std::vector<torch::Tensor> all =
+          torch::autograd::grad({y}, of, {down.dy_NO.to(y.scalar_type())});
+      all.push_back(y);
+      return all;
+    };
+    const auto found = results(true), expected = results(false);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const torch::Tensor exact = expected[i].to(torch::kDouble);
+      EXPECT_LT(
+          (found[i].to(torch::kDouble) - exact).norm().item<double>() / exact.norm().item<double>(),
+          8e-3)
+          << i << " biased " << biased;
     }
   }
 }

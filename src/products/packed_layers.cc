@@ -1,0 +1,107 @@
+#include "products/packed_layers.h"
+
+#include <ATen/record_function.h>
+
+#include <optional>
+
+namespace alibi {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Bias = std::optional<torch::Tensor>;  // LibTorch takes no undefined tensors as arguments
+
+Bias as_argument(const torch::Tensor& bias_O) {
+  return bias_O.defined() ? Bias(bias_O) : std::nullopt;
+}
+
+void keep(AutogradContext& context, const char* name, const SharedProducts& products) {
+  context.saved_data[name] = c10::IValue::make_capsule(products);
+}
+
+SharedProducts kept(AutogradContext& context, const char* name) {
+  return c10::static_intrusive_pointer_cast<LinearProducts>(context.saved_data[name].toCapsule());
+}
+
+torch::Tensor weight_gradient(const SharedProducts& products, const torch::Tensor& dy,
+                              const torch::Tensor& x, const torch::Tensor& weight_OI) {
+  torch::Tensor dw_OI = torch::empty_like(weight_OI);
+  products->weight_gradient(dy, x, dw_OI, false);
+  return dw_OI;
+}
+
+torch::Tensor bias_gradient(AutogradContext& context, const char* name, const torch::Tensor& dy) {
+  return context.saved_data[name].toBool() ? LinearProducts::bias_gradient(dy) : torch::Tensor();
+}
+
+class PackedLinear : public torch::autograd::Function<PackedLinear> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& weight_OI, const Bias& bias_O,
+                               const SharedProducts& products) {
+    RECORD_USER_SCOPE("alibi::linear layers");
+    context->save_for_backward({x, weight_OI});
+    context->saved_data["bias"] = bias_O.has_value();
+    keep(*context, "products", products);
+    return products->forward(x, bias_O.value_or(torch::Tensor()));
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    RECORD_USER_SCOPE("alibi::linear layers");
+    const variable_list saved = context->get_saved_variables();
+    const SharedProducts products = kept(*context, "products");
+    const torch::Tensor dy = gradients[0].contiguous();
+    const torch::Tensor dw_OI = weight_gradient(products, dy, saved[0], saved[1]);
+    return {products->input_gradient(dy), dw_OI, bias_gradient(*context, "bias", dy),
+            torch::Tensor()};
+  }
+};
+
+class PackedMlp : public torch::autograd::Function<PackedMlp> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& up_FC, const Bias& up_F,
+                               const torch::Tensor& down_CF, const Bias& down_C,
+                               const SharedProducts& up, const SharedProducts& down) {
+    RECORD_USER_SCOPE("alibi::linear layers");
+    const auto h = up->forward_gelu(x, up_F.value_or(torch::Tensor()));
+    context->save_for_backward({x, up_FC, down_CF, h.before, h.after});
+    context->saved_data["up bias"] = up_F.has_value();
+    context->saved_data["down bias"] = down_C.has_value();
+    keep(*context, "up", up);
+    keep(*context, "down", down);
+    return down->forward(h.after, down_C.value_or(torch::Tensor()));
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    RECORD_USER_SCOPE("alibi::linear layers");
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor &x = saved[0], &up_FC = saved[1], &down_CF = saved[2];
+    const torch::Tensor &before = saved[3], &after = saved[4];
+    const SharedProducts up = kept(*context, "up"), down = kept(*context, "down");
+    const torch::Tensor dy = gradients[0].contiguous();
+    const torch::Tensor ddown_CF = weight_gradient(down, dy, after, down_CF);
+    const torch::Tensor dbefore = down->input_gradient_gelu(dy, before);
+    const torch::Tensor dup_FC = weight_gradient(up, dbefore, x, up_FC);
+    return {up->input_gradient(dbefore),
+            dup_FC,
+            bias_gradient(*context, "up bias", dbefore),
+            ddown_CF,
+            bias_gradient(*context, "down bias", dy),
+            torch::Tensor(),
+            torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+torch::Tensor packed_linear(const torch::Tensor& x, const PackedAffine& layer) {
+  return PackedLinear::apply(x, layer.weight_OI, as_argument(layer.bias_O), layer.products);
+}
+
+torch::Tensor packed_mlp(const torch::Tensor& x, const PackedAffine& up, const PackedAffine& down) {
+  return PackedMlp::apply(x, up.weight_OI, as_argument(up.bias_O), down.weight_OI,
+                          as_argument(down.bias_O), up.products, down.products);
+}
+
+}  // namespace alibi

@@ -1,0 +1,23 @@
+// Layers on packed weights with their own backward; x is bf16, weights and biases fp32.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "products/linear_products.h"
+
+namespace alibi {
+
+// A weight as it is used: `products` is packed and stands for it with gradients.
+struct PackedAffine {
+  torch::Tensor weight_OI, bias_O;  // bias_O may be undefined
+  SharedProducts products;
+};
+
+// x (..., I) -> x w^T + b (..., O).
+torch::Tensor packed_linear(const torch::Tensor& x, const PackedAffine& layer);
+
+// down(gelu(up(x))), exact GELU; it and its gradient are computed where the products' sums are
+// stored, and cost no pass over memory of their own.
+torch::Tensor packed_mlp(const torch::Tensor& x, const PackedAffine& up, const PackedAffine& down);
+
+}  // namespace alibi
