@@ -62,6 +62,15 @@ std::int64_t rows_at_once(std::int64_t left) {
   return left;
 }
 
+// Rows that are read soon, too far apart for the processor to foresee.
+void prefetch_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t rows,
+                   std::int64_t column, std::int64_t columns) {
+  for (std::int64_t row = first; row < smaller(first + rows, x.rows); ++row)
+    for (std::int64_t i = 0; i < columns; i += 32)
+      _mm_prefetch(reinterpret_cast<const char*>(x.data + row * x.stride + column + i),
+                   _MM_HINT_T0);
+}
+
 // One row of a panel with whatever is done to it.
 void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std::int64_t column) {
   const std::int64_t at = row * p.out.stride + column;
@@ -96,6 +105,10 @@ void store_full_panel(const float* sums, std::int64_t rows, std::uint16_t* out,
 // Up to 256 rows by up to 8 panels.
 void product_piece(const PackedProduct& p, const ProductBlock& block, float* sums) {
   const std::int64_t words = panel_words(p.left.columns), depth = p.left.columns;
+  if (p.before != nullptr) {
+    prefetch_rows({p.before, p.out.rows, p.out.columns, p.out.stride}, block.first_row, block.rows,
+                  block.first_panel * kPanel, block.panels * kPanel);
+  }
   for (std::int64_t k = 0; k < depth; k += kDepth) {
     for (std::int64_t i = 0; i < block.panels; ++i) {
       const auto* panel =
@@ -124,21 +137,12 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
   }
 }
 
-// The 32 rows that are transposed next: rows too far apart for the processor to foresee.
-void prefetch_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t column,
-                   std::int64_t columns) {
-  for (std::int64_t row = first; row < smaller(first + 32, x.rows); ++row)
-    for (std::int64_t i = 0; i < columns; i += 32)
-      _mm_prefetch(reinterpret_cast<const char*>(x.data + row * x.stride + column + i),
-                   _MM_HINT_T0);
-}
-
 // out[o][n] = gradient[first_row + n][first_output + o]; rows of even(rows) numbers.
 void transpose_gradient(const Matrix<const std::uint16_t>& g, const ProductBlock& part,
                         std::int64_t first_output, std::int64_t outputs, std::uint16_t* out) {
   const std::int64_t stride = even(part.rows);
   for (std::int64_t n = 0; n < stride; n += 32) {
-    prefetch_rows(g, part.first_row + n + 32, first_output, outputs);
+    prefetch_rows(g, part.first_row + n + 32, 32, first_output, outputs);
     for (std::int64_t o = 0; o < outputs; o += 16) {
       const __mmask16 mask = lanes(outputs - o);
       __m512i block[16];
