@@ -1,7 +1,5 @@
 #include "bench/attention.h"
 
-#include <functional>
-
 #include "base/strings.h"
 
 namespace alibi {
@@ -106,7 +104,7 @@ BenchRecord bench_attention(const AttentionBench& bench) {
   record.table.columns = {{"problem"},      {"kernel"},    right("forward ms"),  right("both ms"),
                           right("GFLOP/s"), right("both"), right("against last")};
   for (const AttentionCase& shape : bench.cases) {
-    AttentionInputs inputs = make_attention_inputs(shape, 1);
+    AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
     inputs.options.skip = bench.skip;
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));

@@ -2,6 +2,7 @@
 // attention under an ALiBi mask.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct AttentionBench {
   SkipRule skip = SkipRule::kEpsilon;
   bool with_libtorch = true;
   Rounds rounds;
+  // What a case is measured on; without it, standard normal q, k and v.
+  std::function<AttentionInputs(const AttentionCase&)> inputs;
 };
 
 BenchRecord bench_attention(const AttentionBench& bench);

@@ -11,7 +11,9 @@
 #include "bench/step.h"
 #include "bench/tokenize.h"
 #include "bench/traffic.h"
+#include "checkpoint/load_model.h"
 #include "commands/commands.h"
+#include "commands/evaluation_text.h"
 #include "config/load.h"
 #include "device/device.h"
 #include "model/gpt.h"
@@ -24,7 +26,7 @@ struct Options {
   std::vector<std::string> texts;
   std::vector<std::int64_t> lengths = {256, 1024, 4096};
   std::int64_t tokens = 4096;
-  std::string output;
+  std::string output, checkpoint;
   double seconds = 2;
   bool libtorch = true, traffic = false;
   std::vector<std::int64_t> fast_numbers = {4096, 16384, 65536};
@@ -44,7 +46,65 @@ int report(BenchRecord record, const Options& options, const Session& session) {
   return 0;
 }
 
+// The shapes of --lengths for a model's heads.
+std::vector<AttentionCase> cases_of(const Options& options, const ModelConfig& m,
+                                    torch::ScalarType type) {
+  std::vector<AttentionCase> cases;
+  for (const std::int64_t length : options.lengths) {
+    cases.push_back({.sequences = std::max<std::int64_t>(1, options.tokens / length),
+                     .heads = m.heads,
+                     .key_value_heads = m.key_value_heads.value_or(m.heads),
+                     .length = length,
+                     .head_width = m.width / m.heads,
+                     .type = type});
+  }
+  return cases;
+}
+
+// Queries, keys and values of the model's middle layer on the last tokens of a text.
+AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& ids,
+                          const AttentionCase& shape) {
+  const torch::NoGradGuard guard;
+  const std::int64_t count = shape.sequences * shape.length;
+  const std::vector<std::int64_t> last(ids.end() - count, ids.end());
+  std::vector<AttentionInputs> layers;
+  ForwardOptions options;
+  options.attention_inputs = &layers;
+  loaded.model->hidden(torch::tensor(last).view({shape.sequences, shape.length}), options);
+  return layers[layers.size() / 2];
+}
+
+int run_trained_attention(const Options& options, const Session& session) {
+  if (!options.configs.empty())
+    throw usage_error("CONFIG", "has no effect with --checkpoint", "the checkpoint holds its own");
+  LoadedModel loaded = load_model(options.checkpoint, options.overrides);
+  if (!loaded.device.is_cpu())
+    throw usage_error("--checkpoint", "is measured on the CPU", "--set runtime.device=cpu");
+  AttentionBench bench;
+  bench.kernels = options.kernels;
+  bench.skip = skip_rule(loaded.config.runtime.attention.skip);
+  bench.with_libtorch = options.libtorch;
+  bench.rounds = rounds(options);
+  bench.cases =
+      cases_of(options, loaded.config.model, activation_type(loaded.config.runtime.precision));
+  std::int64_t tokens = 0;
+  for (const AttentionCase& one : bench.cases)
+    tokens = std::max(tokens, one.sequences * one.length);
+  const EvaluationText text =
+      read_evaluation_text(options.texts, loaded, {.window = tokens, .most = tokens});
+  bench.inputs = [&](const AttentionCase& shape) {
+    return inputs_of(loaded, text.sample.ids, shape);
+  };
+  BenchRecord record = bench_attention(bench);
+  record.notes.push_back(
+      cat("inputs: layer ", loaded.config.model.layers / 2 + 1, " of ", loaded.folder.string()));
+  return report(std::move(record), options, session);
+}
+
 int run_attention(const Options& options, const Session& session) {
+  if (!options.checkpoint.empty()) return run_trained_attention(options, session);
+  if (!options.texts.empty())
+    throw usage_error("--text", "has no effect without --checkpoint", "--checkpoint RUN");
   const Config config = load_config(options.configs, options.overrides);
   const torch::Device device = open_device(config.runtime.device);
   set_threads(config.runtime.threads);
@@ -58,15 +118,8 @@ int run_attention(const Options& options, const Session& session) {
   bench.skip = skip_rule(config.runtime.attention.skip);
   bench.with_libtorch = options.libtorch;
   bench.rounds = rounds(options);
-  for (const std::int64_t length : options.lengths) {
-    bench.cases.push_back(
-        {.sequences = std::max<std::int64_t>(1, options.tokens / length),
-         .heads = m.heads,
-         .key_value_heads = m.key_value_heads.value_or(m.heads),
-         .length = length,
-         .head_width = m.width / m.heads,
-         .type = activation_type(resolve_precision(config.runtime.precision, device))});
-  }
+  bench.cases =
+      cases_of(options, m, activation_type(resolve_precision(config.runtime.precision, device)));
   return report(bench_attention(bench), options, session);
 }
 
@@ -147,6 +200,11 @@ void add_bench_command(CLI::App& app, Session& session) {
   attention->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');
   attention->add_option("--tokens", options->tokens, "Tokens a call: sequences x length");
   attention->add_option("--kernels", options->kernels, "Kernels, or auto")->delimiter(',');
+  attention->add_option("--checkpoint", options->checkpoint,
+                        "Take q, k and v from this run's model, reading a text, instead of "
+                        "standard normal ones");
+  attention->add_option("--text", options->texts, "Text files or folders; else data.valid")
+      ->allow_extra_args(false);
   attention->add_flag("--traffic", options->traffic,
                       "Count what the textbook algorithms move between fast and slow memory");
   attention->add_option("--fast-numbers", options->fast_numbers, "Sizes M of fast memory")

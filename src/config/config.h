@@ -128,11 +128,14 @@ struct AttentionConfig {
   AttentionSkip skip = AttentionSkip::kEpsilon;
 };
 
+enum class Recompute { kNone, kBlocks };
+
 struct RuntimeConfig {
   Device device = Device::kAuto;
   Precision precision = Precision::kAuto;
   std::int64_t threads = 0;  // 0: OMP_NUM_THREADS, else all cores
   std::int64_t loss_chunk_rows = 1024;
+  Recompute recompute = Recompute::kNone;
   AttentionConfig attention;
 };
 

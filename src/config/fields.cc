@@ -271,6 +271,10 @@ Fields runtime_fields(RuntimeConfig& r) {
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
   add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
       .range(1, 1 << 24);
+  add(f, "recompute", choice(r.recompute, {"none", "blocks"}),
+      "blocks: training keeps each block's input only and computes the rest again for its "
+      "gradient: less memory, about a third more time, the same bits.")
+      .free();
   return f;
 }
 

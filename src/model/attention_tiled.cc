@@ -33,6 +33,22 @@ torch::Tensor rows_like(const torch::Tensor& x_BHTD) {
       .transpose(1, 2);
 }
 
+// Gradients of q, k and v side by side, as they are in the tensor they were split from
+// (model/split_last.h); apart where queries and keys differ in number.
+AttentionGradients empty_gradients(const AttentionInputs& inputs) {
+  const torch::Tensor &q = inputs.q_BHTD, &k = inputs.k_BGSD;
+  if (q.size(2) != k.size(2)) return {rows_like(q), rows_like(k), rows_like(inputs.v_BGSD), {}, {}};
+  const std::int64_t heads = q.size(1), shared = k.size(1);
+  const torch::Tensor all_BHTD =
+      torch::empty({q.size(0), q.size(2), heads + 2 * shared, q.size(3)}, q.options())
+          .transpose(1, 2);
+  return {all_BHTD.narrow(1, 0, heads),
+          all_BHTD.narrow(1, heads, shared),
+          all_BHTD.narrow(1, heads + shared, shared),
+          {},
+          {}};
+}
+
 // Sequence by sequence, whose rows stay in the cache from head to head; within one, the flattest
 // slope first: it reaches farthest.
 std::vector<std::int64_t> order_of_units(const TiledAttention& a) {
@@ -213,8 +229,7 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
   TiledAttention& a = call.a;
   const torch::Tensor output = dense_rows(outputs.output_BHTD);
   const torch::Tensor gradient = dense_rows(gradient_BHTD), lse = outputs.lse_BHT.contiguous();
-  AttentionGradients gradients{
-      rows_like(inputs.q_BHTD), rows_like(inputs.k_BGSD), rows_like(inputs.v_BGSD), {}, {}};
+  AttentionGradients gradients = empty_gradients(inputs);
   a.output = head_rows(output);
   a.lse_BHT = lse.data_ptr<float>();
   a.output_gradient = head_rows(gradient);

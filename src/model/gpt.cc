@@ -8,6 +8,8 @@
 #include "model/attention_tiled.h"
 #include "model/dropout.h"
 #include "model/position.h"
+#include "model/recompute.h"
+#include "model/split_last.h"
 
 namespace alibi {
 namespace {
@@ -91,8 +93,12 @@ torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptio
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
   torch::Tensor x_BTC = embed(tokens_BT, first, options);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    x_BTC = x_BTC + mix(layer, x_BTC, options);
-    x_BTC = x_BTC + mlp(layer, x_BTC, options);
+    const auto block = [this, layer, options](const torch::Tensor& in_BTC) {
+      const torch::Tensor mixed_BTC = in_BTC + mix(layer, in_BTC, options);
+      return mixed_BTC + mlp(layer, mixed_BTC, options);
+    };
+    const bool again = options.recompute && at::GradMode::is_enabled();
+    x_BTC = again ? recomputed(x_BTC, block) : block(x_BTC);
   }
   if (options.cache != nullptr) options.cache->advance(tokens_BT.size(1));
   return norm_->forward(x_BTC);
@@ -183,8 +189,8 @@ AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& x_BTC
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  const auto parts = block->qkv->forward(block->norm_1->forward(x_BTC))
-                         .split_with_sizes({m.width, kv_width, kv_width}, 2);
+  const auto parts =
+      split_last(block->qkv->forward(block->norm_1->forward(x_BTC)), {m.width, kv_width, kv_width});
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
   if (m.position == Position::kRotary) {
@@ -224,6 +230,7 @@ torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
     inputs.k_BGSD = all.k_BGSD;
     inputs.v_BGSD = all.v_BGSD;
   }
+  if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
   const torch::Tensor mixed_BHTD = options.visited_blocks == nullptr
                                        ? attention(inputs, attention_.kernel)
                                        : count_blocks(inputs, *options.visited_blocks);

@@ -27,6 +27,8 @@ struct ForwardOptions {
   torch::Tensor document_start_BT;  // undefined: attend across documents
   // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
   std::vector<torch::Tensor>* visited_blocks = nullptr;
+  std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
+  bool recompute = false;  // blocks keep their input only (model/recompute.h)
 };
 
 SkipRule skip_rule(AttentionSkip skip);  // the config's word for it

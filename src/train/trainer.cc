@@ -126,6 +126,7 @@ double Trainer::forward_backward(Batch& batch) {
   for (std::int64_t part = 0; part < parts; ++part) {
     ForwardOptions options;
     options.training = true;
+    options.recompute = c.runtime.recompute == Recompute::kBlocks;
     options.random = random.with(static_cast<std::uint64_t>(progress_.step))
                          .with(static_cast<std::uint64_t>(part));
     if (!batch.document_starts.empty()) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "commands/workplace.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
 
@@ -71,6 +72,18 @@ TEST(Bench, GemmKnowsTheModelsProducts) {
   for (const Json& row : rows)
     if (row["by"] == "LibTorch") outputs.push_back(row["outputs"]);
   EXPECT_EQ(outputs, (std::vector<int>{96, 32, 128, 32, 300}));
+}
+
+TEST(Bench, AttentionTakesInputsFromATrainedModel) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  const ProgramResult result =
+      place.works({"bench", "attention", "--checkpoint", "runs/tiny", "--lengths", "16,32",
+                   "--tokens", "32", "--seconds", "0", "--set", "runtime.device=cpu"});
+  EXPECT_NE(result.out.find("inputs: layer "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("libtorch mask"), std::string::npos) << result.out;
+  EXPECT_EQ(place.run({"bench", "attention", "--text", "text.txt"}).code, 2);
+  EXPECT_EQ(place.run({"bench", "attention", "tiny.json", "--checkpoint", "runs/tiny"}).code, 2);
 }
 
 TEST(Bench, TokenizeCountsBytes) {

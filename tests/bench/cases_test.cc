@@ -1,0 +1,55 @@
+// The list of measured shapes: every kernel that the program chooses by itself gives the
+// reference's results on them.
+#include "bench/cases.h"
+
+#include <gtest/gtest.h>
+
+namespace alibi {
+namespace {
+
+struct Results {
+  torch::Tensor output;
+  std::vector<torch::Tensor> gradients;
+};
+
+Results run(const AttentionKernel& kernel, const AttentionInputs& inputs, torch::ScalarType type) {
+  AttentionInputs leaves = inputs;
+  for (torch::Tensor* x : {&leaves.q_BHTD, &leaves.k_BGSD, &leaves.v_BGSD})
+    *x = x->detach().to(type).requires_grad_();
+  Results results{attention(leaves, kernel, false), {}};
+  torch::manual_seed(3);
+  const torch::Tensor gradient = torch::randn(results.output.sizes()).to(type);
+  results.gradients = torch::autograd::grad(
+      {results.output}, {leaves.q_BHTD, leaves.k_BGSD, leaves.v_BGSD}, {gradient});
+  return results;
+}
+
+// Relative to the exact values, which are of order 1; gradients of a single key are zero.
+double difference(const torch::Tensor& found, const torch::Tensor& exact) {
+  const double size = 0.1 * std::sqrt(static_cast<double>(exact.numel()));
+  return ((found.to(torch::kDouble) - exact).norm() / (exact.norm() + size)).item<double>();
+}
+
+TEST(AttentionCasesSlow, AreRightInEveryKernelTheProgramChooses) {
+  const AttentionKernel& reference = attention_kernels().back();
+  for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+    const double allowed = type == torch::kFloat ? 1e-5 : 1e-2;
+    for (const AttentionCase& shape : attention_cases(type)) {
+      const AttentionInputs inputs = make_attention_inputs(shape, 5);
+      const Results exact = run(reference, inputs, torch::kDouble);
+      for (const AttentionKernel& kernel : attention_kernels()) {
+        if (!kernel.automatic || &kernel == &reference ||
+            !kernel.supports(describe_problem(inputs), torch::kCPU))
+          continue;
+        const Results found = run(kernel, inputs, type);
+        EXPECT_LT(difference(found.output, exact.output), allowed) << kernel.name << shape.text();
+        for (std::size_t i = 0; i < 3; ++i)
+          EXPECT_LT(difference(found.gradients[i], exact.gradients[i]), allowed)
+              << kernel.name << " " << shape.text() << " " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alibi
