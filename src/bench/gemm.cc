@@ -27,7 +27,7 @@ std::vector<ProductTimes> measure(const GemmBench& bench, bool packed_too) {
     std::vector<std::function<void()>> runs{[&] { at::linear(x, w); }, [&] { g.mm(w); },
                                             [&] { g.t().mm(x); }};
     const auto kind = LinearProducts::best_kind(master, bench.type);
-    const LinearProducts products(master, bench.type, true, kind);
+    LinearProducts products(master, bench.type, kind);
     const bool packed = packed_too && kind == LinearProducts::Kind::kPacked;
     if (packed) {
       runs.insert(runs.end(),

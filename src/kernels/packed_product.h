@@ -40,6 +40,9 @@ void pack_transposed(const Matrix<const float>& w, std::int64_t panel, void* pac
 void pack_rows(const Matrix<const float>& x, std::int64_t first, std::int64_t count, void* packed);
 void pack_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t count,
                void* packed);
+// The same of gelu(x).
+void pack_gelu_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t count,
+                    void* packed);
 
 struct PackedProduct {
   Matrix<const std::uint16_t> left;  // bf16 [N][depth], depth even

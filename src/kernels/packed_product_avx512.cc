@@ -25,23 +25,31 @@ __m256i narrow_16(const std::uint16_t* x, __mmask16 mask) {
   return _mm256_maskz_loadu_epi16(mask, x);
 }
 
-template <class Number>
+// Packs rows of x; prepare(piece of a row, its length, buffer) says where to read it.
+template <class Number, class Prepare>
 void pack_all_panels(const Matrix<const Number>& x, std::int64_t first, std::int64_t count,
-                     void* packed) {
+                     void* packed, const Prepare& prepare) {
   const std::int64_t words = panel_words(x.rows);
+  Number buffer[2][kPanel];
   for (std::int64_t row = first; row < first + count; row += 2) {
-    const Number* upper = x.data + row * x.stride;
-    const bool has_lower = row + 1 < x.rows;
     auto* out = static_cast<std::uint16_t*>(packed) + row * kPanel;
-    for (std::int64_t column = 0; column < (x.columns + kPanel - 1) / kPanel * kPanel;
-         column += 16) {
-      const __mmask16 mask = column < x.columns ? lanes(x.columns - column) : __mmask16{0};
-      const __m256i low =
-          has_lower ? narrow_16(upper + x.stride + column, mask) : _mm256_setzero_si256();
-      auto* to = out + column / kPanel * words + column % kPanel * 2;
-      _mm512_storeu_si512(to, interleave(narrow_16(upper + column, mask), low));
+    for (std::int64_t column = 0; column < x.columns; column += kPanel, out += words) {
+      const std::int64_t columns = smaller(kPanel, x.columns - column);
+      const Number* at = x.data + row * x.stride + column;
+      const Number* upper = prepare(at, columns, buffer[0]);
+      const Number* lower = row + 1 < x.rows ? prepare(at + x.stride, columns, buffer[1]) : nullptr;
+      for (std::int64_t i = 0; i < kPanel; i += 16) {
+        const __mmask16 mask = i < columns ? lanes(columns - i) : __mmask16{0};
+        const __m256i odd = lower != nullptr ? narrow_16(lower + i, mask) : _mm256_setzero_si256();
+        _mm512_storeu_si512(out + 2 * i, interleave(narrow_16(upper + i, mask), odd));
+      }
     }
   }
+}
+
+template <class Number>
+const Number* as_it_is(const Number* piece, std::int64_t, Number*) {
+  return piece;
 }
 
 // Row `row` of w as 16 pairs from column `column` on.
@@ -183,12 +191,21 @@ void pack_transposed(const Matrix<const float>& w, std::int64_t panel, void* pac
 }
 
 void pack_rows(const Matrix<const float>& x, std::int64_t first, std::int64_t count, void* packed) {
-  pack_all_panels(x, first, count, packed);
+  pack_all_panels(x, first, count, packed, as_it_is<float>);
 }
 
 void pack_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t count,
                void* packed) {
-  pack_all_panels(x, first, count, packed);
+  pack_all_panels(x, first, count, packed, as_it_is<std::uint16_t>);
+}
+
+void pack_gelu_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t count,
+                    void* packed) {
+  pack_all_panels(x, first, count, packed,
+                  [](const std::uint16_t* piece, std::int64_t columns, std::uint16_t* buffer) {
+                    gelu_bf16(piece, columns, buffer);
+                    return static_cast<const std::uint16_t*>(buffer);
+                  });
 }
 
 std::int64_t product_scratch_bytes() { return kBlockRows * kPanel * kPanelsKept * 4; }

@@ -72,8 +72,7 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     const std::int64_t rows = hidden_NC.size(0);
     const auto exact = exact_type(hidden_NC);
     const torch::ScalarType type = hidden_NC.scalar_type();
-    const LinearProducts head(weight_VC, type, needs_gradient,
-                              LinearProducts::best_kind(weight_VC, type));
+    LinearProducts head(weight_VC, type, LinearProducts::best_kind(weight_VC, type));
     torch::Tensor total = torch::zeros({}, hidden_NC.options().dtype(exact));
     torch::Tensor dhidden_NC = needs_gradient ? torch::empty_like(hidden_NC) : torch::Tensor();
     torch::Tensor dweight_VC = needs_gradient ? torch::empty_like(weight_VC) : torch::Tensor();

@@ -24,9 +24,8 @@ SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
   const torch::ScalarType type = x.scalar_type();
   const auto kind = LinearProducts::best_kind(weight_OI, type);
   if (kind == LinearProducts::Kind::kLibtorch) return {};
-  const bool gradients = wants_gradients(x, weight_OI);
-  if (!products_ || !products_->stands_for(weight_OI, type, gradients))
-    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, gradients, kind);
+  if (!products_ || !products_->stands_for(weight_OI, type))
+    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, kind);
   return products_;
 }
 

@@ -34,13 +34,13 @@ torch::Tensor like_rows(const torch::Tensor& x, const torch::Tensor& rows_NC) {
   return rows_NC.view(sizes);
 }
 
-template <class Number>
-torch::Tensor packed_by_rows(const Matrix<const Number>& x) {
-  torch::Tensor packed = raw_bytes(packed_bytes(x.rows, x.columns));
-  const std::int64_t items = (x.rows + kPackRows - 1) / kPackRows;
-  spread(items, 0, nothing, [&](std::int64_t i, void*) {
+// pack(first row, rows, packed) for every part of the rows.
+template <class Pack>
+torch::Tensor packed_by_rows(std::int64_t rows, std::int64_t columns, const Pack& pack) {
+  torch::Tensor packed = raw_bytes(packed_bytes(rows, columns));
+  spread((rows + kPackRows - 1) / kPackRows, 0, nothing, [&](std::int64_t i, void*) {
     const std::int64_t first = i * kPackRows;
-    pack_rows(x, first, std::min(kPackRows, x.rows - first), packed.data_ptr());
+    pack(first, std::min(kPackRows, rows - first), packed.data_ptr());
   });
   return packed;
 }
@@ -60,11 +60,12 @@ std::int64_t block_rows(std::int64_t rows) {
 }
 
 // out = x right with what `p` adds to it; p's other members are set here.
-torch::Tensor product(const torch::Tensor& x_NK, const torch::Tensor& right, std::int64_t columns,
+torch::Tensor product(const torch::Tensor& x_NK, const void* right, std::int64_t columns,
                       PackedProduct p) {
   torch::Tensor out_NC = torch::empty({x_NK.size(0), columns}, x_NK.options());
+  if (out_NC.numel() == 0) return out_NC;
   p.left = bf16_rows(x_NK);
-  p.right = right.data_ptr();
+  p.right = right;
   p.out = {words(out_NC), x_NK.size(0), columns, columns};
   const std::int64_t rows = x_NK.size(0), block = block_rows(rows);
   const std::int64_t row_blocks = (rows + block - 1) / block;
@@ -83,6 +84,19 @@ torch::Tensor product(const torch::Tensor& x_NK, const torch::Tensor& right, std
   return out_NC;
 }
 
+void sum_weight_gradient(const torch::Tensor& dy_NO, const torch::Tensor& packed_inputs,
+                         const torch::Tensor& dw_OI, bool add) {
+  const std::int64_t outputs = dw_OI.size(0), inputs = dw_OI.size(1), block = block_rows(outputs);
+  const WeightGradient p{bf16_rows(dy_NO),
+                         packed_inputs.data_ptr(),
+                         {dw_OI.data_ptr<float>(), outputs, inputs, inputs},
+                         add};
+  spread((outputs + block - 1) / block, weight_gradient_scratch_bytes(), tile_gemm_release,
+         [&](std::int64_t i, void* scratch) {
+           weight_gradient_block(p, i * block, std::min(block, outputs - i * block), scratch);
+         });
+}
+
 const float* fp32_or_null(const torch::Tensor& bias_O) {
   return bias_O.defined() ? bias_O.data_ptr<float>() : nullptr;
 }
@@ -98,36 +112,31 @@ LinearProducts::Kind LinearProducts::best_kind(const torch::Tensor& weight_OI,
   return packed ? Kind::kPacked : Kind::kLibtorch;
 }
 
-LinearProducts::LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType type,
-                               bool with_gradients, Kind kind)
+LinearProducts::LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType type, Kind kind)
     : type_(type),
-      with_gradients_(with_gradients),
       kind_(kind),
       outputs_(weight_OI.size(0)),
       inputs_(weight_OI.size(1)),
-      place_(weight_OI.data_ptr()),
-      version_(weight_OI._version()) {
+      version_(weight_OI._version()),
+      weight_OI_(weight_OI.detach()) {
   if (kind == Kind::kLibtorch) {
-    weight_OI_ = weight_OI.detach().to(type);
-    return;
+    typed_OI_ = weight_OI_.to(type);
+  } else {
+    forward_ = packed_transposed(fp32_rows(weight_OI_));
   }
-  const Matrix<const float> w = fp32_rows(weight_OI);
-  forward_ = packed_transposed(w);
-  if (with_gradients) backward_ = packed_by_rows(w);
 }
 
-bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarType type,
-                                bool with_gradients) const {
-  return place_ == weight_OI.data_ptr() && version_ == weight_OI._version() && type_ == type &&
-         (with_gradients_ || !with_gradients);
+bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarType type) const {
+  return weight_OI_.data_ptr() == weight_OI.data_ptr() && version_ == weight_OI._version() &&
+         type_ == type;
 }
 
 torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tensor& bias_O) const {
   if (kind_ == Kind::kLibtorch)
-    return at::linear(x, weight_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
+    return at::linear(x, typed_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
   PackedProduct p;
   p.bias = fp32_or_null(bias_O);
-  return like_rows(x, product(as_rows(x), forward_, outputs_, p));
+  return like_rows(x, product(as_rows(x), forward_.data_ptr(), outputs_, p));
 }
 
 LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
@@ -138,23 +147,33 @@ LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
   PackedProduct p;
   p.bias = fp32_or_null(bias_O);
   p.activated = words(after_NO);
-  const torch::Tensor before_NO = product(x_NI, forward_, outputs_, p);
+  const torch::Tensor before_NO = product(x_NI, forward_.data_ptr(), outputs_, p);
   return {like_rows(x, before_NO), like_rows(x, after_NO)};
 }
 
-torch::Tensor LinearProducts::input_gradient(const torch::Tensor& dy) const {
-  ensure(with_gradients_, "made for gradients");
-  if (kind_ == Kind::kLibtorch) return at::matmul(dy, weight_OI_);
-  return like_rows(dy, product(as_rows(dy), backward_, inputs_, {}));
+const void* LinearProducts::packed_backward() {
+  ensure(version_ == weight_OI_._version(), "weights change after the backward pass only");
+  if (!backward_.defined()) {
+    const Matrix<const float> w = fp32_rows(weight_OI_);
+    backward_ = packed_by_rows(outputs_, inputs_, [&](auto first, auto count, void* to) {
+      pack_rows(w, first, count, to);
+    });
+  }
+  return backward_.data_ptr();
+}
+
+torch::Tensor LinearProducts::input_gradient(const torch::Tensor& dy) {
+  if (kind_ == Kind::kLibtorch) return at::matmul(dy, typed_OI_);
+  return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, {}));
 }
 
 torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
-                                                  const torch::Tensor& before) const {
-  ensure(with_gradients_ && kind_ == Kind::kPacked, "packed for gradients");
+                                                  const torch::Tensor& before) {
+  ensure(kind_ == Kind::kPacked, "packed");
   const torch::Tensor before_NI = as_rows(before);
   PackedProduct p;
   p.before = words(before_NI);
-  return like_rows(dy, product(as_rows(dy), backward_, inputs_, p));
+  return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, p));
 }
 
 torch::Tensor LinearProducts::bias_gradient(const torch::Tensor& dy) {
@@ -169,16 +188,22 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
     add ? dw_OI.add_(product_OI) : dw_OI.copy_(product_OI);
     return;
   }
-  const torch::Tensor packed = packed_by_rows(bf16_rows(x_NI));
-  const WeightGradient p{bf16_rows(dy_NO),
-                         packed.data_ptr(),
-                         {dw_OI.data_ptr<float>(), outputs_, inputs_, inputs_},
-                         add};
-  const std::int64_t block = block_rows(outputs_);
-  spread((outputs_ + block - 1) / block, weight_gradient_scratch_bytes(), tile_gemm_release,
-         [&](std::int64_t i, void* scratch) {
-           weight_gradient_block(p, i * block, std::min(block, outputs_ - i * block), scratch);
-         });
+  const auto rows = bf16_rows(x_NI);
+  const torch::Tensor packed =
+      packed_by_rows(rows.rows, rows.columns,
+                     [&](auto first, auto count, void* to) { pack_rows(rows, first, count, to); });
+  sum_weight_gradient(dy_NO, packed, dw_OI, add);
+}
+
+void LinearProducts::weight_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before,
+                                          const torch::Tensor& dw_OI) const {
+  ensure(kind_ == Kind::kPacked, "packed");
+  const torch::Tensor dy_NO = as_rows(dy), before_NI = as_rows(before);
+  const auto rows = bf16_rows(before_NI);
+  const torch::Tensor packed = packed_by_rows(
+      rows.rows, rows.columns,
+      [&](auto first, auto count, void* to) { pack_gelu_rows(rows, first, count, to); });
+  sum_weight_gradient(dy_NO, packed, dw_OI, false);
 }
 
 }  // namespace alibi

@@ -17,41 +17,46 @@ class LinearProducts : public torch::CustomClassHolder {
   // Packed where the processor and the shape allow it: fp32 weights, 64 divides I, O even.
   static Kind best_kind(const torch::Tensor& weight_OI, torch::ScalarType type);
 
-  // Reads the weight now. `type` is that of x; without `with_gradients` only forward() works.
-  LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType type, bool with_gradients,
-                 Kind kind);
+  // Reads the weight now. `type` is that of x.
+  LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType type, Kind kind);
 
   // Whether it still stands for this weight and use.
-  bool stands_for(const torch::Tensor& weight_OI, torch::ScalarType type,
-                  bool with_gradients) const;
+  bool stands_for(const torch::Tensor& weight_OI, torch::ScalarType type) const;
 
   // x (..., I) -> (..., O) in x's type. bias_O may be undefined.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O) const;
-  // The same and its GELU. kPacked only.
+  // The same and its GELU. kPacked only, as is every function named after it.
   struct WithGelu {
     torch::Tensor before, after;
   };
   WithGelu forward_gelu(const torch::Tensor& x, const torch::Tensor& bias_O) const;
-  // dy (..., O) -> dx (..., I).
-  torch::Tensor input_gradient(const torch::Tensor& dy) const;
-  // dx * gelu'(before), where x = gelu(before). kPacked only.
-  torch::Tensor input_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before) const;
+
+  // dy (..., O) -> dx (..., I). Packs the weight for it unless the last call's packing is there.
+  torch::Tensor input_gradient(const torch::Tensor& dy);
+  // dx * gelu'(before), where x = gelu(before).
+  torch::Tensor input_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before);
+  // Gives up what input_gradient packed, which is needed once a backward pass.
+  void forget_backward() { backward_ = torch::Tensor(); }
+
   // dw = dy^T x, or dw += with `add`; dw is fp32 (fp64 where the weight is), contiguous.
   void weight_gradient(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& dw_OI,
                        bool add) const;
-
+  // dw = dy^T gelu(before).
+  void weight_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before,
+                            const torch::Tensor& dw_OI) const;
   // db of y = x w^T + b, in fp32.
   static torch::Tensor bias_gradient(const torch::Tensor& dy);
 
  private:
+  const void* packed_backward();
+
   torch::ScalarType type_;
-  bool with_gradients_;
   Kind kind_;
   std::int64_t outputs_, inputs_;
-  const void* place_;                 // of the weight
-  std::int64_t version_ = 0;          // LibTorch's count of its changes
-  torch::Tensor weight_OI_;           // kLibtorch: in `type_`
-  torch::Tensor forward_, backward_;  // kPacked: w^T and w
+  std::int64_t version_;              // LibTorch's count of the weight's changes
+  torch::Tensor weight_OI_;           // the weight itself
+  torch::Tensor typed_OI_;            // kLibtorch: in `type_`
+  torch::Tensor forward_, backward_;  // kPacked: w^T, and w where it is in use
 };
 
 using SharedProducts = c10::intrusive_ptr<LinearProducts>;

@@ -52,8 +52,9 @@ class PackedLinear : public torch::autograd::Function<PackedLinear> {
     const SharedProducts products = kept(*context, "products");
     const torch::Tensor dy = gradients[0].contiguous();
     const torch::Tensor dw_OI = weight_gradient(products, dy, saved[0], saved[1]);
-    return {products->input_gradient(dy), dw_OI, bias_gradient(*context, "bias", dy),
-            torch::Tensor()};
+    const torch::Tensor dx = products->input_gradient(dy);
+    products->forget_backward();
+    return {dx, dw_OI, bias_gradient(*context, "bias", dy), torch::Tensor()};
   }
 };
 
@@ -65,7 +66,7 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
                                const SharedProducts& up, const SharedProducts& down) {
     RECORD_USER_SCOPE("alibi::linear layers");
     const auto h = up->forward_gelu(x, up_F.value_or(torch::Tensor()));
-    context->save_for_backward({x, up_FC, down_CF, h.before, h.after});
+    context->save_for_backward({x, up_FC, down_CF, h.before});
     context->saved_data["up bias"] = up_F.has_value();
     context->saved_data["down bias"] = down_C.has_value();
     keep(*context, "up", up);
@@ -77,13 +78,17 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
     RECORD_USER_SCOPE("alibi::linear layers");
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor &x = saved[0], &up_FC = saved[1], &down_CF = saved[2];
-    const torch::Tensor &before = saved[3], &after = saved[4];
+    const torch::Tensor& before = saved[3];
     const SharedProducts up = kept(*context, "up"), down = kept(*context, "down");
     const torch::Tensor dy = gradients[0].contiguous();
-    const torch::Tensor ddown_CF = weight_gradient(down, dy, after, down_CF);
+    torch::Tensor ddown_CF = torch::empty_like(down_CF);
+    down->weight_gradient_gelu(dy, before, ddown_CF);
     const torch::Tensor dbefore = down->input_gradient_gelu(dy, before);
+    down->forget_backward();
     const torch::Tensor dup_FC = weight_gradient(up, dbefore, x, up_FC);
-    return {up->input_gradient(dbefore),
+    const torch::Tensor dx = up->input_gradient(dbefore);
+    up->forget_backward();
+    return {dx,
             dup_FC,
             bias_gradient(*context, "up bias", dbefore),
             ddown_CF,

@@ -7,7 +7,7 @@
 
 namespace alibi {
 
-// A weight as it is used: `products` is packed and stands for it with gradients.
+// A weight as it is used: `products` is packed and stands for it.
 struct PackedAffine {
   torch::Tensor weight_OI, bias_O;  // bias_O may be undefined
   SharedProducts products;
@@ -17,7 +17,8 @@ struct PackedAffine {
 torch::Tensor packed_linear(const torch::Tensor& x, const PackedAffine& layer);
 
 // down(gelu(up(x))), exact GELU; it and its gradient are computed where the products' sums are
-// stored, and cost no pass over memory of their own.
+// stored, and cost no pass over memory of their own. The activation is not kept: the backward pass
+// makes it again while it packs it.
 torch::Tensor packed_mlp(const torch::Tensor& x, const PackedAffine& up, const PackedAffine& down);
 
 }  // namespace alibi

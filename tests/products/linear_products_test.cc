@@ -42,7 +42,7 @@ void expect_products(std::int64_t rows, std::int64_t inputs, std::int64_t output
   const Example e(rows, inputs, outputs);
   for (const Kind kind : kinds()) {
     const std::string shape = cat(rows, " x ", inputs, " x ", outputs, " kind ", int(kind));
-    const LinearProducts products(e.w_OI, torch::kBFloat16, true, kind);
+    LinearProducts products(e.w_OI, torch::kBFloat16, kind);
     const torch::Tensor y = e.exact(e.x_NI).mm(e.exact_w().t());
     EXPECT_LT(in_roundings(products.forward(e.x_NI, {}), y, double(inputs)), 1) << shape;
     if (kind == Kind::kPacked) {
@@ -80,7 +80,7 @@ TEST(LinearProducts, AreTheSameBitsForAnyThreadCountAndPlaceOfARow) {
   std::vector<torch::Tensor> first;
   for (const int threads : {1, 2, 5}) {
     torch::set_num_threads(threads);
-    const LinearProducts products(e.w_OI, torch::kBFloat16, true, Kind::kPacked);
+    LinearProducts products(e.w_OI, torch::kBFloat16, Kind::kPacked);
     torch::Tensor dw = torch::empty_like(e.w_OI);
     products.weight_gradient(e.dy_NO, e.x_NI, dw, false);
     const std::vector<torch::Tensor> found{products.forward(e.x_NI, {}),
@@ -97,14 +97,13 @@ TEST(LinearProducts, AreTheSameBitsForAnyThreadCountAndPlaceOfARow) {
 
 TEST(LinearProducts, StandForTheWeightAsItIs) {
   Example e(4, 64, 64);
-  const LinearProducts products(e.w_OI, torch::kBFloat16, false,
+  const LinearProducts products(e.w_OI, torch::kBFloat16,
                                 LinearProducts::best_kind(e.w_OI, torch::kBFloat16));
-  EXPECT_TRUE(products.stands_for(e.w_OI, torch::kBFloat16, false));
-  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kBFloat16, true));
-  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kFloat, false));
-  EXPECT_FALSE(products.stands_for(e.w_OI.clone(), torch::kBFloat16, false));
+  EXPECT_TRUE(products.stands_for(e.w_OI, torch::kBFloat16));
+  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kFloat));
+  EXPECT_FALSE(products.stands_for(e.w_OI.clone(), torch::kBFloat16));
   e.w_OI.add_(1);
-  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kBFloat16, false));
+  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kBFloat16));
 }
 
 TEST(LinearProducts, ArePackedOnlyWhereTheShapeAllowsIt) {
@@ -118,7 +117,7 @@ TEST(LinearProducts, ArePackedOnlyWhereTheShapeAllowsIt) {
 }
 
 SharedProducts packed(const torch::Tensor& weight_OI) {
-  return c10::make_intrusive<LinearProducts>(weight_OI, torch::kBFloat16, true, Kind::kPacked);
+  return c10::make_intrusive<LinearProducts>(weight_OI, torch::kBFloat16, Kind::kPacked);
 }
 
 TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
