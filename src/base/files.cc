@@ -129,8 +129,9 @@ void check_can_make_folder(const fs::path& path) {
   if (!fs::is_directory(there, code)) fail(path, "make folder", ENOTDIR);
   if (::access(there.c_str(), W_OK | X_OK) != 0) fail(path, "make folder", errno);
   if (missing.empty()) return;
-  if (!fs::create_directory(missing, code)) fail(path, "make folder", code.value());
-  fs::remove(missing, code);
+  const bool made = fs::create_directory(missing, code);
+  if (code) fail(path, "make folder", code.value());
+  if (made) fs::remove(missing, code);
 }
 
 void sync_folder(const fs::path& path) {

@@ -14,7 +14,9 @@ torch::Tensor alibi_mask(const AttentionInputs& inputs) {
   const std::int64_t length = inputs.q_BHTD.size(2);
   const torch::Tensor place = torch::arange(length, torch::kFloat);
   const torch::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
-  const torch::Tensor bias = inputs.options.slopes_H.view({-1, 1, 1}) * distance;
+  const torch::Tensor& slopes_H = inputs.options.slopes_H;  // undefined: other positions
+  const torch::Tensor bias = slopes_H.defined() ? slopes_H.detach().view({-1, 1, 1}) * distance
+                                                : torch::zeros_like(distance).unsqueeze(0);
   return bias.masked_fill_(distance > 0, -std::numeric_limits<float>::infinity())
       .to(inputs.q_BHTD.scalar_type())
       .unsqueeze(0);

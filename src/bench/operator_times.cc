@@ -73,7 +73,9 @@ void end(const at::RecordFunction&, at::ObserverContext*) {
 OperatorTimes::OperatorTimes() {
   ensure(collector == nullptr, "one collector at a time");
   collector = this;
-  handle_ = at::addGlobalCallback(
+  // Of this thread only, which runs forward and backward: the threads that share an operator's work
+  // out make tensors of their own, inside its time.
+  handle_ = at::addThreadLocalCallback(
       at::RecordFunctionCallback(begin, end)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                    at::RecordScope::USER_SCOPE}));

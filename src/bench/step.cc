@@ -130,8 +130,9 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
   }
   add_parts(record, parts, timing.median, work, peak, kSteps);
   record.notes.push_back(cat("length ", length, ": peak memory ",
-                             human_bytes(static_cast<double>(memory)), ", matrix rate ",
-                             four_digits(peak / 1e9), " GFLOP/s at the model's own shapes"));
+                             human_bytes(static_cast<double>(memory)), ", LibTorch's matrix rate ",
+                             four_digits(peak / 1e9),
+                             " GFLOP/s at the model's own shapes; recomputation is not counted"));
 }
 
 }  // namespace

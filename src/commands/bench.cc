@@ -61,7 +61,7 @@ std::vector<AttentionCase> cases_of(const Options& options, const ModelConfig& m
   return cases;
 }
 
-// Queries, keys and values of the model's middle layer on the last tokens of a text.
+// Queries, keys and values of the model's middle layer on a text's sample.
 AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& ids,
                           const AttentionCase& shape) {
   const torch::NoGradGuard guard;
@@ -71,12 +71,14 @@ AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& 
   ForwardOptions options;
   options.attention_inputs = &layers;
   loaded.model->hidden(torch::tensor(last).view({shape.sequences, shape.length}), options);
-  return layers[layers.size() / 2];
+  return std::move(layers[layers.size() / 2]);
 }
 
 int run_trained_attention(const Options& options, const Session& session) {
   if (!options.configs.empty())
     throw usage_error("CONFIG", "has no effect with --checkpoint", "the checkpoint holds its own");
+  if (options.traffic)
+    throw usage_error("--traffic", "has no effect with --checkpoint", "it counts, for any numbers");
   LoadedModel loaded = load_model(options.checkpoint, options.overrides);
   if (!loaded.device.is_cpu())
     throw usage_error("--checkpoint", "is measured on the CPU", "--set runtime.device=cpu");
@@ -192,12 +194,16 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   CLI::App* step = add_part("step", "Whole training steps, and where their time goes",
                             "alibi bench step configs/quickstart.json --lengths 128", run_step);
-  step->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');
+  step->add_option("--lengths", options->lengths, "Sequence lengths")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   step->add_option("--tokens", options->tokens, "Tokens a step");
   CLI::App* attention = add_part(
       "attention", "Attention kernels beside LibTorch's attention with a mask",
       "alibi bench attention --set model.width=512 --lengths 256,1024,4096", run_attention);
-  attention->add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',');
+  attention->add_option("--lengths", options->lengths, "Sequence lengths")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   attention->add_option("--tokens", options->tokens, "Tokens a call: sequences x length");
   attention->add_option("--kernels", options->kernels, "Kernels, or auto")->delimiter(',');
   attention->add_option("--checkpoint", options->checkpoint,

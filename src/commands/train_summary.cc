@@ -52,15 +52,20 @@ std::int64_t estimated_memory(const Config& c, const GptImpl& model) {
   const std::int64_t tokens = *c.batch.micro_batch_tokens;
   const std::int64_t item = c.runtime.precision == Precision::kBf16 ? 2 : 4;
   // Kept per token and layer for backward: two norms' inputs and outputs, q, k, v twice (heads
-  // split, then fp32 in the reference), mixed, MLP before and after GELU; the residual stream's
-  // sums.
-  const std::int64_t per_layer = item * (12 * m.width + 2 * *m.mlp_width);
-  const std::int64_t activations = tokens * (m.layers * per_layer + 4 * m.width * item);
+  // split, then fp32 in the reference), mixed, MLP before and (in bf16 made again) after GELU; the
+  // residual stream's sums.
+  const std::int64_t mlp = (item == 2 ? 1 : 2) * *m.mlp_width;
+  const std::int64_t per_layer = item * (12 * m.width + mlp);
+  const bool again = c.runtime.recompute == Recompute::kBlocks;
+  const std::int64_t layers = again ? per_layer + m.layers * m.width * item : m.layers * per_layer;
+  const std::int64_t activations = tokens * (layers + 4 * m.width * item);
+  // Weights packed for products in bf16.
+  const std::int64_t packed = item == 2 ? 2 * model.parameter_count() : 0;
   const std::int64_t loss = c.runtime.loss_chunk_rows * model.vocabulary() * 12;
   // The program with LibTorch before the first tensor, and the reference attention's few chunks of
   // scores.
   constexpr std::int64_t kProgram = 130 << 20, kScores = 4 * (8 << 20);
-  return 16 * model.parameter_count() + activations + loss + kProgram + kScores;
+  return 16 * model.parameter_count() + packed + activations + loss + kProgram + kScores;
 }
 
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,

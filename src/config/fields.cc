@@ -273,7 +273,9 @@ Fields runtime_fields(RuntimeConfig& r) {
       .range(1, 1 << 24);
   add(f, "recompute", choice(r.recompute, {"none", "blocks"}),
       "blocks: training keeps each block's input only and computes the rest again for its "
-      "gradient: less memory, about a third more time, the same bits.")
+      "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
+      "share: T5 "
+      "buckets, learned slopes).")
       .free();
   return f;
 }

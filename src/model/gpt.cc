@@ -98,6 +98,9 @@ torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptio
       return mixed_BTC + mlp(layer, mixed_BTC, options);
     };
     const bool again = options.recompute && at::GradMode::is_enabled();
+    ensure(!again || (x_BTC.requires_grad() && options.cache == nullptr &&
+                      options.visited_blocks == nullptr && options.attention_inputs == nullptr),
+           "a block that is called twice has one effect, its gradients");
     x_BTC = again ? recomputed(x_BTC, block) : block(x_BTC);
   }
   if (options.cache != nullptr) options.cache->advance(tokens_BT.size(1));

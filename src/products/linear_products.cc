@@ -63,7 +63,7 @@ std::int64_t block_rows(std::int64_t rows) {
 torch::Tensor product(const torch::Tensor& x_NK, const void* right, std::int64_t columns,
                       PackedProduct p) {
   torch::Tensor out_NC = torch::empty({x_NK.size(0), columns}, x_NK.options());
-  if (out_NC.numel() == 0) return out_NC;
+  if (x_NK.size(0) == 0) return out_NC;
   p.left = bf16_rows(x_NK);
   p.right = right;
   p.out = {words(out_NC), x_NK.size(0), columns, columns};
@@ -87,6 +87,8 @@ torch::Tensor product(const torch::Tensor& x_NK, const void* right, std::int64_t
 void sum_weight_gradient(const torch::Tensor& dy_NO, const torch::Tensor& packed_inputs,
                          const torch::Tensor& dw_OI, bool add) {
   const std::int64_t outputs = dw_OI.size(0), inputs = dw_OI.size(1), block = block_rows(outputs);
+  ensure(dy_NO.size(1) == outputs, "a gradient for every output");
+  if (dy_NO.size(0) == 0 && !add) dw_OI.zero_();
   const WeightGradient p{bf16_rows(dy_NO),
                          packed_inputs.data_ptr(),
                          {dw_OI.data_ptr<float>(), outputs, inputs, inputs},
@@ -134,6 +136,7 @@ bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarTyp
 torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tensor& bias_O) const {
   if (kind_ == Kind::kLibtorch)
     return at::linear(x, typed_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
+  ensure(x.size(-1) == inputs_, "as wide as the layer");
   PackedProduct p;
   p.bias = fp32_or_null(bias_O);
   return like_rows(x, product(as_rows(x), forward_.data_ptr(), outputs_, p));
@@ -141,7 +144,7 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
 
 LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
                                                       const torch::Tensor& bias_O) const {
-  ensure(kind_ == Kind::kPacked, "packed");
+  ensure(kind_ == Kind::kPacked && x.size(-1) == inputs_, "packed, and as wide as the layer");
   const torch::Tensor x_NI = as_rows(x);
   const torch::Tensor after_NO = torch::empty({x_NI.size(0), outputs_}, x_NI.options());
   PackedProduct p;
@@ -164,13 +167,16 @@ const void* LinearProducts::packed_backward() {
 
 torch::Tensor LinearProducts::input_gradient(const torch::Tensor& dy) {
   if (kind_ == Kind::kLibtorch) return at::matmul(dy, typed_OI_);
+  ensure(dy.size(-1) == outputs_, "a gradient for every output");
   return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, {}));
 }
 
 torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
                                                   const torch::Tensor& before) {
-  ensure(kind_ == Kind::kPacked, "packed");
   const torch::Tensor before_NI = as_rows(before);
+  ensure(kind_ == Kind::kPacked && dy.size(-1) == outputs_ && before.size(-1) == inputs_ &&
+             before_NI.size(0) * outputs_ == dy.numel(),
+         "packed; a gradient for every output of every row");
   PackedProduct p;
   p.before = words(before_NI);
   return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, p));
@@ -188,6 +194,7 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
     add ? dw_OI.add_(product_OI) : dw_OI.copy_(product_OI);
     return;
   }
+  ensure(x_NI.size(0) == dy_NO.size(0) && x_NI.size(1) == inputs_, "rows of one batch");
   const auto rows = bf16_rows(x_NI);
   const torch::Tensor packed =
       packed_by_rows(rows.rows, rows.columns,
@@ -197,8 +204,10 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
 
 void LinearProducts::weight_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before,
                                           const torch::Tensor& dw_OI) const {
-  ensure(kind_ == Kind::kPacked, "packed");
   const torch::Tensor dy_NO = as_rows(dy), before_NI = as_rows(before);
+  ensure(
+      kind_ == Kind::kPacked && before_NI.size(0) == dy_NO.size(0) && before_NI.size(1) == inputs_,
+      "packed; rows of one batch");
   const auto rows = bf16_rows(before_NI);
   const torch::Tensor packed = packed_by_rows(
       rows.rows, rows.columns,

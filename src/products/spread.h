@@ -23,8 +23,11 @@ void spread(std::int64_t items, std::int64_t scratch_bytes, void (*finish)(), co
   at::parallel_for(0, workers, 1, [&](std::int64_t first, std::int64_t end) {
     for (std::int64_t worker = first; worker < end; ++worker) {
       const torch::Tensor scratch = raw_bytes(scratch_bytes);
+      const struct AtEnd {
+        void (*finish)();
+        ~AtEnd() { finish(); }
+      } at_end{finish};  // after an exception too
       for (std::int64_t i = next++; i < items; i = next++) item(i, scratch.data_ptr());
-      finish();
     }
   });
 }

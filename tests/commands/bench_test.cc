@@ -82,6 +82,11 @@ TEST(Bench, AttentionTakesInputsFromATrainedModel) {
                    "--tokens", "32", "--seconds", "0", "--set", "runtime.device=cpu"});
   EXPECT_NE(result.out.find("inputs: layer "), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("libtorch mask"), std::string::npos) << result.out;
+  place.works(
+      {"train", "tiny.json", "--set", "run.folder=runs/rotary", "--set", "model.position=rotary"});
+  place.works({"bench", "attention", "--checkpoint", "runs/rotary", "--lengths", "16", "--tokens",
+               "32", "--seconds", "0"});
+  EXPECT_EQ(place.run({"bench", "attention", "--lengths", "0"}).code, 2);
   EXPECT_EQ(place.run({"bench", "attention", "--text", "text.txt"}).code, 2);
   EXPECT_EQ(place.run({"bench", "attention", "tiny.json", "--checkpoint", "runs/tiny"}).code, 2);
 }

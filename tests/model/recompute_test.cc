@@ -39,6 +39,21 @@ TEST(Recompute, GivesTheSameBitsWithDropout) {
   }
 }
 
+// Packed layers, the fused MLP and tiled attention with shared heads.
+TEST(Recompute, GivesTheSameBitsOfTheFastPaths) {
+  ModelConfig config = tiny_config(Position::kAlibi);
+  config.width = 128;
+  config.key_value_heads = 2;
+  for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+    Gpt model = tiny_model(config, type);
+    const torch::Tensor tokens_BT = tiny_tokens(2, 100);
+    const auto kept = gradients(model, tokens_BT, false);
+    const auto again = gradients(model, tokens_BT, true);
+    ASSERT_EQ(kept.size(), again.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(torch::equal(kept[i], again[i])) << i;
+  }
+}
+
 TEST(Recompute, CallsTheFunctionAgainForItsGradient) {
   int calls = 0;
   const auto f = [&calls](const torch::Tensor& x) {
