@@ -27,12 +27,13 @@ std::vector<ProductTimes> measure(const GemmBench& bench, bool packed_too) {
     std::vector<std::function<void()>> runs{[&] { at::linear(x, w); }, [&] { g.mm(w); },
                                             [&] { g.t().mm(x); }};
     const auto kind = LinearProducts::best_kind(master, bench.type);
-    LinearProducts products(master, bench.type, kind);
     const bool packed = packed_too && kind == LinearProducts::Kind::kPacked;
+    SharedProducts products;
     if (packed) {
+      products = c10::make_intrusive<LinearProducts>(master, bench.type, kind);
       runs.insert(runs.end(),
-                  {[&] { products.forward(x, {}); }, [&] { products.input_gradient(g); },
-                   [&] { products.weight_gradient(g, x, dw, false); }});
+                  {[&] { products->forward(x, {}); }, [&] { products->input_gradient(g); },
+                   [&] { products->weight_gradient(g, x, dw, false); }});
     }
     const std::vector<Timing> timings = time_in_turns(runs, bench.rounds);
     const double operations =

@@ -274,8 +274,7 @@ Fields runtime_fields(RuntimeConfig& r) {
   add(f, "recompute", choice(r.recompute, {"none", "blocks"}),
       "blocks: training keeps each block's input only and computes the rest again for its "
       "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
-      "share: T5 "
-      "buckets, learned slopes).")
+      "share: T5 buckets, learned slopes).")
       .free();
   return f;
 }

@@ -13,8 +13,11 @@
 //
 // Ladder (4096 rows, two threads, Xeon with AMX; GFLOP/s of qkv, up, down at width 512):
 //   LibTorch's linear                             1606  1700  1380
-//   packed, blocks of 64 rows                     (791) 2084  1751
+//   packed, blocks of 64 rows                           2084  1751
 //   256 rows, depth in pieces of 512              2676  2569  2111
+// The last two are the tile products and plain stores in a loop. As a step calls them, with memory
+// of its own for each result (`alibi bench gemm`): 1865  1805  1504, beside LibTorch's 1495  1487
+// 1246 in that run.
 #pragma once
 
 #include <cstdint>
