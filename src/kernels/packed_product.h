@@ -52,7 +52,9 @@ struct PackedProduct {
   const void* right;
   Matrix<std::uint16_t> out;    // bf16
   const float* bias = nullptr;  // of out's columns
-  // Beside out, gelu(out) goes here; rows as far apart as out's.
+  // Added to out; rows as far apart as out's, and may be out itself.
+  const std::uint16_t* base = nullptr;
+  // Beside out, gelu(out) goes here; rows likewise.
   std::uint16_t* activated = nullptr;
   // Out becomes the product times gelu'(before), element by element; rows likewise.
   const std::uint16_t* before = nullptr;

@@ -88,6 +88,7 @@ void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std:
     const __mmask16 mask = lanes(columns - i);
     __m512 x = _mm512_loadu_ps(sums + i);
     if (p.bias != nullptr) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, p.bias + column + i));
+    if (p.base != nullptr) x = _mm512_add_ps(x, Bf16::load(p.base + at + i, mask));
     Bf16::store(piece + i, mask, x);
   }
   if (p.before != nullptr) gelu_backward_bf16(p.before + at, piece, columns, piece);
@@ -98,14 +99,18 @@ void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std:
 }
 
 // A whole panel as it is, which is nearly all there is: two full stores a row. (Stores past the
-// caches were no faster in a whole step: what is stored is read soon.)
-void store_full_panel(const float* sums, std::int64_t rows, std::uint16_t* out,
-                      std::int64_t stride) {
+// caches were no faster in a whole step: what is stored is read soon.) `base` may be null.
+void store_full_panel(const float* sums, std::int64_t rows, const std::uint16_t* base,
+                      std::uint16_t* out, std::int64_t stride) {
   for (std::int64_t row = 0; row < rows; ++row, sums += kPanel, out += stride) {
     for (std::int64_t i = 0; i < kPanel; i += 32) {
-      const __m512bh x =
-          _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + i + 16), _mm512_loadu_ps(sums + i));
-      _mm512_storeu_si512(out + i, (__m512i)x);
+      __m512 low = _mm512_loadu_ps(sums + i), high = _mm512_loadu_ps(sums + i + 16);
+      if (base != nullptr) {
+        const std::uint16_t* at = base + row * stride + i;
+        low = _mm512_add_ps(low, Bf16::load(at, __mmask16{0xffff}));
+        high = _mm512_add_ps(high, Bf16::load(at + 16, __mmask16{0xffff}));
+      }
+      _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(high, low));
     }
   }
 }
@@ -113,10 +118,13 @@ void store_full_panel(const float* sums, std::int64_t rows, std::uint16_t* out,
 // Up to 256 rows by up to 8 panels.
 void product_piece(const PackedProduct& p, const ProductBlock& block, float* sums) {
   const std::int64_t words = panel_words(p.left.columns), depth = p.left.columns;
-  if (p.before != nullptr) {
-    prefetch_rows({p.before, p.out.rows, p.out.columns, p.out.stride}, block.first_row, block.rows,
+  const auto prefetch = [&](const std::uint16_t* soon) {
+    if (soon == nullptr) return;
+    prefetch_rows({soon, p.out.rows, p.out.columns, p.out.stride}, block.first_row, block.rows,
                   block.first_panel * kPanel, block.panels * kPanel);
-  }
+  };
+  prefetch(p.before);
+  prefetch(p.base);
   for (std::int64_t k = 0; k < depth; k += kDepth) {
     for (std::int64_t i = 0; i < block.panels; ++i) {
       const auto* panel =
@@ -136,8 +144,9 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
     const float* panel = sums + i * block.rows * kPanel;
     const std::int64_t column = (block.first_panel + i) * kPanel;
     if (plain && column + kPanel <= p.out.columns) {
-      store_full_panel(panel, block.rows, p.out.data + block.first_row * p.out.stride + column,
-                       p.out.stride);
+      const std::int64_t at = block.first_row * p.out.stride + column;
+      store_full_panel(panel, block.rows, p.base != nullptr ? p.base + at : nullptr,
+                       p.out.data + at, p.out.stride);
       continue;
     }
     for (std::int64_t row = 0; row < block.rows; ++row)

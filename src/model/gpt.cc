@@ -94,8 +94,7 @@ torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptio
   torch::Tensor x_BTC = embed(tokens_BT, first, options);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     const auto block = [this, layer, options](const torch::Tensor& in_BTC) {
-      const torch::Tensor mixed_BTC = in_BTC + mix(layer, in_BTC, options);
-      return mixed_BTC + mlp(layer, mixed_BTC, options);
+      return add_mlp(layer, add_attention(layer, in_BTC, options), options);
     };
     const bool again = options.recompute && at::GradMode::is_enabled();
     ensure(!again || (x_BTC.requires_grad() && options.cache == nullptr &&
@@ -187,13 +186,12 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   return scores;
 }
 
-AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& x_BTC,
+AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
                                   std::int64_t first, const ForwardOptions& options) {
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  const auto parts =
-      split_last(block->qkv->forward(block->norm_1->forward(x_BTC)), {m.width, kv_width, kv_width});
+  const auto parts = split_last(block->qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
   if (m.position == Position::kRotary) {
@@ -219,47 +217,54 @@ torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
   return tiled_attention_forward(*kernel.tiles, inputs, visited.back()).output_BHTD;
 }
 
-torch::Tensor GptImpl::join_heads(std::int64_t layer, const torch::Tensor& mixed_BHTD) {
-  return blocks_[static_cast<std::size_t>(layer)]->out->forward(
-      mixed_BHTD.transpose(1, 2).flatten(2, 3));
+torch::Tensor GptImpl::join_heads(const torch::Tensor& x_BHTD) {
+  return x_BHTD.transpose(1, 2).flatten(2, 3);
 }
 
-torch::Tensor GptImpl::mix(std::int64_t layer, const torch::Tensor& x_BTC,
-                           const ForwardOptions& options) {
+torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
+                                   const ForwardOptions& options) {
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
-  AttentionInputs inputs = heads_of(layer, x_BTC, first, options);
+  AttentionInputs inputs = heads_of(layer, normed_BTC, first, options);
   if (options.cache != nullptr) {
     const KeyValueCache::View all = options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD);
     inputs.k_BGSD = all.k_BGSD;
     inputs.v_BGSD = all.v_BGSD;
   }
   if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
-  const torch::Tensor mixed_BHTD = options.visited_blocks == nullptr
-                                       ? attention(inputs, attention_.kernel)
-                                       : count_blocks(inputs, *options.visited_blocks);
-  const torch::Tensor added = join_heads(layer, mixed_BHTD);
-  if (!options.training) return added;
-  return dropout(added, config_.residual_dropout,
+  return join_heads(options.visited_blocks == nullptr
+                        ? attention(inputs, attention_.kernel)
+                        : count_blocks(inputs, *options.visited_blocks));
+}
+
+torch::Tensor GptImpl::add_attention(std::int64_t layer, const torch::Tensor& x_BTC,
+                                     const ForwardOptions& options) {
+  Block& block = blocks_[static_cast<std::size_t>(layer)];
+  const NormFork in = block->norm_1->fork(x_BTC);
+  const torch::Tensor mixed_BTC = mixed_heads(layer, in.normed, options);
+  if (!options.training || config_.residual_dropout == 0)
+    return block->out->add_to(in.same, mixed_BTC);
+  return in.same +
+         dropout(block->out->forward(mixed_BTC), config_.residual_dropout,
                  options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
 }
 
-torch::Tensor GptImpl::mlp(std::int64_t layer, const torch::Tensor& x_BTC,
-                           const ForwardOptions& options) {
+torch::Tensor GptImpl::add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
+                               const ForwardOptions& options) {
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
-  const auto part = static_cast<std::uint64_t>(layer);
-  const torch::Tensor in_BTC = block->norm_2->forward(x_BTC);
-  torch::Tensor added;
-  if (m.activation == Activation::kGelu && (!options.training || m.mlp_dropout == 0))
-    added = fused_mlp(block->up, block->down, in_BTC);
-  if (!added.defined()) {
-    torch::Tensor h_BTF = activate(block->up->forward(in_BTC), m.activation);
-    if (options.training)
-      h_BTF = dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
-    added = block->down->forward(h_BTF);
+  const NormFork in = block->norm_2->fork(x_BTC);
+  const bool drops = options.training && (m.mlp_dropout > 0 || m.residual_dropout > 0);
+  if (m.activation == Activation::kGelu && !drops) {
+    const torch::Tensor sum = fused_mlp(block->up, block->down, in.same, in.normed);
+    if (sum.defined()) return sum;
   }
-  if (!options.training) return added;
-  return dropout(added, m.residual_dropout, options.random.with("mlp out").with(part));
+  const torch::Tensor h_BTF = activate(block->up->forward(in.normed), m.activation);
+  if (!drops) return block->down->add_to(in.same, h_BTF);
+  const auto part = static_cast<std::uint64_t>(layer);
+  const torch::Tensor kept_BTF =
+      dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
+  return in.same + dropout(block->down->forward(kept_BTF), m.residual_dropout,
+                           options.random.with("mlp out").with(part));
 }
 
 }  // namespace alibi

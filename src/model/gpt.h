@@ -71,16 +71,21 @@ class GptImpl : public torch::nn::Module {
  private:
   torch::Tensor embed(const torch::Tensor& tokens_BT, std::int64_t first,
                       const ForwardOptions& options);
-  torch::Tensor mix(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);
-  // Queries, keys and values of positions from `first` on.
-  AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& x_BTC, std::int64_t first,
+  // x + attention(norm(x)), x + mlp(norm(x))
+  torch::Tensor add_attention(std::int64_t layer, const torch::Tensor& x_BTC,
+                              const ForwardOptions& options);
+  torch::Tensor add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
+                        const ForwardOptions& options);
+  // Queries, keys and values of positions from `first` on, from normed x.
+  AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& normed_BTC, std::int64_t first,
                            const ForwardOptions& options);
-  torch::Tensor join_heads(std::int64_t layer, const torch::Tensor& mixed_BHTD);
+  torch::Tensor mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
+                            const ForwardOptions& options);      // (B, T, C)
+  static torch::Tensor join_heads(const torch::Tensor& x_BHTD);  // (B, T, C)
   torch::Tensor count_blocks(const AttentionInputs& inputs,
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
-  torch::Tensor mlp(std::int64_t layer, const torch::Tensor& x_BTC, const ForwardOptions& options);
   ScoreOptions score_options(std::int64_t layer, const ForwardOptions& options) const;
 
   ModelConfig config_;

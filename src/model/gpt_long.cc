@@ -44,9 +44,11 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
   });
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     PackedKeyValues keys(*kernel.tiles, problem);
+    Block& block = blocks_[static_cast<std::size_t>(layer)];
     for_chunks([&](torch::Tensor& part_BRC, std::int64_t first, const ForwardOptions& here) {
-      part_BRC.add_(join_heads(layer, keys.attend(heads_of(layer, part_BRC, first, here))));
-      part_BRC.add_(mlp(layer, part_BRC, here));
+      const torch::Tensor normed_BRC = block->norm_1->forward(part_BRC);
+      const torch::Tensor mixed_BHRD = keys.attend(heads_of(layer, normed_BRC, first, here));
+      part_BRC.copy_(add_mlp(layer, block->out->add_to(part_BRC, join_heads(mixed_BHRD)), here));
     });
   }
   for_chunks([&](torch::Tensor& part_BRC, std::int64_t, const ForwardOptions&) {

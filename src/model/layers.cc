@@ -1,5 +1,8 @@
 #include "model/layers.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "products/packed_layers.h"
 
 namespace alibi {
@@ -9,8 +12,9 @@ torch::Tensor like(const torch::Tensor& parameter, const torch::Tensor& x) {
   return parameter.defined() ? parameter.to(x.scalar_type()) : parameter;
 }
 
-bool wants_gradients(const torch::Tensor& x, const torch::Tensor& weight) {
-  return at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+bool wants_gradients(std::initializer_list<torch::Tensor> of) {
+  return at::GradMode::is_enabled() &&
+         std::any_of(of.begin(), of.end(), [](const auto& x) { return x.requires_grad(); });
 }
 
 }  // namespace
@@ -32,8 +36,15 @@ SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
 torch::Tensor AffineImpl::forward(const torch::Tensor& x) {
   const SharedProducts packed = packed_for(x);
   if (!packed) return at::linear(x, like(weight_OI, x), like(bias_O, x));
-  return wants_gradients(x, weight_OI) ? packed_linear(x, {weight_OI, bias_O, packed})
-                                       : packed->forward(x, bias_O);
+  return wants_gradients({x, weight_OI}) ? packed_linear({}, x, {weight_OI, bias_O, packed})
+                                         : packed->forward(x, bias_O);
+}
+
+torch::Tensor AffineImpl::add_to(const torch::Tensor& base, const torch::Tensor& x) {
+  const SharedProducts packed = packed_for(x);
+  if (!packed) return base + forward(x);
+  return wants_gradients({base, x, weight_OI}) ? packed_linear(base, x, {weight_OI, bias_O, packed})
+                                               : packed->forward(x, bias_O, base);
 }
 
 NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : epsilon(norm_epsilon) {
@@ -41,21 +52,15 @@ NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : eps
   if (has_bias) bias_C = register_parameter("bias", torch::zeros({width}));
 }
 
-torch::Tensor NormImpl::forward(const torch::Tensor& x) {
-  // On CPU bf16 rows may meet fp32 gains; LibTorch's CUDA kernel wants one type.
-  const bool mixed = x.is_cpu() && x.scalar_type() == torch::kBFloat16;
-  const torch::Tensor bias = mixed && !bias_C.defined() ? torch::zeros_like(weight_C) : bias_C;
-  return mixed ? at::layer_norm(x, weight_C.sizes(), weight_C, bias, epsilon)
-               : at::layer_norm(x, weight_C.sizes(), like(weight_C, x), like(bias, x), epsilon);
-}
-
-torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& x) {
+torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
+                        const torch::Tensor& x) {
   const SharedProducts first = up->packed_for(x), second = down->packed_for(x);
   if (!first || !second) return {};
-  if (wants_gradients(x, up->weight_OI))
-    return packed_mlp(x, {up->weight_OI, up->bias_O, first},
+  if (wants_gradients({base, x, up->weight_OI, down->weight_OI})) {
+    return packed_mlp(base, x, {up->weight_OI, up->bias_O, first},
                       {down->weight_OI, down->bias_O, second});
-  return second->forward(first->forward_gelu(x, up->bias_O).after, down->bias_O);
+  }
+  return second->forward(first->forward_gelu(x, up->bias_O).after, down->bias_O, base);
 }
 
 }  // namespace alibi

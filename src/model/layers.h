@@ -4,6 +4,7 @@
 
 #include <torch/torch.h>
 
+#include "model/layer_norm.h"
 #include "products/linear_products.h"
 
 namespace alibi {
@@ -11,6 +12,8 @@ namespace alibi {
 struct AffineImpl : torch::nn::Module {
   AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias);
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
+  // base + forward(x), in one pass where products are packed.
+  torch::Tensor add_to(const torch::Tensor& base, const torch::Tensor& x);
   // The products of the weight as it is, for x of this type; null where LibTorch computes them.
   SharedProducts packed_for(const torch::Tensor& x);
   torch::Tensor weight_OI, bias_O;  // bias_O undefined without bias
@@ -22,13 +25,18 @@ TORCH_MODULE(Affine);
 
 struct NormImpl : torch::nn::Module {
   NormImpl(std::int64_t width, double norm_epsilon, bool has_bias);
-  torch::Tensor forward(const torch::Tensor& x);  // layer norm over the last dimension
-  torch::Tensor weight_C, bias_C;                 // bias_C undefined without bias
+  torch::Tensor forward(const torch::Tensor& x) { return layer_norm(x, parts()); }
+  NormFork fork(const torch::Tensor& x) { return fork_norm(x, parts()); }
+  torch::Tensor weight_C, bias_C;  // bias_C undefined without bias
   double epsilon;
+
+ private:
+  LayerNorm parts() const { return {weight_C, bias_C, epsilon}; }
 };
 TORCH_MODULE(Norm);
 
-// down(gelu(up(x))) in one go; undefined where it has to be computed part by part.
-torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& x);
+// base + down(gelu(up(x))) in one go; undefined where it has to be computed part by part.
+torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
+                        const torch::Tensor& x);
 
 }  // namespace alibi

@@ -133,11 +133,21 @@ bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarTyp
          type_ == type;
 }
 
-torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tensor& bias_O) const {
-  if (kind_ == Kind::kLibtorch)
-    return at::linear(x, typed_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
+torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tensor& bias_O,
+                                      const torch::Tensor& base) const {
+  if (kind_ == Kind::kLibtorch) {
+    const torch::Tensor y = at::linear(x, typed_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
+    return base.defined() ? base + y : y;
+  }
   ensure(x.size(-1) == inputs_, "as wide as the layer");
   PackedProduct p;
+  torch::Tensor base_NO;
+  if (base.defined()) {
+    ensure(base.numel() / outputs_ == x.numel() / inputs_ && base.size(-1) == outputs_,
+           "a base for every output of every row");
+    base_NO = as_rows(base);
+    p.base = words(base_NO);
+  }
   p.bias = fp32_or_null(bias_O);
   return like_rows(x, product(as_rows(x), forward_.data_ptr(), outputs_, p));
 }

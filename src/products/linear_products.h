@@ -23,8 +23,10 @@ class LinearProducts : public torch::CustomClassHolder {
   // Whether it still stands for this weight and use.
   bool stands_for(const torch::Tensor& weight_OI, torch::ScalarType type) const;
 
-  // x (..., I) -> (..., O) in x's type. bias_O may be undefined.
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O) const;
+  // x (..., I) -> (..., O) in x's type, plus `base` (..., O) of that type. bias_O and base may be
+  // undefined.
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O,
+                        const torch::Tensor& base = {}) const;
   // The same and its GELU. kPacked only, as is every function named after it.
   struct WithGelu {
     torch::Tensor before, after;

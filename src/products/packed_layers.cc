@@ -9,11 +9,11 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Bias = std::optional<torch::Tensor>;  // LibTorch takes no undefined tensors as arguments
+using Maybe = std::optional<torch::Tensor>;  // LibTorch takes no undefined tensors as arguments
 
-Bias as_argument(const torch::Tensor& bias_O) {
-  return bias_O.defined() ? Bias(bias_O) : std::nullopt;
-}
+Maybe as_argument(const torch::Tensor& x) { return x.defined() ? Maybe(x) : std::nullopt; }
+
+torch::Tensor or_undefined(const Maybe& x) { return x.value_or(torch::Tensor()); }
 
 void keep(AutogradContext& context, const char* name, const SharedProducts& products) {
   context.saved_data[name] = c10::IValue::make_capsule(products);
@@ -34,16 +34,21 @@ torch::Tensor bias_gradient(AutogradContext& context, const char* name, const to
   return context.saved_data[name].toBool() ? LinearProducts::bias_gradient(dy) : torch::Tensor();
 }
 
+torch::Tensor base_gradient(AutogradContext& context, const torch::Tensor& dy) {
+  return context.saved_data["base"].toBool() ? dy : torch::Tensor();
+}
+
 class PackedLinear : public torch::autograd::Function<PackedLinear> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& weight_OI, const Bias& bias_O,
+  static torch::Tensor forward(AutogradContext* context, const Maybe& base, const torch::Tensor& x,
+                               const torch::Tensor& weight_OI, const Maybe& bias_O,
                                const SharedProducts& products) {
     RECORD_USER_SCOPE("alibi::linear layers");
     context->save_for_backward({x, weight_OI});
     context->saved_data["bias"] = bias_O.has_value();
     keep(*context, "products", products);
-    return products->forward(x, bias_O.value_or(torch::Tensor()));
+    context->saved_data["base"] = base.has_value();
+    return products->forward(x, or_undefined(bias_O), or_undefined(base));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -54,24 +59,25 @@ class PackedLinear : public torch::autograd::Function<PackedLinear> {
     const torch::Tensor dw_OI = weight_gradient(products, dy, saved[0], saved[1]);
     const torch::Tensor dx = products->input_gradient(dy);
     products->forget_backward();
-    return {dx, dw_OI, bias_gradient(*context, "bias", dy), torch::Tensor()};
+    return {base_gradient(*context, dy), dx, dw_OI, bias_gradient(*context, "bias", dy), {}};
   }
 };
 
 class PackedMlp : public torch::autograd::Function<PackedMlp> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& up_FC, const Bias& up_F,
-                               const torch::Tensor& down_CF, const Bias& down_C,
+  static torch::Tensor forward(AutogradContext* context, const Maybe& base, const torch::Tensor& x,
+                               const torch::Tensor& up_FC, const Maybe& up_F,
+                               const torch::Tensor& down_CF, const Maybe& down_C,
                                const SharedProducts& up, const SharedProducts& down) {
     RECORD_USER_SCOPE("alibi::linear layers");
-    const auto h = up->forward_gelu(x, up_F.value_or(torch::Tensor()));
+    const auto h = up->forward_gelu(x, or_undefined(up_F));
     context->save_for_backward({x, up_FC, down_CF, h.before});
     context->saved_data["up bias"] = up_F.has_value();
     context->saved_data["down bias"] = down_C.has_value();
     keep(*context, "up", up);
     keep(*context, "down", down);
-    return down->forward(h.after, down_C.value_or(torch::Tensor()));
+    context->saved_data["base"] = base.has_value();
+    return down->forward(h.after, or_undefined(down_C), or_undefined(base));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -88,25 +94,29 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
     const torch::Tensor dup_FC = weight_gradient(up, dbefore, x, up_FC);
     const torch::Tensor dx = up->input_gradient(dbefore);
     up->forget_backward();
-    return {dx,
+    return {base_gradient(*context, dy),
+            dx,
             dup_FC,
             bias_gradient(*context, "up bias", dbefore),
             ddown_CF,
             bias_gradient(*context, "down bias", dy),
-            torch::Tensor(),
-            torch::Tensor()};
+            {},
+            {}};
   }
 };
 
 }  // namespace
 
-torch::Tensor packed_linear(const torch::Tensor& x, const PackedAffine& layer) {
-  return PackedLinear::apply(x, layer.weight_OI, as_argument(layer.bias_O), layer.products);
+torch::Tensor packed_linear(const torch::Tensor& base, const torch::Tensor& x,
+                            const PackedAffine& layer) {
+  return PackedLinear::apply(as_argument(base), x, layer.weight_OI, as_argument(layer.bias_O),
+                             layer.products);
 }
 
-torch::Tensor packed_mlp(const torch::Tensor& x, const PackedAffine& up, const PackedAffine& down) {
-  return PackedMlp::apply(x, up.weight_OI, as_argument(up.bias_O), down.weight_OI,
-                          as_argument(down.bias_O), up.products, down.products);
+torch::Tensor packed_mlp(const torch::Tensor& base, const torch::Tensor& x, const PackedAffine& up,
+                         const PackedAffine& down) {
+  return PackedMlp::apply(as_argument(base), x, up.weight_OI, as_argument(up.bias_O),
+                          down.weight_OI, as_argument(down.bias_O), up.products, down.products);
 }
 
 }  // namespace alibi

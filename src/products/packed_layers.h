@@ -13,12 +13,14 @@ struct PackedAffine {
   SharedProducts products;
 };
 
-// x (..., I) -> x w^T + b (..., O).
-torch::Tensor packed_linear(const torch::Tensor& x, const PackedAffine& layer);
+// base + x w^T + b: x (..., I), base (..., O) in x's type or undefined.
+torch::Tensor packed_linear(const torch::Tensor& base, const torch::Tensor& x,
+                            const PackedAffine& layer);
 
-// down(gelu(up(x))), exact GELU; it and its gradient are computed where the products' sums are
-// stored, and cost no pass over memory of their own. The activation is not kept: the backward pass
-// makes it again while it packs it.
-torch::Tensor packed_mlp(const torch::Tensor& x, const PackedAffine& up, const PackedAffine& down);
+// base + down(gelu(up(x))), exact GELU; the sum, GELU and its gradient are computed where the
+// products' sums are stored, and cost no pass over memory of their own. The activation is not kept:
+// the backward pass makes it again while it packs it.
+torch::Tensor packed_mlp(const torch::Tensor& base, const torch::Tensor& x, const PackedAffine& up,
+                         const PackedAffine& down);
 
 }  // namespace alibi

@@ -49,6 +49,10 @@ void expect_products(std::int64_t rows, std::int64_t inputs, std::int64_t output
       const torch::Tensor biased = products.forward(e.x_NI, e.b_O);
       EXPECT_LT(in_roundings(biased, y + e.exact(e.b_O), double(inputs)), 1) << shape;
     }
+    // One rounding where the sum is stored; LibTorch rounds the product before it adds.
+    const torch::Tensor sum = products.forward(e.x_NI, {}, e.dy_NO), base = e.exact(e.dy_NO);
+    EXPECT_LT(in_roundings(sum, y + base, double(inputs)), kind == Kind::kPacked ? 1 : 0x1p14)
+        << shape;
     EXPECT_LT(in_roundings(products.input_gradient(e.dy_NO), e.exact(e.dy_NO).mm(e.exact_w()),
                            double(outputs)),
               1)
@@ -125,15 +129,18 @@ TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
   const Example e(130, 128, 192);
   const auto gradients = [&](bool ours, bool biased) {
     std::vector<torch::Tensor> of{e.x_NI.view({2, 65, 128}).clone(), e.w_OI.clone()};
-    if (biased) of.push_back(e.b_O.clone());
+    // What biases are added to, base is too.
+    if (biased) of.insert(of.end(), {e.b_O.clone(), e.dy_NO.view({2, 65, 192}) / 2});
     for (torch::Tensor& x : of) x.requires_grad_(true);
     const torch::Tensor b_O = biased ? of[2] : torch::Tensor();
+    const torch::Tensor base = biased ? of[3] : torch::Tensor();
     torch::Tensor y;
     if (ours) {
-      y = packed_linear(of[0], {of[1], b_O, packed(of[1])});
+      y = packed_linear(base, of[0], {of[1], b_O, packed(of[1])});
     } else {
       const torch::Tensor x = of[0].to(torch::kDouble), w = of[1].to(torch::kBFloat16);
       y = at::linear(x, w.to(torch::kDouble), biased ? b_O.to(torch::kDouble) : b_O);
+      if (biased) y = y + base.to(torch::kDouble);
     }
     const torch::Tensor dy = e.dy_NO.view({2, 65, 192}).to(y.scalar_type());
     return torch::autograd::grad({y}, of, {dy});
@@ -156,18 +163,20 @@ TEST(PackedMlp, IsItsPartsAndHasTheirGradients) {
     const Example up(130, 64, 192), down(130, 192, 64);
     const auto results = [&](bool fused) {
       std::vector<torch::Tensor> of{up.x_NI.clone(), up.w_OI / 8, down.w_OI / 8};
-      if (biased) of.insert(of.end(), {up.b_O.clone(), down.b_O.clone()});
+      if (biased) of.insert(of.end(), {up.b_O.clone(), down.b_O.clone(), up.x_NI / 2});
       for (torch::Tensor& x : of) x.requires_grad_(true);
       const torch::Tensor up_bias = biased ? of[3] : torch::Tensor();
       const torch::Tensor down_bias = biased ? of[4] : torch::Tensor();
+      const torch::Tensor base = biased ? of[5] : torch::Tensor();
       const auto exact = [](const torch::Tensor& x) {
         return x.defined() ? x.to(torch::kDouble) : x;
       };
       const torch::Tensor y =
-          fused ? packed_mlp(of[0], {of[1], up_bias, packed(of[1])},
+          fused ? packed_mlp(base, of[0], {of[1], up_bias, packed(of[1])},
                              {of[2], down_bias, packed(of[2])})
                 : at::linear(at::gelu(at::linear(exact(of[0]), exact(of[1]), exact(up_bias))),
-                             exact(of[2]), exact(down_bias));
+                             exact(of[2]), exact(down_bias)) +
+                      (biased ? exact(base) : torch::zeros({1}, torch::kDouble));
       std::vector<torch::Tensor> all =
           torch::autograd::grad({y}, of, {down.dy_NO.to(y.scalar_type())});
       all.push_back(y);

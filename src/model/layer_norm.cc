@@ -1,0 +1,156 @@
+#include "model/layer_norm.h"
+
+#include <ATen/record_function.h>
+
+#include <optional>
+
+#include "kernels/norm_rows.h"
+#include "kernels/processor.h"
+#include "products/spread.h"
+
+namespace alibi {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Bias = std::optional<torch::Tensor>;
+
+// Rows of a work item. Gradients of gains are summed by item, then item by item in order: the same
+// bits for any thread count.
+constexpr std::int64_t kRows = 128;
+
+void nothing() {}
+
+std::uint16_t* words(const torch::Tensor& x) {
+  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
+}
+
+float* numbers(const torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
+
+bool one_pass(const torch::Tensor& x, const torch::Tensor& weight_C) {
+  return has_avx512_bf16() && x.is_cpu() && x.scalar_type() == torch::kBFloat16 &&
+         weight_C.scalar_type() == torch::kFloat && weight_C.is_contiguous();
+}
+
+// Row statistics of a forward pass.
+struct Statistics {
+  torch::Tensor mean_N, reciprocal_N;
+};
+
+NormRows rows_of(const torch::Tensor& x, const torch::Tensor& weight_C, const torch::Tensor& bias_C,
+                 const Statistics& statistics) {
+  const std::int64_t width = x.size(-1);
+  return {words(x),
+          x.numel() / width,
+          width,
+          numbers(weight_C),
+          numbers(bias_C),
+          numbers(statistics.mean_N),
+          numbers(statistics.reciprocal_N)};
+}
+
+NormRows part(NormRows all, std::int64_t first) {
+  all.x += first * all.width;
+  all.mean += first;
+  all.reciprocal += first;
+  all.rows = std::min(kRows, all.rows - first);
+  return all;
+}
+
+std::int64_t parts(const NormRows& all) { return (all.rows + kRows - 1) / kRows; }
+
+torch::Tensor forward_rows(const torch::Tensor& x, const LayerNorm& norm,
+                           const Statistics& statistics) {
+  RECORD_USER_SCOPE("alibi::norms");
+  torch::Tensor y = torch::empty_like(x);
+  const NormRows all = rows_of(x, norm.weight_C, norm.bias_C, statistics);
+  spread(parts(all), 0, nothing, [&](std::int64_t i, void*) {
+    const std::int64_t first = i * kRows;
+    norm_rows_bf16(part(all, first), static_cast<float>(norm.epsilon),
+                   words(y) + first * all.width);
+  });
+  return y;
+}
+
+Statistics room_for_statistics(const torch::Tensor& x) {
+  const std::int64_t rows = x.numel() / x.size(-1);
+  const auto options = torch::TensorOptions(torch::kFloat);
+  return {torch::empty({rows}, options), torch::empty({rows}, options)};
+}
+
+struct Gradients {
+  torch::Tensor dx, dweight_C, dbias_C;
+};
+
+// `added` may be undefined.
+Gradients backward_rows(const NormRows& all, const torch::Tensor& dy, const torch::Tensor& added) {
+  Gradients g{torch::empty_like(dy), {}, {}};
+  const torch::Tensor sums_P2C =
+      torch::zeros({parts(all), 2, all.width}, torch::TensorOptions(torch::kFloat));
+  spread(parts(all), 0, nothing, [&](std::int64_t i, void*) {
+    const std::int64_t at = i * kRows * all.width;
+    float* sums = numbers(sums_P2C) + i * 2 * all.width;
+    norm_rows_backward_bf16(
+        part(all, i * kRows),
+        {words(dy) + at, added.defined() ? words(added) + at : nullptr, words(g.dx) + at, sums,
+         all.bias != nullptr ? sums + all.width : nullptr});
+  });
+  torch::Tensor total_2C = torch::zeros({2, all.width}, sums_P2C.options());
+  for (std::int64_t i = 0; i < sums_P2C.size(0); ++i) total_2C += sums_P2C[i];
+  g.dweight_C = total_2C[0];
+  if (all.bias != nullptr) g.dbias_C = total_2C[1];
+  return g;
+}
+
+class ForkNorm : public torch::autograd::Function<ForkNorm> {
+ public:
+  static variable_list forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& weight_C, const Bias& bias_C, double epsilon) {
+    const Statistics s = room_for_statistics(x);
+    const torch::Tensor bias = bias_C.value_or(torch::Tensor());
+    torch::Tensor y = forward_rows(x, {weight_C, bias, epsilon}, s);
+    context->save_for_backward({x, weight_C, bias, s.mean_N, s.reciprocal_N});
+    return {x, y};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    RECORD_USER_SCOPE("alibi::norms");
+    if (!gradients[1].defined()) return {gradients[0], {}, {}, {}};
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor added = gradients[0].defined() ? gradients[0].contiguous() : gradients[0];
+    const Gradients g = backward_rows(rows_of(saved[0], saved[1], saved[2], {saved[3], saved[4]}),
+                                      gradients[1].contiguous(), added);
+    return {g.dx, g.dweight_C, g.dbias_C, {}};
+  }
+};
+
+torch::Tensor by_libtorch(const torch::Tensor& x, const LayerNorm& norm) {
+  const auto typed = [&](const torch::Tensor& p) {
+    return p.defined() ? p.to(x.scalar_type()) : p;
+  };
+  // On CPU bf16 rows may meet fp32 gains; LibTorch's CUDA kernel wants one type.
+  const bool mixed = x.is_cpu() && x.scalar_type() == torch::kBFloat16;
+  if (!mixed)
+    return at::layer_norm(x, norm.weight_C.sizes(), typed(norm.weight_C), typed(norm.bias_C),
+                          norm.epsilon);
+  const torch::Tensor bias = norm.bias_C.defined() ? norm.bias_C : torch::zeros_like(norm.weight_C);
+  return at::layer_norm(x, norm.weight_C.sizes(), norm.weight_C, bias, norm.epsilon);
+}
+
+}  // namespace
+
+NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm) {
+  if (!one_pass(x, norm.weight_C)) return {x, by_libtorch(x, norm)};
+  const torch::Tensor rows = x.contiguous();
+  if (!at::GradMode::is_enabled())
+    return {rows, forward_rows(rows, norm, room_for_statistics(rows))};
+  const Bias bias = norm.bias_C.defined() ? Bias(norm.bias_C) : std::nullopt;
+  const variable_list both = ForkNorm::apply(rows, norm.weight_C, bias, norm.epsilon);
+  return {both[0], both[1]};
+}
+
+torch::Tensor layer_norm(const torch::Tensor& x, const LayerNorm& norm) {
+  return fork_norm(x, norm).normed;
+}
+
+}  // namespace alibi

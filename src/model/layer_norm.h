@@ -1,0 +1,22 @@
+// Layer norm over the last dimension, in one pass where bf16 rows meet an AVX-512 processor.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace alibi {
+
+struct LayerNorm {
+  torch::Tensor weight_C, bias_C;  // bias_C may be undefined
+  double epsilon;
+};
+
+torch::Tensor layer_norm(const torch::Tensor& x, const LayerNorm& norm);
+
+// x as it is and its norm. In a residual block both get a gradient, which then meet in the pass
+// that computes the norm's.
+struct NormFork {
+  torch::Tensor same, normed;
+};
+NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm);
+
+}  // namespace alibi
