@@ -9,10 +9,9 @@ namespace {
 
 void rescale(const SoftmaxTile& t, int row, float reference) {
   const float old = t.highest[row];
-  const float factor =
-      _mm512_cvtss_f32(exp2(_mm512_set1_ps(old == kNever ? -1000.0F : old - reference)));
-  const __m512 factors = _mm512_set1_ps(factor);
   t.highest[row] = reference;
+  if (old == kNever) return;  // no weights yet
+  const __m512 factors = exp2(_mm512_set1_ps(old - reference));
   float* sums = t.sums + row * kLanes;
   _mm512_storeu_ps(sums, _mm512_mul_ps(_mm512_loadu_ps(sums), factors));
   float* output = t.output + static_cast<std::int64_t>(row) * t.width;
@@ -86,8 +85,7 @@ void log_sums(const float* highest, const float* sums, float* out, float* recipr
     __m512i lanes_of[16];
     for (int i = 0; i < 16; ++i) lanes_of[i] = _mm512_loadu_si512(sums + (row + i) * kLanes);
     transpose_16x16(lanes_of);
-    __m512 sum = _mm512_setzero_ps();
-    for (const __m512i& lane : lanes_of) sum = _mm512_add_ps(sum, _mm512_castsi512_ps(lane));
+    const __m512 sum = sum_of(lanes_of);
     _mm512_storeu_ps(out + row, _mm512_add_ps(_mm512_loadu_ps(highest + row), log2(sum)));
     _mm512_storeu_ps(reciprocals + row, _mm512_div_ps(_mm512_set1_ps(1.0F), sum));
   }
@@ -99,15 +97,23 @@ struct KeyRow {  // 16 queries of one key
   __m512 weight, gradient;
 };
 
+// What the keys of a tile share of 16 queries.
+struct Queries {
+  __m512 number, log_sum, delta;
+};
+
+Queries queries(const GradientTile& t, int query) {
+  return {_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(query), iota())),
+          _mm512_loadu_ps(t.log_sums + query), _mm512_loadu_ps(t.delta + query)};
+}
+
 template <bool kMasked>
-KeyRow key_row(const GradientTile& t, int key, int query) {
+KeyRow key_row(const GradientTile& t, const Queries& q, int key, int query) {
   const int at = key * kTile + query;
   const std::int32_t distance = t.distance + key;
-  const __m512 queries = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(query), iota()));
-  const __m512 away = _mm512_sub_ps(_mm512_set1_ps(static_cast<float>(distance)), queries);
-  const __m512 bias = _mm512_mul_ps(away, _mm512_set1_ps(t.slope));
-  const __m512 y = _mm512_fmadd_ps(_mm512_loadu_ps(t.scores + at), _mm512_set1_ps(t.scale), bias);
-  __m512 p = exp2(_mm512_sub_ps(y, _mm512_loadu_ps(t.log_sums + query)));
+  const __m512 away = _mm512_sub_ps(_mm512_set1_ps(static_cast<float>(distance)), q.number);
+  const __m512 offset = _mm512_fmsub_ps(away, _mm512_set1_ps(t.slope), q.log_sum);
+  __m512 p = exp2(_mm512_fmadd_ps(_mm512_loadu_ps(t.scores + at), _mm512_set1_ps(t.scale), offset));
   if (kMasked) {
     const __m512i keys = _mm512_set1_epi32(distance);
     const __mmask16 mask =
@@ -115,8 +121,7 @@ KeyRow key_row(const GradientTile& t, int key, int query) {
         _mm512_cmple_epi32_mask(keys, _mm512_loadu_si512(t.sight->last + query));
     p = _mm512_maskz_mov_ps(mask, p);
   }
-  const __m512 centred =
-      _mm512_sub_ps(_mm512_loadu_ps(t.products + at), _mm512_loadu_ps(t.delta + query));
+  const __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(t.products + at), q.delta);
   return {p, _mm512_mul_ps(p, centred)};
 }
 
@@ -145,17 +150,21 @@ void store_key_rows(Bf16, const GradientTile& t, int at, const KeyRow& even, con
   _mm512_storeu_si512(pairs, interleave(even_gradient, odd_gradient));
 }
 
-template <class Type>
-void gradient(const GradientTile& t) {
-  for (int key = 0; key < kTile; key += 2) {
-    for (int query = 0; query < kTile; query += 16) {
-      const bool masked = t.sight != nullptr;
-      const KeyRow even = masked ? key_row<true>(t, key, query) : key_row<false>(t, key, query);
-      const KeyRow odd =
-          masked ? key_row<true>(t, key + 1, query) : key_row<false>(t, key + 1, query);
+template <class Type, bool kMasked>
+void gradient_rows(const GradientTile& t) {
+  for (int query = 0; query < kTile; query += 16) {
+    const Queries q = queries(t, query);
+    for (int key = 0; key < kTile; key += 2) {
+      const KeyRow even = key_row<kMasked>(t, q, key, query);
+      const KeyRow odd = key_row<kMasked>(t, q, key + 1, query);
       store_key_rows(Type{}, t, key * kTile + query, even, odd);
     }
   }
+}
+
+template <class Type>
+void gradient(const GradientTile& t) {
+  t.sight != nullptr ? gradient_rows<Type, true>(t) : gradient_rows<Type, false>(t);
 }
 
 // ---- results ----

@@ -26,7 +26,7 @@ namespace alibi {
 
 // What is known of the rows of one query block, [64] each and owned by the caller.
 struct SkipRows {
-  const float* norms;  // |q_i| scale in base 2, rounded up; 0 for padding
+  const float* norms;  // |q_i| scale in base 2, rounded up; next to 0 for padding
   const float* low;    // log2 of each row's sum or a lower bound of it; padding: very large
 };
 

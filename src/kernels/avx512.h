@@ -64,6 +64,13 @@ inline void transpose_16x16(__m512i r[16]) {
   for (int i = 0; i < 16; ++i) r[i] = t[i];
 }
 
+// Sums of rows of fp32 numbers that transpose_16x16 has made columns of.
+inline __m512 sum_of(const __m512i r[16]) {
+  __m512 sum = _mm512_castsi512_ps(r[0]);
+  for (int i = 1; i < 16; ++i) sum = _mm512_add_ps(sum, _mm512_castsi512_ps(r[i]));
+  return sum;
+}
+
 // 2^floor(y) * p(y - floor(y)), p a minimax polynomial of degree 6 with p(0) = 1 and relative error
 // 2.1e-9, so that rounding (2 ulp at most) is all that is left; below 2^-149 the result is 0.
 inline __m512 exp2(__m512 y) {

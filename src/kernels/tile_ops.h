@@ -27,6 +27,8 @@ inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr float kHeadroom = 11.0F;
 // Norms are rounded up by more than fp32 sums over 256 products can lose (256 * 2^-24 = 1.6e-5).
 inline constexpr float kNormSlack = 1.0F + 1e-4F;
+// Numbers below 2^-63, whose squares may count as 0: the norm of 256 of them is at most 2^-59.
+inline constexpr float kNormFloor = 0x1p-58F;
 
 // Up to 64 rows of `width` numbers in memory, `stride` numbers apart.
 struct TileRows {
@@ -82,7 +84,8 @@ struct TilePacking {
   void (*transposed)(const TileRows& x, void* out);
   void (*columns)(const TileRows& x, void* out);
   void (*pairs)(const TileRows& x, void* out);
-  // Euclidean norms, rounded up so that |q||k| also bounds the rounded product; 0 for padding.
+  // Euclidean norms, rounded up so that |q||k| also bounds the rounded product; next
+  // to 0 for padding.
   void (*norms)(const TileRows& x, float* out_64);
   void (*dots)(const TileRows& x, const TileRows& y, float* out_64);
 };

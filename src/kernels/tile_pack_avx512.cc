@@ -70,18 +70,43 @@ void pack_pairs_bf16(const TileRows& x, void* out) {
   }
 }
 
+// Sum of products of two rows, 16 lanes wide.
+__m512 row_product(Fp32, const char* x, const char* y, int width) {
+  __m512 sum = _mm512_setzero_ps();
+  for (int i = 0; i < width; i += 16) {
+    const __mmask16 mask = lanes(width - i);
+    sum = _mm512_fmadd_ps(Fp32::load(x + 4 * i, mask), Fp32::load(y + 4 * i, mask), sum);
+  }
+  return sum;
+}
+
+// Products below 2^-126 count as 0.
+__m512 row_product(Bf16, const char* x, const char* y, int width) {
+  __m512 sum = _mm512_setzero_ps();
+  for (int i = 0; i < width; i += 32) {
+    const __mmask16 mask = lanes((width - i) / 2);
+    const auto load = [&](const char* row) {
+      return (__m512bh)_mm512_maskz_loadu_epi32(mask, row + 2 * i);
+    };
+    sum = _mm512_dpbf16_ps(sum, load(x), load(y));
+  }
+  return sum;
+}
+
+// Sixteen rows at a time: one transpose in place of sixteen sums across lanes.
 template <class Type>
 void dots(const TileRows& x, const TileRows& y, float* out) {
-  for (int row = 0; row < kTile; ++row) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int i = 0; row < x.count && i < x.width; i += 16) {
-      const __mmask16 mask = lanes(x.width - i);
-      const auto load = [&](const TileRows& of) {
-        return Type::load(at_row(of, row, Type::kBytes) + i * Type::kBytes, mask);
-      };
-      sum = _mm512_fmadd_ps(load(x), load(y), sum);
+  for (int first = 0; first < kTile; first += 16) {
+    __m512i sums[16];
+    for (int i = 0; i < 16; ++i) {
+      const int row = first + i;
+      sums[i] = row < x.count
+                    ? _mm512_castps_si512(row_product(Type{}, at_row(x, row, Type::kBytes),
+                                                      at_row(y, row, Type::kBytes), x.width))
+                    : _mm512_setzero_si512();
     }
-    out[row] = _mm512_reduce_add_ps(sum);
+    transpose_16x16(sums);
+    _mm512_storeu_ps(out + first, sum_of(sums));
   }
 }
 
@@ -90,7 +115,8 @@ void norms(const TileRows& x, float* out) {
   dots<Type>(x, x, out);
   for (int i = 0; i < kTile; i += 16) {
     const __m512 root = _mm512_sqrt_ps(_mm512_loadu_ps(out + i));
-    _mm512_storeu_ps(out + i, _mm512_mul_ps(root, _mm512_set1_ps(kNormSlack)));
+    _mm512_storeu_ps(out + i,
+                     _mm512_fmadd_ps(root, _mm512_set1_ps(kNormSlack), _mm512_set1_ps(kNormFloor)));
   }
 }
 

@@ -101,10 +101,20 @@ TEST_P(Tables, NormsBoundTheRowsAndDotsAreSums) {
       double sum = 0;
       for (int c = 0; c < width; ++c) sum += double{x.at(r, c)} * x.at(r, c);
       EXPECT_GE(norms[r], std::sqrt(sum)) << "a norm rounded down would skip what matters";
-      EXPECT_LE(norms[r], std::sqrt(sum) * 1.001);
+      EXPECT_LE(norms[r], std::sqrt(sum) * 1.001 + 0x1p-57);
       EXPECT_NEAR(dots[r], sum, 1e-4 * (1 + sum));
     }
   }
+}
+
+TEST_P(Tables, NormsBoundNumbersWhoseSquaresUnderflow) {
+  const TileOps& ops = *GetParam();
+  Matrix x(ops.bf16_memory, 16, 64);
+  for (float& number : x.floats) number = 0x1p-76F;
+  for (std::uint16_t& number : x.shorts) number = to_bf16(0x1p-76F);
+  float norms[kTile];
+  ops.pack->norms(x.rows(), norms);
+  for (int r = 0; r < 16; ++r) EXPECT_GE(norms[r], 8 * 0x1p-76F);
 }
 
 TEST_P(Tables, ProductsAreSumsOfProducts) {
