@@ -1,5 +1,7 @@
 #include "products/linear_products.h"
 
+#include <ATen/record_function.h>
+
 #include "base/error.h"
 #include "kernels/packed_product.h"
 #include "kernels/processor.h"
@@ -13,6 +15,9 @@ namespace {
 constexpr std::int64_t kPackRows = 128;
 
 void nothing() {}
+
+// Of `bench step`'s table.
+constexpr const char* kPart = "alibi::linear layers";
 
 std::uint16_t* words(const torch::Tensor& x) {
   return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
@@ -121,6 +126,7 @@ LinearProducts::LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType
       inputs_(weight_OI.size(1)),
       version_(weight_OI._version()),
       weight_OI_(weight_OI.detach()) {
+  RECORD_USER_SCOPE(kPart);
   if (kind == Kind::kLibtorch) {
     typed_OI_ = weight_OI_.to(type);
   } else {
@@ -135,6 +141,7 @@ bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarTyp
 
 torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tensor& bias_O,
                                       const torch::Tensor& base) const {
+  RECORD_USER_SCOPE(kPart);
   if (kind_ == Kind::kLibtorch) {
     const torch::Tensor y = at::linear(x, typed_OI_, bias_O.defined() ? bias_O.to(type_) : bias_O);
     return base.defined() ? base + y : y;
@@ -154,6 +161,7 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
 
 LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
                                                       const torch::Tensor& bias_O) const {
+  RECORD_USER_SCOPE(kPart);
   ensure(kind_ == Kind::kPacked && x.size(-1) == inputs_, "packed, and as wide as the layer");
   const torch::Tensor x_NI = as_rows(x);
   const torch::Tensor after_NO = torch::empty({x_NI.size(0), outputs_}, x_NI.options());
@@ -176,6 +184,7 @@ const void* LinearProducts::packed_backward() {
 }
 
 torch::Tensor LinearProducts::input_gradient(const torch::Tensor& dy) {
+  RECORD_USER_SCOPE(kPart);
   if (kind_ == Kind::kLibtorch) return at::matmul(dy, typed_OI_);
   ensure(dy.size(-1) == outputs_, "a gradient for every output");
   return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, {}));
@@ -183,6 +192,7 @@ torch::Tensor LinearProducts::input_gradient(const torch::Tensor& dy) {
 
 torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
                                                   const torch::Tensor& before) {
+  RECORD_USER_SCOPE(kPart);
   const torch::Tensor before_NI = as_rows(before);
   ensure(kind_ == Kind::kPacked && dy.size(-1) == outputs_ && before.size(-1) == inputs_ &&
              before_NI.size(0) * outputs_ == dy.numel(),
@@ -193,11 +203,13 @@ torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
 }
 
 torch::Tensor LinearProducts::bias_gradient(const torch::Tensor& dy) {
+  RECORD_USER_SCOPE(kPart);
   return at::sum(as_rows(dy), 0, false, torch::kFloat);
 }
 
 void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tensor& x,
                                      const torch::Tensor& dw_OI, bool add) const {
+  RECORD_USER_SCOPE(kPart);
   const torch::Tensor dy_NO = as_rows(dy), x_NI = as_rows(x);
   if (kind_ == Kind::kLibtorch) {
     const torch::Tensor product_OI = dy_NO.t().mm(x_NI);
@@ -214,6 +226,7 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
 
 void LinearProducts::weight_gradient_gelu(const torch::Tensor& dy, const torch::Tensor& before,
                                           const torch::Tensor& dw_OI) const {
+  RECORD_USER_SCOPE(kPart);
   const torch::Tensor dy_NO = as_rows(dy), before_NI = as_rows(before);
   ensure(
       kind_ == Kind::kPacked && before_NI.size(0) == dy_NO.size(0) && before_NI.size(1) == inputs_,

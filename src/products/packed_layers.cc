@@ -1,7 +1,5 @@
 #include "products/packed_layers.h"
 
-#include <ATen/record_function.h>
-
 #include <optional>
 
 namespace alibi {
@@ -43,7 +41,6 @@ class PackedLinear : public torch::autograd::Function<PackedLinear> {
   static torch::Tensor forward(AutogradContext* context, const Maybe& base, const torch::Tensor& x,
                                const torch::Tensor& weight_OI, const Maybe& bias_O,
                                const SharedProducts& products) {
-    RECORD_USER_SCOPE("alibi::linear layers");
     context->save_for_backward({x, weight_OI});
     context->saved_data["bias"] = bias_O.has_value();
     keep(*context, "products", products);
@@ -52,7 +49,6 @@ class PackedLinear : public torch::autograd::Function<PackedLinear> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    RECORD_USER_SCOPE("alibi::linear layers");
     const variable_list saved = context->get_saved_variables();
     const SharedProducts products = kept(*context, "products");
     const torch::Tensor dy = gradients[0].contiguous();
@@ -69,7 +65,6 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
                                const torch::Tensor& up_FC, const Maybe& up_F,
                                const torch::Tensor& down_CF, const Maybe& down_C,
                                const SharedProducts& up, const SharedProducts& down) {
-    RECORD_USER_SCOPE("alibi::linear layers");
     const auto h = up->forward_gelu(x, or_undefined(up_F));
     context->save_for_backward({x, up_FC, down_CF, h.before});
     context->saved_data["up bias"] = up_F.has_value();
@@ -81,7 +76,6 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    RECORD_USER_SCOPE("alibi::linear layers");
     const variable_list saved = context->get_saved_variables();
     const torch::Tensor &x = saved[0], &up_FC = saved[1], &down_CF = saved[2];
     const torch::Tensor& before = saved[3];

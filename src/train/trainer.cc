@@ -53,6 +53,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       reader_(parts.text.train, parts.config.batch,
               static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),
+      loader_([this](std::int64_t step) { return reader_.read(step); }),
       log_((truncate_after_step(parts.folder.log(), resume ? resume->progress.step : -1),
             parts.folder.log())),
       identity_(run_identity(parts.config, parts.text.data_hash)),
@@ -86,7 +87,7 @@ StepEvent Trainer::step() {
   const Config& c = parts_.config;
   StepEvent event;
   // 1. Read.
-  Batch batch = reader_.read(progress_.step);
+  Batch batch = loader_.take(progress_.step);
   // 2. Forward and 3. backward, micro batch by micro batch.
   optimizer_.zero_gradients();
   event.loss = forward_backward(batch);

@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
+#include "data/batch_loader.h"
 #include "data/batches.h"
 #include "data/prepare.h"
 #include "data/text_sample.h"
@@ -80,6 +81,7 @@ class Trainer {
   std::vector<torch::Tensor> parameters_;
   AdamW optimizer_;
   BatchReader reader_;
+  BatchLoader loader_;
   JsonLines log_;
   Progress progress_;
   std::string identity_;

@@ -1,0 +1,30 @@
+// Reads the next step's batch while the step before it is computed, so that a slow disk is waited
+// for only where it is slower than the step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+
+#include "data/batches.h"
+
+namespace alibi {
+
+class BatchLoader {
+ public:
+  using Read = std::function<Batch(std::int64_t step)>;
+
+  // `read` is called from one other thread at a time.
+  explicit BatchLoader(Read read) : read_(std::move(read)) {}
+
+  // The batch of `step`, and starts on the one after it. Steps may come in any order; one that was
+  // not foreseen is read at once. Throws what `read` threw.
+  Batch take(std::int64_t step);
+
+ private:
+  Read read_;
+  std::int64_t next_step_ = -1;
+  std::future<Batch> next_;  // waits for its thread when it goes
+};
+
+}  // namespace alibi

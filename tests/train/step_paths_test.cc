@@ -1,0 +1,62 @@
+// Which code a step runs through, seen from what it records: the figures say how fast it is, this
+// says that it is there.
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include "device/device.h"
+#include "train/example.h"
+
+namespace alibi {
+namespace {
+
+std::map<std::string, int>* scopes = nullptr;
+
+std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& record) {
+  ++(*scopes)[record.name()];
+  return nullptr;
+}
+
+// How often each scope was entered in one step of two micro batches, two layers.
+std::map<std::string, int> scopes_of_a_step(const std::vector<std::string>& changes) {
+  TrainExample example;
+  std::vector<std::string> all{"model.width=64",
+                               "model.layers=2",
+                               "model.learned_slopes=false",
+                               "model.embedding_dropout=0",
+                               "model.attention_dropout=0",
+                               "model.residual_dropout=0",
+                               "model.mlp_dropout=0",
+                               "run.train_tokens=128",
+                               "schedule.warmup_tokens=0"};
+  all.insert(all.end(), changes.begin(), changes.end());
+  std::map<std::string, int> found;
+  scopes = &found;
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(count).scopes({at::RecordScope::USER_SCOPE}));
+  EXPECT_EQ(example.train(example.config("run", all), false), 0);
+  at::removeCallback(handle);
+  return found;
+}
+
+constexpr const char* kLinear = "alibi::linear layers";
+
+// Two layers, two micro batches, four products: qkv, out, up, down.
+constexpr int kForwards = 2 * 2 * 4;
+
+TEST(StepPaths, Bf16RunsOnPackedWeights) {
+  if (!cpu_has_fast_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const int of_the_loss = scopes_of_a_step({"runtime.precision=fp32"})[kLinear];
+  const int all = scopes_of_a_step({"runtime.precision=bf16"})[kLinear];
+  EXPECT_GE(all - of_the_loss, 3 * kForwards);  // forward, input's and weight's gradients
+}
+
+TEST(StepPaths, RecomputedBlocksRunForwardTwice) {
+  if (!cpu_has_fast_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const int once = scopes_of_a_step({"runtime.precision=bf16"})[kLinear];
+  const int twice =
+      scopes_of_a_step({"runtime.precision=bf16", "runtime.recompute=blocks"})[kLinear];
+  EXPECT_EQ(twice - once, kForwards);
+}
+
+}  // namespace
+}  // namespace alibi
