@@ -40,10 +40,10 @@ const std::pair<std::string_view, const char*> kParts[] = {{"linear", "linear la
 
 std::string part_of(const std::string& name) {
   constexpr std::string_view kOurs = "alibi::";
-  if (name.starts_with(kOurs)) return name.substr(kOurs.size());
   if (!open_records.empty() && !open_records.back().part.empty() &&
       open_records.back().name.starts_with(kOurs))
-    return open_records.back().part;
+    return open_records.back().part;  // the outermost of our scopes: the head's products are loss
+  if (name.starts_with(kOurs)) return name.substr(kOurs.size());
   for (const auto& [word, part] : kParts)
     if (name.find(word) != std::string::npos) return part;
   return open_records.empty() ? "other" : open_records.back().part;
