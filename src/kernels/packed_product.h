@@ -54,10 +54,10 @@ struct PackedProduct {
   const float* bias = nullptr;  // of out's columns
   // Added to out; rows as far apart as out's, and may be out itself.
   const std::uint16_t* base = nullptr;
-  // Beside out, gelu(out) goes here; rows likewise.
-  std::uint16_t* activated = nullptr;
-  // Out becomes the product times gelu'(before), element by element; rows likewise.
-  const std::uint16_t* before = nullptr;
+  bool gelu = false;                // out is the GELU of it all
+  std::uint16_t* before = nullptr;  // with gelu: what it is taken of goes here, or nowhere
+  // Out becomes the product times gelu'(these), element by element; rows likewise.
+  const std::uint16_t* gelu_gradient_at = nullptr;
 };
 
 // What one work item computes.

@@ -91,10 +91,12 @@ void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std:
     if (p.base != nullptr) x = _mm512_add_ps(x, Bf16::load(p.base + at + i, mask));
     Bf16::store(piece + i, mask, x);
   }
-  if (p.before != nullptr) gelu_backward_bf16(p.before + at, piece, columns, piece);
-  if (p.activated != nullptr) gelu_bf16(piece, columns, p.activated + at);
-  for (std::int64_t i = 0; i < columns; i += 16)
-    _mm256_mask_storeu_epi16(p.out.data + at + i, lanes(columns - i),
+  if (p.gelu_gradient_at != nullptr)
+    gelu_backward_bf16(p.gelu_gradient_at + at, piece, columns, piece);
+  std::uint16_t* to = p.gelu ? p.before : p.out.data;
+  if (p.gelu) gelu_bf16(piece, columns, p.out.data + at);
+  for (std::int64_t i = 0; to != nullptr && i < columns; i += 16)
+    _mm256_mask_storeu_epi16(to + at + i, lanes(columns - i),
                              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(piece + i)));
 }
 
@@ -123,7 +125,7 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
     prefetch_rows({soon, p.out.rows, p.out.columns, p.out.stride}, block.first_row, block.rows,
                   block.first_panel * kPanel, block.panels * kPanel);
   };
-  prefetch(p.before);
+  prefetch(p.gelu_gradient_at);
   prefetch(p.base);
   for (std::int64_t k = 0; k < depth; k += kDepth) {
     for (std::int64_t i = 0; i < block.panels; ++i) {
@@ -139,7 +141,7 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
                       .a_stride = p.left.stride});
     }
   }
-  const bool plain = p.bias == nullptr && p.activated == nullptr && p.before == nullptr;
+  const bool plain = p.bias == nullptr && !p.gelu && p.gelu_gradient_at == nullptr;
   for (std::int64_t i = 0; i < block.panels; ++i) {
     const float* panel = sums + i * block.rows * kPanel;
     const std::int64_t column = (block.first_panel + i) * kPanel;

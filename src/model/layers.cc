@@ -60,7 +60,7 @@ torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
     return packed_mlp(base, x, {up->weight_OI, up->bias_O, first},
                       {down->weight_OI, down->bias_O, second});
   }
-  return second->forward(first->forward_gelu(x, up->bias_O).after, down->bias_O, base);
+  return second->forward(first->forward_gelu(x, up->bias_O, false).after, down->bias_O, base);
 }
 
 }  // namespace alibi

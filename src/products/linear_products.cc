@@ -160,16 +160,22 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
 }
 
 LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
-                                                      const torch::Tensor& bias_O) const {
+                                                      const torch::Tensor& bias_O,
+                                                      bool wants_before) const {
   RECORD_USER_SCOPE(kPart);
   ensure(kind_ == Kind::kPacked && x.size(-1) == inputs_, "packed, and as wide as the layer");
   const torch::Tensor x_NI = as_rows(x);
-  const torch::Tensor after_NO = torch::empty({x_NI.size(0), outputs_}, x_NI.options());
+  WithGelu both;
   PackedProduct p;
   p.bias = fp32_or_null(bias_O);
-  p.activated = words(after_NO);
-  const torch::Tensor before_NO = product(x_NI, forward_.data_ptr(), outputs_, p);
-  return {like_rows(x, before_NO), like_rows(x, after_NO)};
+  p.gelu = true;
+  if (wants_before) {
+    const torch::Tensor before_NO = torch::empty({x_NI.size(0), outputs_}, x_NI.options());
+    p.before = words(before_NO);
+    both.before = like_rows(x, before_NO);
+  }
+  both.after = like_rows(x, product(x_NI, forward_.data_ptr(), outputs_, p));
+  return both;
 }
 
 const void* LinearProducts::packed_backward() {
@@ -198,7 +204,7 @@ torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
              before_NI.size(0) * outputs_ == dy.numel(),
          "packed; a gradient for every output of every row");
   PackedProduct p;
-  p.before = words(before_NI);
+  p.gelu_gradient_at = words(before_NI);
   return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, p));
 }
 

@@ -27,11 +27,13 @@ class LinearProducts : public torch::CustomClassHolder {
   // undefined.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O,
                         const torch::Tensor& base = {}) const;
-  // The same and its GELU. kPacked only, as is every function named after it.
+  // The same without base, and its GELU; `before` only where it is wanted. kPacked only, as is
+  // every function named after GELU.
   struct WithGelu {
     torch::Tensor before, after;
   };
-  WithGelu forward_gelu(const torch::Tensor& x, const torch::Tensor& bias_O) const;
+  WithGelu forward_gelu(const torch::Tensor& x, const torch::Tensor& bias_O,
+                        bool wants_before) const;
 
   // dy (..., O) -> dx (..., I). Packs the weight for it unless the last call's packing is there.
   torch::Tensor input_gradient(const torch::Tensor& dy);

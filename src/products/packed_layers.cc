@@ -65,7 +65,7 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
                                const torch::Tensor& up_FC, const Maybe& up_F,
                                const torch::Tensor& down_CF, const Maybe& down_C,
                                const SharedProducts& up, const SharedProducts& down) {
-    const auto h = up->forward_gelu(x, or_undefined(up_F));
+    const auto h = up->forward_gelu(x, or_undefined(up_F), true);
     context->save_for_backward({x, up_FC, down_CF, h.before});
     context->saved_data["up bias"] = up_F.has_value();
     context->saved_data["down bias"] = down_C.has_value();

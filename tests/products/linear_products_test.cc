@@ -156,6 +156,20 @@ TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
   }
 }
 
+TEST(LinearProducts, GeluIsTheSameWithAndWithoutWhatItIsTakenOf) {
+  if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const Example e(70, 128, 130);
+  const LinearProducts products(e.w_OI, torch::kBFloat16, Kind::kPacked);
+  const auto both = products.forward_gelu(e.x_NI, e.b_O, true);
+  EXPECT_TRUE(torch::equal(both.before, products.forward(e.x_NI, e.b_O)));
+  const torch::Tensor exact = at::gelu(e.exact(both.before));
+  EXPECT_LT((both.after.to(torch::kDouble) - exact).abs().max().item<double>(),
+            0.07);  // bf16 of 20
+  const auto alone = products.forward_gelu(e.x_NI, e.b_O, false);
+  EXPECT_FALSE(alone.before.defined());
+  EXPECT_TRUE(torch::equal(alone.after, both.after));
+}
+
 // Against LibTorch's operators on the same weights, part by part.
 TEST(PackedMlp, IsItsPartsAndHasTheirGradients) {
   if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
