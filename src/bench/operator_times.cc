@@ -22,7 +22,10 @@ struct Open {
 };
 thread_local std::vector<Open> open_records;
 
-const std::pair<std::string_view, const char*> kParts[] = {{"linear", "linear layers"},
+const std::pair<std::string_view, const char*> kParts[] = {{"PackedLinear", "linear layers"},
+                                                           {"PackedMlp", "linear layers"},
+                                                           {"ForkNorm", "norms"},
+                                                           {"linear", "linear layers"},
                                                            {"mm", "linear layers"},
                                                            {"matmul", "linear layers"},
                                                            {"layer_norm", "norms"},
@@ -32,7 +35,7 @@ const std::pair<std::string_view, const char*> kParts[] = {{"linear", "linear la
                                                            {"adamw", "optimizer"},
                                                            {"embedding", "embedding"},
                                                            {"copy", "copies and casts"},
-                                                           {"to", "copies and casts"},
+                                                           {"::to", "copies and casts"},
                                                            {"cat", "copies and casts"},
                                                            {"add", "sums"},
                                                            {"norm", "gradient norm, clip"},

@@ -1,5 +1,6 @@
 #include "data/batch_loader.h"
 
+#include <system_error>
 #include <utility>
 
 namespace alibi {
@@ -10,7 +11,11 @@ Batch BatchLoader::take(std::int64_t step) {
   if (ready.valid() && !foreseen) ready.wait();
   Batch batch = foreseen ? ready.get() : read_(step);
   next_step_ = step + 1;
-  next_ = std::async(std::launch::async, read_, next_step_);
+  try {
+    next_ = std::async(std::launch::async, read_, next_step_);
+  } catch (const std::system_error&) {  // no thread to be had: it is read when it is asked for
+    next_ = {};
+  }
   return batch;
 }
 

@@ -14,7 +14,7 @@ class BatchLoader {
  public:
   using Read = std::function<Batch(std::int64_t step)>;
 
-  // `read` is called from one other thread at a time.
+  // `read` is called by one thread at a time, the caller's or another.
   explicit BatchLoader(Read read) : read_(std::move(read)) {}
 
   // The batch of `step`, and starts on the one after it. Steps may come in any order; one that was

@@ -10,7 +10,7 @@ namespace {
 void rescale(const SoftmaxTile& t, int row, float reference) {
   const float old = t.highest[row];
   t.highest[row] = reference;
-  if (old == kNever) return;  // no weights yet
+  if (old == kNever) return;  // its weights, if any, are NaN and stay it
   const __m512 factors = exp2(_mm512_set1_ps(old - reference));
   float* sums = t.sums + row * kLanes;
   _mm512_storeu_ps(sums, _mm512_mul_ps(_mm512_loadu_ps(sums), factors));

@@ -52,7 +52,7 @@ struct PackedProduct {
   const void* right;
   Matrix<std::uint16_t> out;    // bf16
   const float* bias = nullptr;  // of out's columns
-  // Added to out; rows as far apart as out's, and may be out itself.
+  // Added to out; rows as far apart as out's.
   const std::uint16_t* base = nullptr;
   bool gelu = false;                // out is the GELU of it all
   std::uint16_t* before = nullptr;  // with gelu: what it is taken of goes here, or nowhere

@@ -5,6 +5,7 @@
 
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
+#include "products/spread.h"
 
 namespace alibi {
 namespace {
@@ -13,10 +14,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kGrain = 1 << 14;
-
-std::uint16_t* words(const torch::Tensor& x) {
-  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
-}
 
 class Gelu : public torch::autograd::Function<Gelu> {
  public:

@@ -253,18 +253,21 @@ torch::Tensor GptImpl::add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
   const ModelConfig& m = config_;
   Block& block = blocks_[static_cast<std::size_t>(layer)];
   const NormFork in = block->norm_2->fork(x_BTC);
-  const bool drops = options.training && (m.mlp_dropout > 0 || m.residual_dropout > 0);
-  if (m.activation == Activation::kGelu && !drops) {
-    const torch::Tensor sum = fused_mlp(block->up, block->down, in.same, in.normed);
-    if (sum.defined()) return sum;
-  }
-  const torch::Tensor h_BTF = activate(block->up->forward(in.normed), m.activation);
-  if (!drops) return block->down->add_to(in.same, h_BTF);
+  const double inner = options.training ? m.mlp_dropout : 0;
+  const double outer = options.training ? m.residual_dropout : 0;
+  // What is dropped from cannot be summed before.
+  const torch::Tensor base = outer > 0 ? torch::Tensor() : in.same;
   const auto part = static_cast<std::uint64_t>(layer);
-  const torch::Tensor kept_BTF =
-      dropout(h_BTF, m.mlp_dropout, options.random.with("mlp").with(part));
-  return in.same + dropout(block->down->forward(kept_BTF), m.residual_dropout,
-                           options.random.with("mlp out").with(part));
+  torch::Tensor sum;
+  if (m.activation == Activation::kGelu && inner == 0)
+    sum = fused_mlp(block->up, block->down, base, in.normed);
+  if (!sum.defined()) {
+    const torch::Tensor h_BTF = dropout(activate(block->up->forward(in.normed), m.activation),
+                                        inner, options.random.with("mlp").with(part));
+    sum = block->down->add_to(base, h_BTF);
+  }
+  if (base.defined()) return sum;
+  return in.same + dropout(sum, outer, options.random.with("mlp out").with(part));
 }
 
 }  // namespace alibi

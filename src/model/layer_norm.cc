@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/error.h"
 #include "kernels/norm_rows.h"
 #include "kernels/processor.h"
 #include "products/spread.h"
@@ -13,23 +14,17 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Bias = std::optional<torch::Tensor>;
+using Maybe = std::optional<torch::Tensor>;
 
 // Rows of a work item. Gradients of gains are summed by item, then item by item in order: the same
 // bits for any thread count.
 constexpr std::int64_t kRows = 128;
 
-void nothing() {}
-
-std::uint16_t* words(const torch::Tensor& x) {
-  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
-}
-
 float* numbers(const torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 
 bool one_pass(const torch::Tensor& x, const torch::Tensor& weight_C) {
   return has_avx512_bf16() && x.is_cpu() && x.scalar_type() == torch::kBFloat16 &&
-         weight_C.scalar_type() == torch::kFloat && weight_C.is_contiguous();
+         weight_C.is_cpu() && weight_C.scalar_type() == torch::kFloat && weight_C.is_contiguous();
 }
 
 // Row statistics of a forward pass.
@@ -105,7 +100,8 @@ Gradients backward_rows(const NormRows& all, const torch::Tensor& dy, const torc
 class ForkNorm : public torch::autograd::Function<ForkNorm> {
  public:
   static variable_list forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& weight_C, const Bias& bias_C, double epsilon) {
+                               const torch::Tensor& weight_C, const Maybe& bias_C, double epsilon) {
+    context->set_materialize_grads(false);
     const Statistics s = room_for_statistics(x);
     const torch::Tensor bias = bias_C.value_or(torch::Tensor());
     torch::Tensor y = forward_rows(x, {weight_C, bias, epsilon}, s);
@@ -141,10 +137,13 @@ torch::Tensor by_libtorch(const torch::Tensor& x, const LayerNorm& norm) {
 
 NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm) {
   if (!one_pass(x, norm.weight_C)) return {x, by_libtorch(x, norm)};
+  ensure(norm.weight_C.numel() == x.size(-1) &&
+             (!norm.bias_C.defined() || norm.bias_C.sizes() == norm.weight_C.sizes()),
+         "a gain, and a bias if any, for every number of a row");
   const torch::Tensor rows = x.contiguous();
   if (!at::GradMode::is_enabled())
     return {rows, forward_rows(rows, norm, room_for_statistics(rows))};
-  const Bias bias = norm.bias_C.defined() ? Bias(norm.bias_C) : std::nullopt;
+  const Maybe bias = norm.bias_C.defined() ? Maybe(norm.bias_C) : std::nullopt;
   const variable_list both = ForkNorm::apply(rows, norm.weight_C, bias, norm.epsilon);
   return {both[0], both[1]};
 }

@@ -13,8 +13,9 @@ torch::Tensor like(const torch::Tensor& parameter, const torch::Tensor& x) {
 }
 
 bool wants_gradients(std::initializer_list<torch::Tensor> of) {
-  return at::GradMode::is_enabled() &&
-         std::any_of(of.begin(), of.end(), [](const auto& x) { return x.requires_grad(); });
+  return at::GradMode::is_enabled() && std::any_of(of.begin(), of.end(), [](const auto& x) {
+           return x.defined() && x.requires_grad();
+         });
 }
 
 }  // namespace
@@ -33,18 +34,17 @@ SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
   return products_;
 }
 
-torch::Tensor AffineImpl::forward(const torch::Tensor& x) {
-  const SharedProducts packed = packed_for(x);
-  if (!packed) return at::linear(x, like(weight_OI, x), like(bias_O, x));
-  return wants_gradients({x, weight_OI}) ? packed_linear({}, x, {weight_OI, bias_O, packed})
-                                         : packed->forward(x, bias_O);
-}
+torch::Tensor AffineImpl::forward(const torch::Tensor& x) { return add_to({}, x); }
 
 torch::Tensor AffineImpl::add_to(const torch::Tensor& base, const torch::Tensor& x) {
   const SharedProducts packed = packed_for(x);
-  if (!packed) return base + forward(x);
-  return wants_gradients({base, x, weight_OI}) ? packed_linear(base, x, {weight_OI, bias_O, packed})
-                                               : packed->forward(x, bias_O, base);
+  if (!packed) {
+    const torch::Tensor y = at::linear(x, like(weight_OI, x), like(bias_O, x));
+    return base.defined() ? base + y : y;
+  }
+  return wants_gradients({base, x, weight_OI, bias_O})
+             ? packed_linear(base, x, {weight_OI, bias_O, packed})
+             : packed->forward(x, bias_O, base);
 }
 
 NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : epsilon(norm_epsilon) {
@@ -56,7 +56,7 @@ torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
                         const torch::Tensor& x) {
   const SharedProducts first = up->packed_for(x), second = down->packed_for(x);
   if (!first || !second) return {};
-  if (wants_gradients({base, x, up->weight_OI, down->weight_OI})) {
+  if (wants_gradients({base, x, up->weight_OI, up->bias_O, down->weight_OI, down->bias_O})) {
     return packed_mlp(base, x, {up->weight_OI, up->bias_O, first},
                       {down->weight_OI, down->bias_O, second});
   }

@@ -12,7 +12,7 @@ namespace alibi {
 struct AffineImpl : torch::nn::Module {
   AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias);
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
-  // base + forward(x), in one pass where products are packed.
+  // base + forward(x), in one pass where products are packed. base is undefined or in x's type.
   torch::Tensor add_to(const torch::Tensor& base, const torch::Tensor& x);
   // The products of the weight as it is, for x of this type; null where LibTorch computes them.
   SharedProducts packed_for(const torch::Tensor& x);
@@ -35,7 +35,8 @@ struct NormImpl : torch::nn::Module {
 };
 TORCH_MODULE(Norm);
 
-// base + down(gelu(up(x))) in one go; undefined where it has to be computed part by part.
+// base (or nothing, if undefined) + down(gelu(up(x))) in one go; undefined where it has to be
+// computed part by part.
 torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
                         const torch::Tensor& x);
 

@@ -14,14 +14,8 @@ namespace {
 // Rows of a right operand that one work item packs.
 constexpr std::int64_t kPackRows = 128;
 
-void nothing() {}
-
 // Of `bench step`'s table.
 constexpr const char* kPart = "alibi::linear layers";
-
-std::uint16_t* words(const torch::Tensor& x) {
-  return reinterpret_cast<std::uint16_t*>(x.data_ptr<at::BFloat16>());
-}
 
 Matrix<const std::uint16_t> bf16_rows(const torch::Tensor& x_NC) {
   return {words(x_NC), x_NC.size(0), x_NC.size(1), x_NC.size(1)};
@@ -150,8 +144,9 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
   PackedProduct p;
   torch::Tensor base_NO;
   if (base.defined()) {
-    ensure(base.numel() / outputs_ == x.numel() / inputs_ && base.size(-1) == outputs_,
-           "a base for every output of every row");
+    ensure(base.size(-1) == outputs_ && base.scalar_type() == type_ &&
+               base.sizes().slice(0, base.dim() - 1) == x.sizes().slice(0, x.dim() - 1),
+           "a base for every output of every row, in x's type");
     base_NO = as_rows(base);
     p.base = words(base_NO);
   }

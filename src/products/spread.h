@@ -1,4 +1,4 @@
-// Work items over threads.
+// Work items over threads, and the two views of a tensor that kernels take.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -13,6 +13,12 @@ namespace alibi {
 inline torch::Tensor raw_bytes(std::int64_t count) {
   return torch::empty({count}, torch::TensorOptions(torch::kByte));
 }
+
+inline std::uint16_t* words(const torch::Tensor& bf16) {
+  return reinterpret_cast<std::uint16_t*>(bf16.data_ptr<at::BFloat16>());
+}
+
+inline void nothing() {}  // for threads that keep no state
 
 // Runs item(i, scratch) for i = 0 .. items - 1, each by whichever thread is free first, with
 // scratch_bytes of the thread's own; a thread calls finish() after its last one.

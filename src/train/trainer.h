@@ -56,6 +56,8 @@ class Trainer {
  public:
   // Builds the model and draws its weights, or takes them from `resume`.
   Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& resume, Sink sink);
+  Trainer(const Trainer&) = delete;  // its loader reads through it
+  Trainer& operator=(const Trainer&) = delete;
 
   // Trains to the end or until a signal asks to stop; either way the last finished step is saved.
   // Returns the signal, or 0.

@@ -107,14 +107,16 @@ TEST_P(Tables, NormsBoundTheRowsAndDotsAreSums) {
   }
 }
 
+// 256 of the largest numbers whose squares are below the least normal number.
 TEST_P(Tables, NormsBoundNumbersWhoseSquaresUnderflow) {
   const TileOps& ops = *GetParam();
-  Matrix x(ops.bf16_memory, 16, 64);
-  for (float& number : x.floats) number = 0x1p-76F;
-  for (std::uint16_t& number : x.shorts) number = to_bf16(0x1p-76F);
+  const float tiny = 0x1.fep-64F;  // bf16 holds it
+  Matrix x(ops.bf16_memory, 16, 256);
+  for (float& number : x.floats) number = tiny;
+  for (std::uint16_t& number : x.shorts) number = to_bf16(tiny);
   float norms[kTile];
   ops.pack->norms(x.rows(), norms);
-  for (int r = 0; r < 16; ++r) EXPECT_GE(norms[r], 8 * 0x1p-76F);
+  for (int r = 0; r < 16; ++r) EXPECT_GE(norms[r], 16 * tiny);
 }
 
 TEST_P(Tables, ProductsAreSumsOfProducts) {

@@ -75,6 +75,7 @@ class TrainExample {
     const auto point = folder.resume_point(config, run_identity(config, text.data_hash));
     Trainer trainer({config, text, folder, torch::kCPU}, point, [&](const Event& event) {
       events.push_back(event);
+      if (on_event) on_event(event);
       const auto* step = std::get_if<StepEvent>(&event);
       if (step != nullptr && step->step == stop_after) request_stop(2);
     });
@@ -108,7 +109,8 @@ class TrainExample {
     return found;
   }
 
-  std::vector<Event> events;  // of the last train()
+  std::vector<Event> events;
+  Sink on_event;  // sees each event as it happens  // of the last train()
 
  private:
   TemporaryFolder folder_;

@@ -9,14 +9,14 @@
 namespace alibi {
 namespace {
 
-std::map<std::string, int>* scopes = nullptr;
+std::map<std::string, int>* scopes = nullptr;  // null: not counting
 
 std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& record) {
-  ++(*scopes)[record.name()];
+  if (scopes != nullptr) ++(*scopes)[record.name()];
   return nullptr;
 }
 
-// How often each scope was entered in one step of two micro batches, two layers.
+// How often each scope was entered in the first step: two micro batches, two layers.
 std::map<std::string, int> scopes_of_a_step(const std::vector<std::string>& changes) {
   TrainExample example;
   std::vector<std::string> all{"model.width=64",
@@ -33,21 +33,28 @@ std::map<std::string, int> scopes_of_a_step(const std::vector<std::string>& chan
   scopes = &found;
   const auto handle = at::addThreadLocalCallback(
       at::RecordFunctionCallback(count).scopes({at::RecordScope::USER_SCOPE}));
+  example.on_event = [](const Event& event) {
+    if (std::holds_alternative<StepEvent>(event)) scopes = nullptr;  // validation is no step
+  };
   EXPECT_EQ(example.train(example.config("run", all), false), 0);
   at::removeCallback(handle);
+  scopes = nullptr;
   return found;
 }
 
 constexpr const char* kLinear = "alibi::linear layers";
-
+constexpr const char* kNorms = "alibi::norms";
 // Two layers, two micro batches, four products: qkv, out, up, down.
-constexpr int kForwards = 2 * 2 * 4;
+constexpr int kProducts = 2 * 2 * 4, kPackings = 2 * 4;
 
-TEST(StepPaths, Bf16RunsOnPackedWeights) {
+TEST(StepPaths, Bf16RunsOnPackedWeightsAndOnePassNorms) {
   if (!cpu_has_fast_bf16()) GTEST_SKIP() << "no bf16 instructions here";
-  const int of_the_loss = scopes_of_a_step({"runtime.precision=fp32"})[kLinear];
-  const int all = scopes_of_a_step({"runtime.precision=bf16"})[kLinear];
-  EXPECT_GE(all - of_the_loss, 3 * kForwards);  // forward, input's and weight's gradients
+  auto plain = scopes_of_a_step({"runtime.precision=fp32"});
+  auto packed = scopes_of_a_step({"runtime.precision=bf16"});
+  // Forward, input's gradient, weight's gradient. In fp32 only the loss has such products.
+  EXPECT_EQ(packed[kLinear] - plain[kLinear], 3 * kProducts + kPackings);
+  EXPECT_EQ(packed[kNorms] - plain[kNorms], 2 * 2 * (2 * 2 + 1));  // two a layer, and the last
+  EXPECT_EQ(packed["alibi::activation"], 0) << "GELU belongs into the products";
 }
 
 TEST(StepPaths, RecomputedBlocksRunForwardTwice) {
@@ -55,7 +62,7 @@ TEST(StepPaths, RecomputedBlocksRunForwardTwice) {
   const int once = scopes_of_a_step({"runtime.precision=bf16"})[kLinear];
   const int twice =
       scopes_of_a_step({"runtime.precision=bf16", "runtime.recompute=blocks"})[kLinear];
-  EXPECT_EQ(twice - once, kForwards);
+  EXPECT_EQ(twice - once, kProducts);
 }
 
 }  // namespace
