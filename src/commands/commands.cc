@@ -62,6 +62,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_prepare_command(app, session);
   add_train_command(app, session);
   add_evaluate_command(app, session);
+  add_compare_command(app, session);
   add_generate_command(app, session);
   add_inspect_command(app, session);
   add_bench_command(app, session);

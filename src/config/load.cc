@@ -193,8 +193,8 @@ class Reader {
 
 }  // namespace
 
-Config load_config(const std::vector<std::string>& files,
-                   const std::vector<std::string>& overrides) {
+Config load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides,
+                   const std::vector<ConfigFragment>& fragments) {
   Reader reader;
   for (const std::string& file : files) {
     try {
@@ -207,6 +207,7 @@ Config load_config(const std::vector<std::string>& files,
       reader.unreadable(error);
     }
   }
+  for (const ConfigFragment& fragment : fragments) reader.read_text(fragment.text, fragment.place);
   for (const std::string& text : overrides) reader.read_override(text);
   return reader.finish();
 }

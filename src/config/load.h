@@ -9,11 +9,17 @@
 
 namespace alibi {
 
-// Merges `files` left to right, then `overrides` ("model.heads=4": dots; the value is JSON, else a
-// string), validates and resolves. Comments are allowed in files. Throws Error (exit code 2) with
-// one line per fault: file, JSON pointer, what was found, what was expected.
-Config load_config(const std::vector<std::string>& files,
-                   const std::vector<std::string>& overrides);
+// A part of a config that stands in another file: the text of a JSON object and where it stands.
+struct ConfigFragment {
+  std::string text, place;
+};
+
+// Merges `files` left to right, then `fragments`, then `overrides` ("model.heads=4": dots; the
+// value is JSON, else a string), validates and resolves. Comments are allowed in files. Throws
+// Error (exit code 2) with one line per fault: file, JSON pointer, what was found, what was
+// expected.
+Config load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides,
+                   const std::vector<ConfigFragment>& fragments = {});
 
 // The same from text: what a run or checkpoint stored, with overrides on top. `place` names it.
 Config parse_config(const std::string& text, const std::string& place,

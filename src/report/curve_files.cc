@@ -5,7 +5,7 @@
 
 #include "base/checksums.h"
 #include "base/strings.h"
-#include "report/curve.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 namespace {
@@ -77,6 +77,19 @@ Json protocol_object(const CurveProtocol& protocol) {
   return whole;
 }
 
+Json text_object(const CurveText& text) {
+  return {{"files", text.files},
+          {"selection", text.selection},
+          {"sha256", text.sha256},
+          {"tokens_scored", text.tokens_scored},
+          {"tokens_cut_off", text.tokens_cut_off},
+          {"bytes", text.bytes}};
+}
+
+std::string compact(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json loss_by_position(const Curve& curve) {
   Json lengths = Json::array();
   for (const LossByPosition& measured : curve.loss_by_position) {
@@ -101,14 +114,9 @@ Json curve_object(const Curve& curve) {
   return result;
 }
 
-std::string csv_cell(const Json& value) {
+std::string csv_text(const Json& value) {
   if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
-  const std::string text = value.get<std::string>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
+  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 // The columns of one line; `names` gives their titles instead of their values.
@@ -117,7 +125,7 @@ std::string csv_line(const Curve& curve, const CurveProtocol& protocol, const Cu
   std::vector<std::string> cells;
   const auto add = [&](const Cells& from, std::string_view prefix) {
     for (const auto& [name, value] : from)
-      cells.push_back(names ? cat(prefix, name) : csv_cell(value));
+      cells.push_back(names ? cat(prefix, name) : csv_text(value));
   };
   add(curve_cells(curve), "");
   Cells short_cells = protocol_cells(protocol);
@@ -132,6 +140,19 @@ std::string csv_line(const Curve& curve, const CurveProtocol& protocol, const Cu
 
 }  // namespace
 
+std::string protocol_json(const CurveProtocol& protocol) {
+  return compact(protocol_object(protocol));
+}
+
+std::string text_json(const CurveText& text) { return compact(text_object(text)); }
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
 std::string curve_json(const CurveSet& set) {
   Json root = {{"format_version", 1},
                {"kind", "curve"},
@@ -139,13 +160,7 @@ std::string curve_json(const CurveSet& set) {
                {"created", set.created},
                {"command_line", set.command_line},
                {"protocol", protocol_object(set.protocol)},
-               {"text",
-                {{"files", set.text.files},
-                 {"selection", set.text.selection},
-                 {"sha256", set.text.sha256},
-                 {"tokens_scored", set.text.tokens_scored},
-                 {"tokens_cut_off", set.text.tokens_cut_off},
-                 {"bytes", set.text.bytes}}},
+               {"text", text_object(set.text)},
                {"curves", Json::array()}};
   for (const Curve& curve : set.curves) root["curves"].push_back(curve_object(curve));
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -6,24 +6,12 @@
 
 #include "base/strings.h"
 #include "report/curve_plots.h"
+#include "report/page_parts.h"
 #include "report/svg.h"
 #include "report/table.h"
 
 namespace alibi {
 namespace {
-
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-std::string element(const char* tag, const std::string& text) {
-  return cat("<", tag, ">", escape_markup(text), "</", tag, ">\n");
-}
-
-// A percent sign must not start a line.
-std::string unbroken(std::string text) {
-  for (std::size_t at; (at = text.find(" %")) != std::string::npos;)
-    text.replace(at, 1, "\xc2\xa0");
-  return text;
-}
 
 std::string label(const Curve& curve) { return curve.name.empty() ? curve.position : curve.name; }
 
@@ -47,45 +35,9 @@ std::string summary(const CurveSet& set) {
          "</p>\n";
 }
 
-std::string figure(const std::string& svg) { return "<figure>\n" + svg + "</figure>\n"; }
-
-// The curves with longer lengths whose perplexity never exceeds 1.25 times the lowest of all:
-// beside one that explodes they are flat lines, so they get a picture of their own.
-CurveSet flat_curves(const CurveSet& set) {
-  double lowest = INFINITY;
-  const auto for_points = [](const Curve& curve, const auto& visit) {
-    for (const CurvePoint& point : curve.points) {
-      if (point.applicable && std::isfinite(point.perplexity)) visit(point);
-    }
-  };
-  for (const Curve& curve : set.curves) {
-    for_points(curve,
-               [&](const CurvePoint& point) { lowest = std::min(lowest, point.perplexity); });
-  }
-  CurveSet flat = set;
-  std::erase_if(flat.curves, [&](const Curve& curve) {
-    double highest = 0;
-    int count = 0;
-    for_points(curve, [&](const CurvePoint& point) {
-      highest = std::max(highest, point.perplexity);
-      ++count;
-    });
-    return count < 2 || highest > 1.25 * lowest;
-  });
-  return flat;
-}
-
 std::string pictures(const CurveSet& set) {
   std::string text;
-  text += figure(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
-  const CurveSet close = flat_curves(set);
-  if (!close.curves.empty() && close.curves.size() < set.curves.size()) {
-    PlotSpec plot = curve_plot(close, CurveFigure::kPerplexity);
-    plot.title = "Perplexity of the flat curves, close up";
-    plot.subtitle = "within 1.25x of the lowest; " + plot.subtitle;
-    text += figure(curve_svg(plot));
-  }
-  text += figure(curve_svg(curve_plot(set, CurveFigure::kLoss)));
+  text += curve_figures(set);
   bool headed = false;
   for (const Curve& curve : set.curves) {
     if (curve.loss_by_position.empty()) continue;
@@ -101,11 +53,6 @@ std::string pictures(const CurveSet& set) {
     text += figure(curve_svg(position_plot(set, curve)));
   }
   return text;
-}
-
-std::string cell(const std::string& text, const char* kind = nullptr) {
-  return kind == nullptr ? "<td>" + escape_markup(text) + "</td>"
-                         : cat("<td class=\"", kind, "\">", escape_markup(text), "</td>");
 }
 
 std::string range(double low, double high, std::string (*print)(double)) {
@@ -130,23 +77,24 @@ constexpr const char* kTableHead =
 std::string table_row(const Curve& curve, const CurvePoint& point) {
   const bool trained = point.length == curve.trained_length;
   std::string row = trained ? "<tr class=\"trained\">" : "<tr>";
-  row += cell(length_cell(curve, point.length)) + cell(times(point.multiple));
+  row += table_cell(length_cell(curve, point.length)) + table_cell(times(point.multiple));
   if (!point.applicable) {
     const std::string why = point.note.empty() ? "" : ": " + point.note;
     return cat(row, "<td colspan=\"9\" class=\"left wrap\">not applicable", escape_markup(why),
                "</td></tr>\n");
   }
-  row += cell(four_digits(point.perplexity)) +
-         cell(range(point.perplexity_low, point.perplexity_high, four_digits), "interval");
-  row += cell(trained ? "" : percent(point.change_from_1x)) +
-         cell(trained ? "" : range(point.change_low, point.change_high, percent), "interval");
-  row += cell(std::isfinite(point.loss) ? fixed(point.loss, 4) : "-");
-  row += cell(std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-");
-  row += cell(point.targets > 0 ? with_commas(point.targets) : "-");
-  row += cell(std::isfinite(point.tokens_per_second) ? human_count(point.tokens_per_second) : "-");
-  row +=
-      cell(point.peak_memory_bytes > 0 ? human_bytes(static_cast<double>(point.peak_memory_bytes))
-                                       : "-");
+  row += table_cell(four_digits(point.perplexity)) +
+         table_cell(range(point.perplexity_low, point.perplexity_high, four_digits), "interval");
+  row += table_cell(trained ? "" : percent(point.change_from_1x)) +
+         table_cell(trained ? "" : range(point.change_low, point.change_high, percent), "interval");
+  row += table_cell(std::isfinite(point.loss) ? fixed(point.loss, 4) : "-");
+  row += table_cell(std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-");
+  row += table_cell(point.targets > 0 ? with_commas(point.targets) : "-");
+  row += table_cell(std::isfinite(point.tokens_per_second) ? human_count(point.tokens_per_second)
+                                                           : "-");
+  row += table_cell(point.peak_memory_bytes > 0
+                        ? human_bytes(static_cast<double>(point.peak_memory_bytes))
+                        : "-");
   return row + "</tr>\n";
 }
 
@@ -167,37 +115,6 @@ std::string tables(const CurveSet& set) {
     text += "</tbody></table></div>\n";
   }
   return text;
-}
-
-std::string definitions(const Pairs& pairs) {
-  std::string text = "<dl>\n";
-  for (const auto& [name, value] : pairs) {
-    if (!value.empty())
-      text += cat("<dt>", escape_markup(name), "</dt><dd>", escape_markup(value), "</dd>\n");
-  }
-  return text + "</dl>\n";
-}
-
-std::string how_measured(const CurveSet& set) {
-  const CurveProtocol& protocol = set.protocol;
-  const CurveText& text = set.text;
-  std::string html = "<h2>How it was measured</h2>\n";
-  html +=
-      definitions({{"Protocol", protocol.name},
-                   {"Stride", protocol.stride > 0 ? with_commas(protocol.stride) + " tokens" : ""},
-                   {"Description", protocol.description},
-                   {"Documents", protocol.document_borders},
-                   {"Precision", protocol.precision},
-                   {"Device", protocol.device},
-                   {"Attention kernel", protocol.kernel}});
-  html += element("h3", "Text");
-  html += definitions({{"Files", join(text.files, ", ")},
-                       {"Size", text.bytes > 0 ? human_bytes(static_cast<double>(text.bytes)) : ""},
-                       {"Targets scored", with_commas(text.tokens_scored) + " at every length"},
-                       {"Not scored", with_commas(text.tokens_cut_off) + " tokens"},
-                       {"Selection", text.selection},
-                       {"SHA-256", text.sha256}});
-  return html;
 }
 
 std::string models(const CurveSet& set) {
@@ -222,21 +139,15 @@ std::string models(const CurveSet& set) {
 
 std::string curve_page(const CurveSet& set, const std::string& title) {
   const std::string heading = title.empty() ? default_title(set) : title;
-  std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  page +=
-      cat(element("title", heading), "<style>", kPageStyle, "</style>\n</head>\n<body>\n<main>\n");
-  page += element("h1", heading);
   std::vector<std::string> byline = {"measured by alibi " + set.program_version};
   if (!set.created.empty()) byline.push_back(set.created);
   if (const std::string protocol = protocol_line(set); !protocol.empty())
     byline.push_back(protocol);
-  page += cat("<p class=\"byline\">", escape_markup(join(byline, "; ")), "</p>\n");
-  page += summary(set) + pictures(set) + tables(set) + how_measured(set) + models(set);
-  if (!set.command_line.empty()) {
-    page += cat("<h2>Command</h2>\n<pre>", escape_markup(set.command_line), "</pre>\n");
-  }
-  return page + "</main>\n</body>\n</html>\n";
+  std::string body = summary(set) + pictures(set) + tables(set) +
+                     how_measured(set.protocol, set.text) + models(set);
+  if (!set.command_line.empty())
+    body += cat("<h2>Command</h2>\n<pre>", escape_markup(set.command_line), "</pre>\n");
+  return whole_page(heading, byline, body);
 }
 
 }  // namespace alibi

@@ -1,0 +1,135 @@
+// alibi compare: variants over seeds, trained where missing, measured on the same text.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "commands/commands.h"
+#include "experiment/runner.h"
+#include "report/curve_plots.h"
+#include "report/progress.h"
+
+namespace alibi {
+namespace {
+
+struct Options {
+  std::string file, output;
+  std::vector<std::string> overrides;
+  bool plan_only = false;
+};
+
+// "[2/9] sinusoidal, seed 0"
+std::string label(const ExperimentPlan& plan, std::size_t run) {
+  const PlannedRun& planned = plan.runs[run];
+  return cat("[", run + 1, "/", plan.runs.size(), "] ", plan.variants[planned.variant].name,
+             ", seed ", planned.seed);
+}
+
+// One live line for each run's training, and a line when something is finished.
+class Terminal {
+ public:
+  explicit Terminal(const ExperimentPlan& plan) : plan_(plan) {}
+
+  void show(const RunProgress& p) {
+    const std::string task = cat(label(plan_, p.run), ": ", p.task);
+    if (task != task_) {
+      task_ = task;
+      line_ =
+          p.total > 0 ? std::make_unique<TaskProgress>(stderr, task, p.total, "tokens") : nullptr;
+      if (line_ == nullptr) log_info(task);
+    }
+    if (line_ != nullptr) line_->show(p.done);
+  }
+
+  void finished(std::size_t run, const std::string& words) {
+    line_.reset();
+    task_.clear();
+    log_info(cat(label(plan_, run), ": ", words));
+  }
+
+  void end() { line_.reset(); }
+
+ private:
+  const ExperimentPlan& plan_;
+  std::string task_;
+  std::unique_ptr<TaskProgress> line_;
+};
+
+void print_plan(const ExperimentPlan& plan) {
+  std::vector<std::string> lengths;
+  for (const std::int64_t length : plan.lengths) lengths.push_back(cat(length));
+  std::printf("%zu runs in %s, measured at %s tokens\n", plan.runs.size(), plan.folder.c_str(),
+              join(lengths, ", ").c_str());
+  for (const PlannedRun& run : plan.runs) std::printf("%s\n", run.name.c_str());
+}
+
+void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
+  const CurveSet curves = mean_curves(comparison);
+  make_folders(folder);
+  write_file_atomic(folder / "comparison.json", comparison_json(comparison));
+  write_file_atomic(folder / "comparison.csv", comparison_csv(comparison));
+  write_file_atomic(folder / "perplexity.svg",
+                    curve_svg(curve_plot(curves, CurveFigure::kPerplexity)));
+  write_file_atomic(folder / "loss.svg", curve_svg(curve_plot(curves, CurveFigure::kLoss)));
+  write_file_atomic(folder / "index.html", comparison_page(comparison));
+}
+
+int run(const Options& options, const Session& session) {
+  const ComparisonFile file = load_comparison(options.file);
+  const std::filesystem::path output = options.output.empty() ? file.folder : options.output;
+  check_can_make_folder(output);  // before hours of work
+  check_can_make_folder(file.folder);
+  const ExperimentPlan plan = plan_experiment(file, options.overrides);
+  if (options.plan_only) {
+    print_plan(plan);
+    return 0;
+  }
+  Terminal terminal(plan);
+  Comparison comparison = run_experiment(
+      plan, own_program().string(),
+      {.progress = [&](const RunProgress& p) { terminal.show(p); },
+       .finished = [&](std::size_t i, const std::string& words) { terminal.finished(i, words); }});
+  terminal.end();
+  comparison.program_version = kVersion;
+  comparison.command_line = session.command_line();
+  comparison.created = utc_timestamp();
+  std::fputs(comparison_table(comparison).c_str(), stdout);
+  write_files(comparison, output);
+  std::printf("\nwritten: %s\n", (output / "index.html").c_str());
+  for (const ComparedRun& one : comparison.runs) {
+    if (!one.failure.empty())
+      throw Error("compare", "not every run could be measured",
+                  "logs/ in " + file.folder + " says why; the same command tries again");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Session& session) {
+  CLI::App* command = add_command(
+      app, "compare", "Train variants over seeds and say which one wins, and whether it is noise",
+      "alibi compare configs/compare/positions.json\n"
+      "Runs that are finished are kept: the same command goes on where it was stopped.");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("FILE", options->file,
+                   "JSON: base, variants, seeds, reference (src/config/comparison.h draws it)")
+      ->required();
+  command->add_option("--output", options->output,
+                      "Folder for comparison.json, .csv, pictures and index.html; default: the "
+                      "comparison's own");
+  command->add_flag("--plan", options->plan_only, "Check everything, print the runs and leave");
+  add_set_option(*command, options->overrides);
+  command->callback([options, &session] {
+    session.run = [options, &session] { return run(*options, session); };
+  });
+}
+
+}  // namespace alibi

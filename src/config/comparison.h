@@ -1,0 +1,41 @@
+// The file of `alibi compare`: which variants of a run are trained, on which seeds.
+//
+//   {"name": "positions",                       // default: the file's name without .json
+//    "title": "Position methods",               // of the page; default: made of the variants
+//    "folder": "runs/compare/positions",        // default: runs/compare/NAME
+//    "base": ["configs/quickstart.json"],       // config files, merged left to right; or one name
+//    "config": {"run": {"train_tokens": 1e6}},  // changes for all variants
+//    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
+//    "seeds": [0, 1, 2],
+//    "reference": "alibi",                      // what others are compared with; default: the
+//    first "text": ["held-out.txt"]}                  // default: what the runs held out
+//
+// Comments are allowed; names of files are relative to the current folder, as in a config.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+
+namespace alibi {
+
+struct ComparisonVariant {
+  std::string name;
+  ConfigFragment changes;
+};
+
+struct ComparisonFile {
+  std::string place;  // the file itself
+  std::string name, title, folder, reference;
+  std::vector<std::string> base, text;
+  ConfigFragment common;
+  std::vector<ComparisonVariant> variants;
+  std::vector<std::int64_t> seeds = {0, 1, 2};
+};
+
+// Throws Error (exit code 2) with one line per fault. The variants' configs are not judged here.
+ComparisonFile load_comparison(const std::string& file);
+
+}  // namespace alibi

@@ -1,0 +1,148 @@
+#include "experiment/measured.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "formats/strict_json.h"
+
+namespace alibi {
+namespace {
+
+// Members of one object, with what is missing or null taken as not measured.
+class Members {
+ public:
+  Members(const StrictObject& object, std::string place)
+      : object_(object), place_(std::move(place)) {}
+
+  double number(std::string_view name) const {
+    const StrictJson& value = required(object_, name, place_);
+    const bool null = std::holds_alternative<std::monostate>(value.value);
+    return null ? kNotMeasured : as_number(value, place_);
+  }
+  std::int64_t count(std::string_view name) const {
+    return as_count(required(object_, name, place_), place_);
+  }
+  std::string text(std::string_view name) const {
+    return as_string(required(object_, name, place_), place_);
+  }
+  bool truth(std::string_view name) const {
+    return as_bool(required(object_, name, place_), place_);
+  }
+  Members member(std::string_view name) const {
+    return {as_object(required(object_, name, place_), place_), place_};
+  }
+  const StrictArray& list(std::string_view name) const {
+    return as_array(required(object_, name, place_), place_);
+  }
+
+ private:
+  const StrictObject& object_;
+  std::string place_;
+};
+
+void check_head(const Members& root, const char* kind, const std::string& place) {
+  if (root.count("format_version") == 1 && root.text("kind") == kind) return;
+  throw Error(place,
+              cat("found \"", root.text("kind"), "\" of format ", root.count("format_version"),
+                  ", expected \"", kind, "\" of format 1"),
+              "remove it: it will be written anew");
+}
+
+CurvePoint read_point(const Members& m) {
+  CurvePoint p;
+  p.length = m.count("length");
+  p.multiple = m.number("multiple");
+  p.applicable = m.truth("applicable");
+  p.note = m.text("note");
+  p.loss = m.number("loss");
+  p.loss_low = m.number("loss_low");
+  p.loss_high = m.number("loss_high");
+  p.perplexity = m.number("perplexity");
+  p.change_from_1x = m.number("change_from_1x");
+  p.change_low = m.number("change_low");
+  p.change_high = m.number("change_high");
+  p.bits_per_byte = m.number("bits_per_byte");
+  p.targets = m.count("targets");
+  p.seconds = m.number("seconds");
+  p.tokens_per_second = m.number("tokens_per_second");
+  p.peak_memory_bytes = m.count("peak_memory_bytes");
+  return p;
+}
+
+Curve read_curve(const Members& m, const std::string& place) {
+  Curve c;
+  c.name = m.text("name");
+  c.position = m.text("position");
+  c.checkpoint = m.text("checkpoint");
+  c.checkpoint_sha256 = m.text("checkpoint_sha256");
+  c.step = m.count("step");
+  c.trained_length = m.count("trained_length");
+  c.sequence_length = m.count("sequence_length");
+  c.train_sequence_length_scaling = m.number("train_sequence_length_scaling");
+  c.parameters = m.count("parameters");
+  for (const StrictJson& point : m.list("points"))
+    c.points.push_back(read_point({as_object(point, place), place}));
+  return c;
+}
+
+}  // namespace
+
+CurveSet read_curves(const std::filesystem::path& file) {
+  const std::string place = file.string();
+  const StrictObject object = parse_strict_json(read_file(file), place);
+  const Members root(object, place), protocol = root.member("protocol"), text = root.member("text");
+  check_head(root, "curve", place);
+  CurveSet set;
+  set.protocol = {protocol.text("name"),        protocol.count("stride"),
+                  protocol.text("description"), protocol.text("document_borders"),
+                  protocol.text("precision"),   protocol.text("device"),
+                  protocol.text("kernel")};
+  set.text = {{},
+              text.text("selection"),
+              text.text("sha256"),
+              text.count("tokens_scored"),
+              text.count("tokens_cut_off"),
+              text.count("bytes")};
+  for (const StrictJson& name : text.list("files"))
+    set.text.files.push_back(as_string(name, place));
+  for (const StrictJson& curve : root.list("curves"))
+    set.curves.push_back(read_curve({as_object(curve, place), place}, place));
+  return set;
+}
+
+Usage read_usage(const std::filesystem::path& file) {
+  const std::string place = file.string();
+  const StrictObject object = parse_strict_json(read_file(file), place);
+  const Members root(object, place);
+  check_head(root, "usage", place);
+  return {root.number("seconds"), root.count("peak_memory_bytes")};
+}
+
+std::string usage_json(const Usage& usage) {
+  return cat("{\"format_version\": 1, \"kind\": \"usage\", \"seconds\": ", fixed(usage.seconds, 3),
+             ", \"peak_memory_bytes\": ", usage.peak_memory_bytes, "}\n");
+}
+
+LoggedSteps read_steps(const std::filesystem::path& log) {
+  LoggedSteps steps;
+  std::int64_t step_tokens = 0;
+  std::vector<double> seconds;
+  for (const std::string& line : split(read_file(log), '\n')) {
+    if (line.find("\"loss\":") == std::string::npos || line.back() != '}') continue;
+    const StrictObject object = parse_strict_json(line, log.string());
+    const Members step(object, log.string());
+    steps.tokens = step.count("tokens");
+    step_tokens = steps.tokens / std::max<std::int64_t>(1, step.count("step"));
+    seconds.push_back(step.number("seconds"));
+  }
+  if (seconds.empty()) return steps;
+  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  steps.tokens_per_second = static_cast<double>(step_tokens) / *middle;
+  return steps;
+}
+
+}  // namespace alibi

@@ -1,0 +1,29 @@
+// Reads back what other processes of a comparison wrote.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "report/curve.h"
+
+namespace alibi {
+
+// curve.json of format 1, as `alibi evaluate` writes it; without its loss by position.
+CurveSet read_curves(const std::filesystem::path& file);
+
+// What training cost. usage.json: {format_version: 1, kind: "usage", seconds, peak_memory_bytes}
+struct Usage {
+  double seconds = 0;  // of the clock, over all starts
+  std::int64_t peak_memory_bytes = 0;
+};
+Usage read_usage(const std::filesystem::path& file);
+std::string usage_json(const Usage& usage);
+
+// From log.jsonl: the last step's tokens (0: no step yet), and tokens/s from the steps' own times.
+struct LoggedSteps {
+  std::int64_t tokens = 0;
+  double tokens_per_second = kNotMeasured;
+};
+LoggedSteps read_steps(const std::filesystem::path& log);
+
+}  // namespace alibi

@@ -1,0 +1,128 @@
+#include "experiment/paired.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "base/error.h"
+
+namespace alibi {
+namespace {
+
+// P(-t < T < t) for whole degrees of freedom: the finite sums of Abramowitz and Stegun 26.7.3-4.
+double student_share(double t, int degrees) {
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
+  const double cosine = std::cos(angle);
+  double term = degrees % 2 == 0 ? 1 : cosine, sum = degrees == 1 ? 0 : term;
+  for (int i = degrees % 2 == 0 ? 2 : 3; i <= degrees - 2; i += 2) {
+    term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
+    sum += term;
+  }
+  if (degrees % 2 == 0) return std::sin(angle) * sum;
+  return 2 / std::numbers::pi * (angle + std::sin(angle) * sum);
+}
+
+const CurvePoint* point_at(const ComparedRun& run, std::int64_t length) {
+  const auto found = std::find_if(run.curve.points.begin(), run.curve.points.end(),
+                                  [&](const CurvePoint& point) { return point.length == length; });
+  return found == run.curve.points.end() || !found->applicable ? nullptr : &*found;
+}
+
+// One figure of every seed of a variant at a length, in the order of the seeds; NaN: none.
+template <class Figure>
+std::vector<double> over_seeds(const Comparison& all, const std::string& variant,
+                               std::int64_t length, const Figure& figure) {
+  std::vector<double> values;
+  for (const std::int64_t seed : all.seeds) {
+    values.push_back(kNotMeasured);
+    for (const ComparedRun& run : all.runs) {
+      if (run.variant != variant || run.seed != seed) continue;
+      const CurvePoint* point = point_at(run, length);
+      if (point != nullptr) values.back() = figure(*point);
+    }
+  }
+  return values;
+}
+
+double measured(const Comparison& all, const CurvePoint& point) {
+  return all.measure == Measure::kLoss ? point.loss : point.bits_per_byte;
+}
+
+void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedPoint& point) {
+  const auto values = [&](const std::string& name, const auto& figure) {
+    return over_seeds(all, name, point.length, figure);
+  };
+  point.loss = estimate(values(variant.name, [](const CurvePoint& p) { return p.loss; }));
+  point.perplexity = std::exp(point.loss.mean);
+  point.bits_per_byte =
+      estimate(values(variant.name, [](const CurvePoint& p) { return p.bits_per_byte; })).mean;
+  if (variant.name == all.reference) {
+    point.verdict = Verdict::kReference;
+    return;
+  }
+  const auto measure = [&](const CurvePoint& p) { return measured(all, p); };
+  std::vector<double> differences = values(variant.name, measure);
+  const std::vector<double> reference = values(all.reference, measure);
+  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= reference[i];
+  point.difference = estimate(differences);
+  point.verdict = judge(point.difference);
+}
+
+}  // namespace
+
+double student_t_95(int degrees) {
+  ensure(degrees >= 1, "a spread has a degree of freedom");
+  double low = 1.9, high = 13;  // 1.960 for many, 12.706 for one
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (student_share(middle, degrees) < 0.95 ? low : high) = middle;
+  }
+  return high;
+}
+
+Estimate estimate(std::span<const double> values) {
+  Estimate e;
+  double sum = 0;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++e.count;
+  }
+  if (e.count == 0) return e;
+  e.mean = sum / e.count;
+  if (e.count == 1) return e;
+  double squares = 0;
+  for (const double value : values) {
+    if (!std::isnan(value)) squares += (value - e.mean) * (value - e.mean);
+  }
+  e.deviation = std::sqrt(squares / (e.count - 1));
+  e.error = e.deviation / std::sqrt(static_cast<double>(e.count));
+  const double reach = student_t_95(e.count - 1) * e.error;
+  e.low = e.mean - reach;
+  e.high = e.mean + reach;
+  return e;
+}
+
+Verdict judge(const Estimate& difference) {
+  if (difference.count < 2) return Verdict::kUnknown;
+  if (difference.high < 0) return Verdict::kBetter;
+  return difference.low > 0 ? Verdict::kWorse : Verdict::kNoise;
+}
+
+void fill_estimates(Comparison& comparison) {
+  for (ComparedVariant& variant : comparison.variants) {
+    std::vector<double> seconds, rates;
+    for (const ComparedRun& run : comparison.runs) {
+      if (run.variant != variant.name) continue;
+      seconds.push_back(run.train_seconds);
+      rates.push_back(run.train_tokens_per_second);
+      variant.peak_memory_bytes = std::max(variant.peak_memory_bytes, run.peak_memory_bytes);
+    }
+    variant.train_seconds = estimate(seconds).mean;
+    variant.train_tokens_per_second = estimate(rates).mean;
+    for (ComparedPoint& point : variant.points) fill_point(comparison, variant, point);
+  }
+}
+
+}  // namespace alibi

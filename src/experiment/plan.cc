@@ -1,0 +1,117 @@
+#include "experiment/plan.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "data/prepare.h"
+#include "data/text_sample.h"
+#include "device/device.h"
+#include "evaluate/lengths.h"
+#include "train/run_folder.h"
+
+namespace alibi {
+namespace {
+
+Config variant_config(const ComparisonFile& file, const ComparisonVariant& variant,
+                      const std::vector<std::string>& overrides) {
+  Config config = load_config(file.base, overrides, {file.common, variant.changes});
+  if (config.data.train.empty()) {
+    throw usage_error(file.place + ": /data/train", "names no text",
+                      "name a base that does, or set it under /config");
+  }
+  return config;
+}
+
+void refuse_equal_variants(const ExperimentPlan& plan) {
+  for (std::size_t i = 0; i < plan.variants.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (identity_json(plan.variants[i].config) != identity_json(plan.variants[j].config))
+        continue;
+      throw usage_error(plan.file.place + ": /variants/" + plan.variants[i].name,
+                        "is the same run as variant " + plan.variants[j].name,
+                        "every variant must differ in a key that changes the result");
+    }
+  }
+}
+
+// All variants score the same targets, so the rules of scoring must be one.
+void refuse_other_rules(const ExperimentPlan& plan) {
+  const EvaluateConfig& first = plan.variants.front().config.evaluate;
+  for (const PlannedVariant& variant : plan.variants) {
+    const EvaluateConfig& e = variant.config.evaluate;
+    if (e.protocol == first.protocol && e.stride == first.stride &&
+        e.max_tokens == first.max_tokens)
+      continue;
+    throw usage_error(
+        plan.file.place + ": /variants/" + variant.name,
+        "has another evaluate.protocol, stride or max_tokens than " + plan.variants.front().name,
+        "set them for all, under /config");
+  }
+}
+
+std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan) {
+  std::set<std::int64_t> lengths;
+  for (const PlannedVariant& variant : plan.variants) {
+    const auto own =
+        parse_lengths(variant.config.evaluate.lengths, batch_shape(variant.config.batch).length);
+    lengths.insert(own.begin(), own.end());
+  }
+  return {lengths.begin(), lengths.end()};
+}
+
+// Throws when the held-out text has not one window of the longest length.
+void check_text(const ExperimentPlan& plan, const PlannedVariant& variant,
+                const PreparedText& text) {
+  const EvaluateConfig& e = variant.config.evaluate;
+  const SampleRule rule = sample_rule(plan.lengths, e.protocol, e.max_tokens);
+  const DataConfig& data = variant.config.data;
+  const std::vector<std::string>& files = plan.file.text.empty() ? data.valid : plan.file.text;
+  check_sample(files.empty() ? sample_tokens(text.valid, rule)
+                             : sample_files(files, text.tokenizer, set_threads(0), rule),
+               files.empty() ? "held out by the run" : join(files, ", "));
+}
+
+void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes) {
+  for (const std::int64_t seed : plan.file.seeds) {
+    for (std::size_t i = 0; i < plan.variants.size(); ++i) {
+      PlannedRun run{i, seed, {}, plan.variants[i].config};
+      run.config.run.seed = seed;
+      run.config.run.name = plan.variants[i].name;
+      run.name = cat(plan.variants[i].name, "-seed", seed, "-",
+                     run_identity(run.config, data_hashes[i]).substr(0, 8));
+      run.config.run.folder = (plan.folder / "runs" / run.name).string();
+      plan.runs.push_back(std::move(run));
+    }
+  }
+}
+
+}  // namespace
+
+ExperimentPlan plan_experiment(const ComparisonFile& file,
+                               const std::vector<std::string>& overrides) {
+  ExperimentPlan plan;
+  plan.file = file;
+  plan.folder = file.folder;
+  for (const ComparisonVariant& variant : file.variants) {
+    plan.variants.push_back(
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides)});
+  }
+  refuse_equal_variants(plan);
+  refuse_other_rules(plan);
+  plan.lengths = all_lengths(plan);
+  std::vector<std::string> data_hashes;
+  std::set<std::string> tokenizers;
+  for (const PlannedVariant& variant : plan.variants) {
+    const PreparedText text = prepare_text(variant.config.data, variant.config.tokenizer,
+                                           set_threads(variant.config.runtime.threads));
+    check_text(plan, variant, text);
+    data_hashes.push_back(text.data_hash);
+    tokenizers.insert(text.tokenizer.hash());
+  }
+  plan.one_tokenizer = tokenizers.size() == 1;
+  add_runs(plan, data_hashes);
+  return plan;
+}
+
+}  // namespace alibi

@@ -1,0 +1,37 @@
+// Which runs a comparison consists of. Everything that can be wrong is found here, before any
+// training starts.
+#pragma once
+
+#include <filesystem>
+
+#include "config/comparison.h"
+
+namespace alibi {
+
+struct PlannedRun {
+  std::size_t variant;  // index
+  std::int64_t seed;
+  std::string name;  // "alibi-seed0-1f2e3d4c": the last part stands for all that decides the result
+  Config config;     // its run.folder is FOLDER/runs/NAME
+};
+
+struct PlannedVariant {
+  std::string name, changes;
+  Config config;  // of the first seed
+};
+
+struct ExperimentPlan {
+  ComparisonFile file;
+  std::filesystem::path folder;
+  std::vector<PlannedVariant> variants;
+  std::vector<PlannedRun> runs;       // seed by seed: what is stopped early has compared something
+  std::vector<std::int64_t> lengths;  // of all variants together
+  bool one_tokenizer = true;          // else only bits per byte can be compared
+};
+
+// Prepares the text (which is kept), so that runs know their data and the held-out text is long
+// enough. Throws Error (exit code 2) for faults of the file, the configs and the text.
+ExperimentPlan plan_experiment(const ComparisonFile& file,
+                               const std::vector<std::string>& overrides);
+
+}  // namespace alibi

@@ -1,0 +1,237 @@
+#include "experiment/runner.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/checksums.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/process.h"
+#include "base/stop.h"
+#include "base/strings.h"
+#include "checkpoint/checkpoint.h"
+#include "experiment/measured.h"
+#include "experiment/paired.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr double kLook = 0.5;  // seconds between two looks at a process
+
+// Why a process failed: the last line it printed.
+std::string last_line(const fs::path& log) {
+  std::vector<std::string> lines = split(read_file(log), '\n');
+  std::erase(lines, "");
+  return lines.empty() ? "it printed nothing" : lines.back();
+}
+
+std::string list_of(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::string> texts;
+  for (const std::int64_t length : lengths) texts.push_back(cat(length));
+  return join(texts, ",");
+}
+
+const char* protocol_name(Protocol protocol) {
+  return protocol == Protocol::kSliding ? "sliding" : "non-overlapping";
+}
+
+// The protocol as overrides: a run's own config may say something else by now.
+std::vector<std::string> protocol_arguments(const EvaluateConfig& e) {
+  std::vector<std::string> all{"--set", cat("evaluate.protocol=", protocol_name(e.protocol)),
+                               "--set", cat("evaluate.max_tokens=", e.max_tokens),
+                               "--set", cat("evaluate.batch_tokens=", e.batch_tokens)};
+  if (e.stride) all.insert(all.end(), {"--set", cat("evaluate.stride=", *e.stride)});
+  return all;
+}
+
+class Runner {
+ public:
+  Runner(const ExperimentPlan& plan, std::string program, const RunnerHooks& hooks)
+      : plan_(plan), program_(std::move(program)), hooks_(hooks) {}
+
+  ComparedRun run(std::size_t index) {
+    const PlannedRun& planned = plan_.runs[index];
+    const PlannedVariant& variant = plan_.variants[planned.variant];
+    ComparedRun result;
+    result.variant = variant.name;
+    result.seed = planned.seed;
+    result.folder = planned.config.run.folder;
+    result.failure = train(index);
+    if (result.failure.empty()) result.failure = measure(index, result.curve);
+    if (!result.failure.empty()) return result;
+    const Usage usage = read_usage(usage_file(planned));
+    result.train_seconds = usage.seconds;
+    result.peak_memory_bytes = usage.peak_memory_bytes;
+    result.train_tokens_per_second =
+        read_steps(fs::path(result.folder) / "log.jsonl").tokens_per_second;
+    return result;
+  }
+
+  const CurveSet& measured() const { return measured_; }  // protocol and text of the last run
+
+ private:
+  static fs::path usage_file(const PlannedRun& run) {
+    return fs::path(run.config.run.folder) / "usage.json";
+  }
+  fs::path log_file(const PlannedRun& run) const {
+    return plan_.folder / "logs" / (run.name + ".txt");
+  }
+
+  // Returns why it failed, or nothing.
+  std::string train(std::size_t index) {
+    const PlannedRun& run = plan_.runs[index];
+    std::error_code ignored;
+    if (fs::exists(usage_file(run), ignored)) return {};
+    const fs::path config = plan_.folder / "configs" / (run.name + ".json");
+    write_file_atomic(config, config_json(run.config));
+    const fs::path log = fs::path(run.config.run.folder) / "log.jsonl";
+    const fs::path partial = plan_.folder / "logs" / (run.name + ".usage.json");
+    Usage usage = fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
+    const auto look = [&] {
+      if (!hooks_.progress || !fs::exists(log, ignored)) return;
+      hooks_.progress({index, "training", static_cast<double>(read_steps(log).tokens),
+                       static_cast<double>(run.config.run.train_tokens)});
+    };
+    const ProcessResult result = call(run, {"train", config.string(), "--resume"}, look);
+    usage.seconds += result.seconds;
+    usage.peak_memory_bytes = std::max(usage.peak_memory_bytes, result.peak_memory_bytes);
+    write_file_atomic(result.code == 0 ? usage_file(run) : partial, usage_json(usage));
+    if (stop_signal() != 0) throw_stopped();
+    if (result.code != 0) return cat("training: ", last_line(log_file(run)));
+    if (hooks_.finished) hooks_.finished(index, "trained in " + human_seconds(usage.seconds));
+    return {};
+  }
+
+  std::string measure(std::size_t index, Curve& curve) {
+    const PlannedRun& run = plan_.runs[index];
+    const fs::path folder = curve_folder(run);
+    const fs::path file = folder / "curve.json";
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) {
+      std::vector<std::string> arguments{
+          "evaluate",  run.config.run.folder,  "--name",   plan_.variants[run.variant].name,
+          "--lengths", list_of(plan_.lengths), "--output", folder.string()};
+      for (const std::string& text : plan_.file.text)
+        arguments.insert(arguments.end(), {"--text", text});
+      const auto protocol = protocol_arguments(run.config.evaluate);
+      arguments.insert(arguments.end(), protocol.begin(), protocol.end());
+      if (hooks_.progress) hooks_.progress({index, "measuring", 0, 0});
+      const ProcessResult result = call(run, arguments, [] {});
+      if (stop_signal() != 0) throw_stopped();
+      if (result.code != 0) return cat("measuring: ", last_line(log_file(run)));
+    }
+    measured_ = read_curves(file);
+    curve = measured_.curves.at(0);
+    return {};
+  }
+
+  fs::path curve_folder(const PlannedRun& run) const {
+    const fs::path checkpoint =
+        *newest_valid_checkpoint(fs::path(run.config.run.folder) / "checkpoints");
+    std::string key = sha256_file(checkpoint / "manifest.json") + list_of(plan_.lengths) +
+                      join(protocol_arguments(run.config.evaluate), " ") +
+                      join(plan_.file.text, "\n");
+    return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
+  }
+
+  // Runs the program to its end; a signal to us is passed on, once.
+  template <class Look>
+  ProcessResult call(const PlannedRun& run, std::vector<std::string> arguments, const Look& look) {
+    arguments.insert(arguments.begin(), program_);
+    ChildProcess child(arguments, log_file(run));
+    for (bool told = false; !child.ended(kLook);) {
+      if (stop_signal() != 0 && !told) child.signal(stop_signal());
+      told = stop_signal() != 0;
+      look();
+    }
+    return child.result();
+  }
+
+  [[noreturn]] void throw_stopped() const {
+    throw stopped_error("compare", stop_signal(),
+                        "what is done is kept; the same command goes on from here");
+  }
+
+  const ExperimentPlan& plan_;
+  std::string program_;
+  const RunnerHooks& hooks_;
+  CurveSet measured_;
+};
+
+Comparison described(const ExperimentPlan& plan) {
+  Comparison c;
+  c.name = plan.file.name;
+  c.title = plan.file.title;
+  c.reference = plan.file.reference;
+  c.measure = plan.one_tokenizer ? Measure::kLoss : Measure::kBitsPerByte;
+  c.seeds = plan.file.seeds;
+  for (const PlannedVariant& planned : plan.variants) {
+    ComparedVariant variant;
+    variant.name = planned.name;
+    variant.changes = planned.changes;
+    variant.trained_length = batch_shape(planned.config.batch).length;
+    variant.sequence_length = planned.config.batch.sequence_length;
+    variant.train_sequence_length_scaling = planned.config.batch.train_sequence_length_scaling;
+    for (const std::int64_t length : plan.lengths) {
+      ComparedPoint point;
+      point.length = length;
+      point.multiple = static_cast<double>(length) / static_cast<double>(variant.trained_length);
+      variant.points.push_back(point);
+    }
+    if (planned.name == plan.file.reference) c.settings = config_json(planned.config);
+    c.variants.push_back(std::move(variant));
+  }
+  return c;
+}
+
+// What only a measured curve knows of its variant.
+void describe_variant(ComparedVariant& variant, const Curve& curve) {
+  variant.position = curve.position;
+  variant.parameters = curve.parameters;
+  for (ComparedPoint& point : variant.points) {
+    for (const CurvePoint& found : curve.points) {
+      if (found.length != point.length) continue;
+      point.applicable = found.applicable;
+      point.note = found.note;
+    }
+  }
+}
+
+void refuse_other_text(const Comparison& all, const CurveSet& found, const ComparedRun& run) {
+  if (all.measure != Measure::kLoss || all.text.sha256.empty() ||
+      all.text.sha256 == found.text.sha256)
+    return;
+  throw Error(run.folder, "scores other tokens than the first run (another text is held out)",
+              "name one text for all: \"text\": [\"FILE\"]");
+}
+
+}  // namespace
+
+Comparison run_experiment(const ExperimentPlan& plan, const std::string& program,
+                          const RunnerHooks& hooks) {
+  make_folders(plan.folder);
+  const FileLock lock(plan.folder / "lock", "comparison " + plan.folder.string());
+  for (const char* folder : {"configs", "logs", "runs", "curves"})
+    make_folders(plan.folder / folder);
+  Runner runner(plan, program, hooks);
+  Comparison comparison = described(plan);
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    ComparedRun run = runner.run(i);
+    if (run.failure.empty()) {
+      refuse_other_text(comparison, runner.measured(), run);
+      comparison.protocol = runner.measured().protocol;
+      if (comparison.text.sha256.empty()) comparison.text = runner.measured().text;
+      describe_variant(comparison.variants[plan.runs[i].variant], run.curve);
+    } else if (hooks.finished) {
+      hooks.finished(i, "failed: " + run.failure);
+    }
+    comparison.runs.push_back(std::move(run));
+  }
+  fill_estimates(comparison);
+  return comparison;
+}
+
+}  // namespace alibi

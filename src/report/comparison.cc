@@ -1,0 +1,182 @@
+// A comparison on the terminal and in words.
+#include "report/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+std::string nats(double value) {
+  return std::isfinite(value) ? (value > 0 ? "+" : "") + fixed(value, 4) : "-";
+}
+
+std::string range(double low, double high) {
+  return std::isfinite(low) && std::isfinite(high) ? cat(nats(low), " .. ", nats(high)) : "-";
+}
+
+std::vector<std::string> point_row(const ComparedVariant& variant, const ComparedPoint& point) {
+  const std::string length = with_commas(point.length);
+  if (!point.applicable)
+    return {variant.name, length, times(point.multiple), "not applicable: " + point.note};
+  return {variant.name,
+          length,
+          times(point.multiple),
+          four_digits(point.perplexity),
+          std::isfinite(point.loss.mean) ? fixed(point.loss.mean, 4) : "-",
+          std::isfinite(point.loss.deviation) ? fixed(point.loss.deviation, 4) : "-",
+          point.verdict == Verdict::kReference ? "" : nats(point.difference.mean),
+          point.verdict == Verdict::kReference ? ""
+                                               : range(point.difference.low, point.difference.high),
+          verdict_name(point.verdict)};
+}
+
+const char* unit(const Comparison& c) {
+  return c.measure == Measure::kLoss ? "nats per token" : "bits per byte";
+}
+
+std::string costs(const Comparison& c) {
+  const Align right = Align::kRight;
+  Table table{{{"variant", Align::kLeft},
+               {"trained at", right},
+               {"parameters", right},
+               {"train time", right},
+               {"train tok/s", right},
+               {"memory", right}},
+              {}};
+  for (const ComparedVariant& v : c.variants) {
+    table.rows.push_back(
+        {v.name, with_commas(v.trained_length), human_count(static_cast<double>(v.parameters)),
+         std::isfinite(v.train_seconds) ? human_seconds(v.train_seconds) : "-",
+         std::isfinite(v.train_tokens_per_second) ? human_count(v.train_tokens_per_second) : "-",
+         v.peak_memory_bytes > 0 ? human_bytes(static_cast<double>(v.peak_memory_bytes)) : "-"});
+  }
+  return format_table(table);
+}
+
+std::string failures(const Comparison& c) {
+  std::string text;
+  for (const ComparedRun& run : c.runs) {
+    if (!run.failure.empty())
+      text +=
+          printable(cat("failed: ", run.variant, ", seed ", run.seed, ": ", run.failure)) + "\n";
+  }
+  return text;
+}
+
+// The point of a variant at the longest length that both it and the reference reach.
+const ComparedPoint* last_pair(const ComparedVariant& variant) {
+  const ComparedPoint* last = nullptr;
+  for (const ComparedPoint& point : variant.points) {
+    if (point.difference.count > 0) last = &point;
+  }
+  return last;
+}
+
+std::string in_words(const Comparison& c, const ComparedVariant& variant) {
+  const ComparedPoint* point = last_pair(variant);
+  if (point == nullptr)
+    return cat(variant.name, ": no length was measured on both it and ", c.reference, ".");
+  const std::string place = cat("at ", with_commas(point->length), " tokens");
+  const std::string size =
+      cat(fixed(std::abs(point->difference.mean), 4), " ", unit(c), " ",
+          point->difference.mean < 0 ? "lower" : "higher", " than ", c.reference, "'s");
+  if (point->verdict == Verdict::kUnknown)
+    return cat(variant.name, ": its loss ", place, " is ", size,
+               "; one seed does not show whether that is noise.");
+  const std::string spread = cat(point->difference.count, " paired seeds, 95 % interval ",
+                                 range(point->difference.low, point->difference.high));
+  if (point->verdict == Verdict::kNoise)
+    return cat(variant.name, ": not measurably different from ", c.reference, " ", place, " (",
+               nats(point->difference.mean), " ", unit(c), ", ", spread, ", which holds 0).");
+  return cat(variant.name, ": its loss ", place, " is ", size, " (", spread, ").");
+}
+
+}  // namespace
+
+std::string verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kReference:
+      return "reference";
+    case Verdict::kBetter:
+      return "better";
+    case Verdict::kWorse:
+      return "worse";
+    case Verdict::kNoise:
+      return "within noise";
+    case Verdict::kUnknown:
+      return "";
+  }
+  return "";
+}
+
+std::string comparison_table(const Comparison& c) {
+  const Align right = Align::kRight;
+  Table table{{{"variant", Align::kLeft},
+               {"length", right},
+               {"", right},
+               {"perplexity", right},
+               {"loss", right},
+               {"sd", right},
+               {cat("against ", c.reference), right},
+               {"95 % interval", right},
+               {"", Align::kLeft}},
+              {}};
+  for (const ComparedVariant& variant : c.variants) {
+    if (!table.rows.empty()) table.rows.push_back({});
+    for (const ComparedPoint& point : variant.points)
+      table.rows.push_back(point_row(variant, point));
+  }
+  return cat(format_table(table), "\n", costs(c), "\n", comparison_summary(c), failures(c));
+}
+
+std::string comparison_summary(const Comparison& c) {
+  std::string text;
+  for (const ComparedVariant& variant : c.variants) {
+    if (variant.name != c.reference) text += in_words(c, variant) + "\n";
+  }
+  if (c.seeds.size() > 1 && c.variants.size() > 1) {
+    text +=
+        cat("Intervals are of single points: of 100 true ties about 5 fall outside theirs. "
+            "Figures are means over ",
+            c.seeds.size(), " seeds.\n");
+  }
+  return text;
+}
+
+CurveSet mean_curves(const Comparison& c) {
+  CurveSet set;
+  set.protocol = c.protocol;
+  set.text = c.text;
+  for (const ComparedVariant& variant : c.variants) {
+    Curve curve;
+    curve.name = variant.name;
+    curve.position = variant.position;
+    curve.trained_length = variant.trained_length;
+    curve.sequence_length = variant.sequence_length;
+    curve.train_sequence_length_scaling = variant.train_sequence_length_scaling;
+    curve.parameters = variant.parameters;
+    for (const ComparedPoint& point : variant.points) {
+      CurvePoint mean;
+      mean.length = point.length;
+      mean.multiple = point.multiple;
+      mean.applicable = point.applicable;
+      mean.note = point.note;
+      mean.loss = point.loss.mean;
+      mean.loss_low = point.loss.low;
+      mean.loss_high = point.loss.high;
+      mean.perplexity = point.perplexity;
+      mean.perplexity_low = std::exp(point.loss.low);
+      mean.perplexity_high = std::exp(point.loss.high);
+      mean.bits_per_byte = point.bits_per_byte;
+      curve.points.push_back(mean);
+    }
+    set.curves.push_back(std::move(curve));
+  }
+  return set;
+}
+
+}  // namespace alibi

@@ -1,0 +1,111 @@
+#include "report/page_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/curve_plots.h"
+#include "report/page.h"
+#include "report/svg.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+// The curves with longer lengths whose perplexity never exceeds 1.25 times the lowest of all:
+// beside one that explodes they are flat lines, so they get a picture of their own.
+CurveSet flat_curves(const CurveSet& set) {
+  double lowest = INFINITY;
+  const auto for_points = [](const Curve& curve, const auto& visit) {
+    for (const CurvePoint& point : curve.points) {
+      if (point.applicable && std::isfinite(point.perplexity)) visit(point);
+    }
+  };
+  for (const Curve& curve : set.curves) {
+    for_points(curve,
+               [&](const CurvePoint& point) { lowest = std::min(lowest, point.perplexity); });
+  }
+  CurveSet flat = set;
+  std::erase_if(flat.curves, [&](const Curve& curve) {
+    double highest = 0;
+    int count = 0;
+    for_points(curve, [&](const CurvePoint& point) {
+      highest = std::max(highest, point.perplexity);
+      ++count;
+    });
+    return count < 2 || highest > 1.25 * lowest;
+  });
+  return flat;
+}
+
+}  // namespace
+
+std::string element(const char* tag, const std::string& text) {
+  return cat("<", tag, ">", escape_markup(text), "</", tag, ">\n");
+}
+
+std::string unbroken(std::string text) {
+  for (std::size_t at; (at = text.find(" %")) != std::string::npos;)
+    text.replace(at, 1, "\xc2\xa0");
+  return text;
+}
+
+std::string table_cell(const std::string& text, const char* kind) {
+  return kind == nullptr ? "<td>" + escape_markup(text) + "</td>"
+                         : cat("<td class=\"", kind, "\">", escape_markup(text), "</td>");
+}
+
+std::string figure(const std::string& svg) { return "<figure>\n" + svg + "</figure>\n"; }
+
+std::string definitions(const Pairs& pairs) {
+  std::string text = "<dl>\n";
+  for (const auto& [name, value] : pairs) {
+    if (!value.empty())
+      text += cat("<dt>", escape_markup(name), "</dt><dd>", escape_markup(value), "</dd>\n");
+  }
+  return text + "</dl>\n";
+}
+
+std::string whole_page(const std::string& heading, const std::vector<std::string>& byline,
+                       const std::string& body_html) {
+  return cat(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+      element("title", heading), "<style>", kPageStyle, "</style>\n</head>\n<body>\n<main>\n",
+      element("h1", heading), "<p class=\"byline\">", escape_markup(join(byline, "; ")), "</p>\n",
+      body_html, "</main>\n</body>\n</html>\n");
+}
+
+std::string curve_figures(const CurveSet& set) {
+  std::string text = figure(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
+  const CurveSet close = flat_curves(set);
+  if (!close.curves.empty() && close.curves.size() < set.curves.size()) {
+    PlotSpec plot = curve_plot(close, CurveFigure::kPerplexity);
+    plot.title = "Perplexity of the flat curves, close up";
+    plot.subtitle = "within 1.25x of the lowest; " + plot.subtitle;
+    text += figure(curve_svg(plot));
+  }
+  return text + figure(curve_svg(curve_plot(set, CurveFigure::kLoss)));
+}
+
+std::string how_measured(const CurveProtocol& protocol, const CurveText& text) {
+  std::string html = "<h2>How it was measured</h2>\n";
+  html +=
+      definitions({{"Protocol", protocol.name},
+                   {"Stride", protocol.stride > 0 ? with_commas(protocol.stride) + " tokens" : ""},
+                   {"Description", protocol.description},
+                   {"Documents", protocol.document_borders},
+                   {"Precision", protocol.precision},
+                   {"Device", protocol.device},
+                   {"Attention kernel", protocol.kernel}});
+  html += element("h3", "Text");
+  html += definitions({{"Files", join(text.files, ", ")},
+                       {"Size", text.bytes > 0 ? human_bytes(static_cast<double>(text.bytes)) : ""},
+                       {"Targets scored", with_commas(text.tokens_scored) + " at every length"},
+                       {"Not scored", with_commas(text.tokens_cut_off) + " tokens"},
+                       {"Selection", text.selection},
+                       {"SHA-256", text.sha256}});
+  return html;
+}
+
+}  // namespace alibi
