@@ -14,6 +14,7 @@
 #include "experiment/runner.h"
 #include "report/curve_plots.h"
 #include "report/progress.h"
+#include "report/raster.h"
 
 namespace alibi {
 namespace {
@@ -74,9 +75,13 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   make_folders(folder);
   write_file_atomic(folder / "comparison.json", comparison_json(comparison));
   write_file_atomic(folder / "comparison.csv", comparison_csv(comparison));
-  write_file_atomic(folder / "perplexity.svg",
-                    curve_svg(curve_plot(curves, CurveFigure::kPerplexity)));
-  write_file_atomic(folder / "loss.svg", curve_svg(curve_plot(curves, CurveFigure::kLoss)));
+  const std::pair<const char*, CurveFigure> figures[] = {{"perplexity", CurveFigure::kPerplexity},
+                                                         {"loss", CurveFigure::kLoss}};
+  for (const auto& [name, what] : figures) {
+    const std::filesystem::path file = folder / name;
+    write_file_atomic(file.string() + ".svg", curve_svg(curve_plot(curves, what)));
+    write_png(file.string() + ".svg", file.string() + ".png");  // where it can be done
+  }
   write_file_atomic(folder / "index.html", comparison_page(comparison));
 }
 

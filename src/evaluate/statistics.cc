@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -38,6 +39,7 @@ double percentile(const std::vector<double>& sorted, double share) {
 std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block) {
   ensure(!losses.empty() && block > 0, "a bootstrap has losses and blocks");
   const Blocks blocks = blocks_of(losses, block);
+  if (std::ssize(blocks.sums) < kLeastBlocks) return {};
   const auto count = static_cast<double>(blocks.sums.size());
   std::vector<double> means;
   for (int draw = 0; draw < kBootstrapDraws; ++draw) {
@@ -54,6 +56,8 @@ std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t 
 }
 
 Interval middle_95(std::vector<double> values) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (values.empty()) return {kNone, kNone};
   std::sort(values.begin(), values.end());
   return {percentile(values, 0.025), percentile(values, 0.975)};
 }

@@ -13,12 +13,14 @@ struct Interval {
 };
 
 inline constexpr int kBootstrapDraws = 1000;
+// Resamples of fewer blocks than this say nothing of the text's spread; of one they are all equal.
+inline constexpr std::int64_t kLeastBlocks = 4;
 
-// The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0. The
-// same blocks are drawn for every vector of the same size, so differences between two results are
-// paired.
+// The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0; none
+// where the text has fewer than kLeastBlocks. The same blocks are drawn for every vector of the
+// same size, so differences between two results are paired.
 std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block);
 
-Interval middle_95(std::vector<double> values);  // 2.5th to 97.5th percentile
+Interval middle_95(std::vector<double> values);  // 2.5th to 97.5th percentile; NaN of none
 
 }  // namespace alibi

@@ -51,16 +51,16 @@ TEST(Bootstrap, IsPaired) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i] - x[i], 0.5, 1e-5);
 }
 
-TEST(Bootstrap, OneBlockHasNoWidthAndAShortLastBlockJoins) {
+// An interval of no width would claim that one block of text says all.
+TEST(Bootstrap, SaysNothingOfFewBlocksAndAShortLastBlockJoins) {
   const auto losses = noise(1, 99, 4);
-  const Interval one = middle_95(bootstrap_means(losses, 100));
-  EXPECT_EQ(one.low, one.high);
-  EXPECT_NEAR(one.low, mean_of(losses), 1e-9);
-  const Interval joined = middle_95(bootstrap_means(losses, 60));  // 99 < 2 * 60: one block
-  EXPECT_EQ(joined.low, joined.high);
-  const Interval two = middle_95(bootstrap_means(losses, 40));  // 40 and 59
-  EXPECT_LT(two.low, mean_of(losses));
-  EXPECT_GT(two.high, mean_of(losses));
+  for (const std::int64_t block : {100, 60, 40, 30}) {  // 1, 1, 2 and 3 blocks
+    const Interval none = middle_95(bootstrap_means(losses, block));
+    EXPECT_TRUE(std::isnan(none.low) && std::isnan(none.high)) << block;
+  }
+  const Interval four = middle_95(bootstrap_means(losses, 20));  // 20, 20, 20 and 39
+  EXPECT_LT(four.low, mean_of(losses));
+  EXPECT_GT(four.high, mean_of(losses));
 }
 
 TEST(Middle95, IsThePercentiles) {

@@ -1,0 +1,153 @@
+// alibi compare through the real program: what it trains, keeps, refuses and says.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "base/strings.h"
+#include "commands/workplace.h"
+
+namespace alibi {
+namespace {
+
+constexpr const char* kTwo = R"({
+  "base": "tiny.json", "folder": "all", "seeds": [1, 2],
+  "config": {"run": {"train_tokens": 2560}},
+  "variants": {"alibi": {}, "learned": {"model": {"position": "learned"}}}
+})";
+
+int count_of(const std::string& text, const std::string& words) {
+  int count = 0;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
+  const Workplace place;
+  place.put("two.json", kTwo);
+  const ProgramResult first = place.works({"compare", "two.json", "--output", "page"});
+  EXPECT_EQ(count_of(first.err, "trained in"), 4) << first.err;
+  for (const char* file :
+       {"comparison.json", "comparison.csv", "perplexity.svg", "loss.svg", "index.html"})
+    EXPECT_TRUE(place.has(std::string("page/") + file)) << file;
+  const nlohmann::json json = place.json("page/comparison.json");
+  EXPECT_EQ(json["kind"], "comparison");
+  EXPECT_EQ(json["runs"].size(), 4U);
+  EXPECT_EQ(json["reference"], "alibi");
+  const nlohmann::json& points = json["variants"][1]["points"];
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(points[0]["verdict"].get<std::string>().empty(), false);
+  EXPECT_FALSE(points[1]["applicable"]) << "learned positions end at the trained length";
+  double difference = 0;
+  for (const int seed : {0, 1}) {
+    const auto loss = [&](int run) { return json["runs"][run]["losses"][0]["loss"].get<double>(); };
+    difference += (loss(2 * seed + 1) - loss(2 * seed)) / 2;
+  }
+  EXPECT_NEAR(points[0]["difference"].get<double>(), difference, 1e-9);
+  EXPECT_NE(first.out.find("against alibi"), std::string::npos) << first.out;
+  EXPECT_EQ(place.read("page/index.html").find("<script"), std::string::npos);
+
+  const ProgramResult again = place.works({"compare", "two.json", "--output", "page"});
+  EXPECT_EQ(count_of(again.err, "trained in"), 0) << again.err;
+  EXPECT_EQ(place.json("page/comparison.json")["runs"], json["runs"]);
+  // Another seed is one more run of each; what was there stays.
+  std::string three = kTwo;
+  three.replace(three.find("[1, 2]"), 6, "[1, 2, 3]");
+  place.put("two.json", three);
+  EXPECT_EQ(count_of(place.works({"compare", "two.json"}).err, "trained in"), 2);
+}
+
+// The text of the first run's file once it holds `words`; "" after a minute without.
+std::string wait_for(const Workplace& place, const std::string& folder, const std::string& file,
+                     const std::string& words) {
+  const double end = seconds_now() + 60;
+  while (seconds_now() < end) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(place.path(folder), ignored)) {
+      const auto path = entry.path() / file;
+      if (!std::filesystem::exists(path, ignored)) continue;
+      const std::string text = read_file(path);
+      if (text.find(words) != std::string::npos) return text;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return "";
+}
+
+TEST(Compare, GoesOnWhereItWasStopped) {
+  const Workplace place;
+  const std::vector<std::string> command{"compare", "two.json", "--set", "run.train_tokens=51200"};
+  place.put("two.json", kTwo);
+  RunningProgram running(command, place.options());
+  ASSERT_NE(wait_for(place, "all/runs", "log.jsonl", "\"step\":5,"), "");
+  running.signal(SIGTERM);
+  const ProgramResult stopped = running.wait();
+  EXPECT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
+  EXPECT_NE(stopped.err.find("goes on from here"), std::string::npos) << stopped.err;
+  const ProgramResult rest = place.works(command);
+  EXPECT_EQ(count_of(rest.err, "trained in"), 4) << rest.err;
+  int resumed = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("all/logs")))
+    resumed += count_of(read_file(entry.path()), "resuming after step");
+  EXPECT_EQ(resumed, 1);
+}
+
+TEST(Compare, ReportsARunThatFailsAndGoesOn) {
+  const Workplace place;
+  place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}},
+    "variants": {"alibi": {}, "wild": {"optimizer": {"learning_rate": 1e30, "clip_norm": 0}}}})");
+  const ProgramResult result = place.run({"compare", "two.json"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.out.find("failed: wild, seed 1: training"), std::string::npos)
+      << result.out << result.err;
+  EXPECT_TRUE(place.has("all/index.html"));
+  EXPECT_FALSE(place.json("all/comparison.json")["runs"][0]["losses"].empty());
+}
+
+void expect_refused(const Workplace& place, const std::string& file, const std::string& words) {
+  place.put("bad.json", file);
+  const ProgramResult result = place.run({"compare", "bad.json"});
+  EXPECT_EQ(result.code == 1 || result.code == 2, true) << result.err;
+  EXPECT_EQ(result.error_lines(), 1) << result.err;
+  EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  EXPECT_FALSE(place.has("all/runs")) << "before any training";
+}
+
+TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
+  const Workplace place;
+  const auto with = [](const std::string& members) {
+    return "{\"base\": \"tiny.json\", \"folder\": \"all\", " + members + "}";
+  };
+  expect_refused(place, with("\"variants\": {\"a\": {\"model\": {\"positoin\": \"none\"}}}"),
+                 "/variants/a: /model/positoin: unknown key (did you mean position?)");
+  expect_refused(place, with("\"variants\": {\"a\": {}, \"b\": {\"runtime\": {\"threads\": 1}}}"),
+                 "/variants/b: is the same run as variant a");
+  expect_refused(place,
+                 with("\"variants\": {\"a\": {}}, \"config\": {\"evaluate\": {\"lengths\": "
+                      "[\"1000x\"]}}"),
+                 "the longest length");
+  expect_refused(place,
+                 with("\"variants\": {\"a\": {}, \"b\": {\"evaluate\": {\"max_tokens\": 640}}}"),
+                 "set them for all");
+  expect_refused(place, with("\"variants\": {\"a\": {}}, \"base\": \"tiny.json\""), "base");
+  expect_refused(place, "{\"variants\": {\"a\": {}}}", "names no text");
+}
+
+TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
+  const Workplace place;
+  place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}},
+    "variants": {"bytes": {}, "pieces": {"tokenizer": {"kind": "bpe", "vocabulary": 300}}}})");
+  place.works({"compare", "two.json"});
+  const nlohmann::json json = place.json("all/comparison.json");
+  EXPECT_EQ(json["measure"], "bits_per_byte");
+  const nlohmann::json &a = json["runs"][0]["losses"][0], &b = json["runs"][1]["losses"][0];
+  EXPECT_NEAR(json["variants"][1]["points"][0]["difference"].get<double>(),
+              b["bits_per_byte"].get<double>() - a["bits_per_byte"].get<double>(), 1e-9);
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,97 @@
+#include "config/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+class ComparisonFiles : public testing::Test {
+ protected:
+  ComparisonFile load(const std::string& text) const {
+    const auto file = folder_.path() / "methods.json";
+    write_file_atomic(file, text);
+    return load_comparison(file.string());
+  }
+  // The lines of what is refused, without the file's name.
+  std::string faults(const std::string& text) const {
+    try {
+      load(text);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+      std::string lines = error.what();
+      const std::string file = (folder_.path() / "methods.json").string();
+      EXPECT_NE(lines.find(file), std::string::npos) << lines;
+      return lines;
+    }
+    return "";
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(ComparisonFiles, TakeTheirNameAndDefaults) {
+  const ComparisonFile file = load(
+      "{\"base\": \"a.json\", // a comment\n \"variants\": {\"z\": {}, \"a\": {\"model\": "
+      "{\"heads\": 4}}}}");
+  EXPECT_EQ(file.name, "methods");
+  EXPECT_EQ(file.folder, "runs/compare/methods");
+  EXPECT_EQ(file.base, std::vector<std::string>{"a.json"});
+  EXPECT_EQ(file.reference, "z") << "the first as written";
+  ASSERT_EQ(file.variants.size(), 2U);
+  EXPECT_EQ(file.variants[1].changes.text, "{\"model\":{\"heads\":4}}");
+  EXPECT_EQ(file.seeds, (std::vector<std::int64_t>{0, 1, 2}));
+}
+
+TEST_F(ComparisonFiles, FragmentsAreJudgedAsConfigsAtTheirPlace) {
+  const ComparisonFile file = load(
+      "{\"config\": {\"model\": {\"width\": 64}}, \"variants\": {\"a\": {\"model\": "
+      "{\"positoin\": \"none\"}}, \"b\": {\"model\": {\"heads\": 4}}}}");
+  const Config good = load_config({}, {}, {file.common, file.variants[1].changes});
+  EXPECT_EQ(good.model.width, 64);
+  EXPECT_EQ(good.model.heads, 4);
+  try {
+    load_config({}, {}, {file.common, file.variants[0].changes});
+    FAIL();
+  } catch (const Error& error) {
+    const std::string line = error.what();
+    EXPECT_NE(line.find("/variants/a: /model/positoin: unknown key (did you mean position?)"),
+              std::string::npos)
+        << line;
+  }
+}
+
+TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"[]", "expected an object"},
+      {"{}", "/variants: is missing"},
+      {"{\"variants\": {}}", "/variants: found"},
+      {"{\"variants\": [1]}", "/variants: found"},
+      {"{\"variants\": {\"a\": 3}}", "/variants/a: found the number 3"},
+      {"{\"variants\": {\"../a\": {}}}", "as a name"},
+      {"{\"variants\": {\"a\": {}}, \"seed\": [1]}", "/seed: unknown key (did you mean seeds?)"},
+      {"{\"variants\": {\"a\": {}}, \"seeds\": []}", "/seeds: found"},
+      {"{\"variants\": {\"a\": {}}, \"seeds\": [1, 1]}", "names a seed twice"},
+      {"{\"variants\": {\"a\": {}}, \"seeds\": [-1]}", "/seeds: found"},
+      {"{\"variants\": {\"a\": {}}, \"seeds\": [1.5]}", "/seeds: found"},
+      {"{\"variants\": {\"a\": {}}, \"seeds\": [18446744073709551615]}", "/seeds: found"},
+      {"{\"variants\": {\"a\": {}}, \"reference\": \"b\"}", "expected one of the variants (a)"},
+      {"{\"variants\": {\"a\": {}}, \"base\": 3}", "/base: found the number 3"},
+      {"{\"variants\": {\"a\": {}}, \"config\": []}", "/config: found"},
+      {"{\"variants\": {\"a\": {}, \"a\": {}}}", "/variants/a"},
+      {"{\"variants\": {\"a\": {}}} x", "methods.json"}};
+  for (const auto& [text, words] : cases)
+    EXPECT_NE(faults(text).find(words), std::string::npos) << text << "\n" << faults(text);
+}
+
+TEST_F(ComparisonFiles, SayAllTheirFaultsAtOnce) {
+  const std::string lines = faults("{\"variants\": {\"a\": 1}, \"seeds\": 3, \"nane\": \"x\"}");
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;
+}
+
+}  // namespace
+}  // namespace alibi
