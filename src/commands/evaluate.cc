@@ -54,6 +54,8 @@ Case plan_case(const Options& options, std::size_t index) {
   one.curve.protocol = config.evaluate.protocol;
   one.curve.stride = config.evaluate.stride.value_or(0);
   one.curve.batch_tokens = config.evaluate.batch_tokens;
+  one.curve.stretch = config.evaluate.stretch;
+  one.curve.stretch_factor = config.evaluate.stretch_factor.value_or(0);
   if (one.curve.stride > one.curve.lengths.front()) {
     throw usage_error("/evaluate/stride",
                       cat("found ", one.curve.stride, ", expected at most the shortest length ",

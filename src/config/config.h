@@ -21,6 +21,9 @@ enum class Precision { kAuto, kFp32, kBf16 };
 enum class NonFinite { kStop, kSkip };
 enum class AttentionSkip { kExact, kEpsilon, kOff };
 enum class Protocol { kNonOverlapping, kSliding };
+enum class Stretch { kNone, kLinear, kNtk, kYarn };
+const char* protocol_name(Protocol protocol);  // as configs spell them
+const char* stretch_name(Stretch stretch);
 
 struct ModelConfig {
   std::int64_t layers = 6;
@@ -121,6 +124,8 @@ struct EvaluateConfig {
   std::optional<std::int64_t> stride;  // sliding: half of each length; else refused
   std::int64_t max_tokens = 1'000'000;
   std::int64_t batch_tokens = 8192;
+  Stretch stretch = Stretch::kNone;
+  std::optional<double> stretch_factor;  // each length over the trained length; else refused
 };
 
 struct AttentionConfig {

@@ -1,6 +1,7 @@
 #include "config/fields.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -8,6 +9,9 @@
 
 namespace alibi {
 namespace {
+
+constexpr std::array kProtocols = {"non_overlapping", "sliding"};
+constexpr std::array kStretches = {"none", "linear", "ntk", "yarn"};
 
 using Fields = std::vector<Field>;
 
@@ -245,7 +249,7 @@ Fields evaluate_fields(EvaluateConfig& e) {
   add(f, "lengths", &e.lengths,
       "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
       .free();
-  add(f, "protocol", choice(e.protocol, {"non_overlapping", "sliding"}),
+  add(f, "protocol", choice(e.protocol, {kProtocols.begin(), kProtocols.end()}),
       "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
       "targets.")
       .free();
@@ -258,6 +262,17 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .range(1, 1e15)
       .free();
   add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();
+  add(f, "stretch", choice(e.stretch, {kStretches.begin(), kStretches.end()}),
+      "Positions beyond the trained length, brought back into what the model has seen. linear: all "
+      "distances by the factor. ntk: far ones only (ALiBi: the flattest slope by the factor, the "
+      "steepest not at all). yarn: rotary only.")
+      .free();
+  add(f, "stretch_factor", &e.stretch_factor,
+      "By how much. Default: each length over the trained length, so shorter ones stay as they "
+      "are.")
+      .range(1, 1e6)
+      .only_if(e.stretch != Stretch::kNone, "evaluate.stretch is not \"none\"")
+      .free();
   return f;
 }
 
@@ -293,6 +308,12 @@ Fields attention_fields(AttentionConfig& a) {
 }
 
 }  // namespace
+
+const char* protocol_name(Protocol protocol) {
+  return kProtocols[static_cast<std::size_t>(protocol)];
+}
+
+const char* stretch_name(Stretch stretch) { return kStretches[static_cast<std::size_t>(stretch)]; }
 
 Field& Field::range(double low, double high) {
   least = low;

@@ -158,6 +158,17 @@ void check_lengths(const Config& c, Faults& faults) {
   }
 }
 
+void check_stretch(const Config& c, Faults& faults) {
+  if (!faults.sound({"/evaluate/stretch", "/model/position"})) return;
+  const Stretch stretch = c.evaluate.stretch;
+  const bool rotary = c.model.position == Position::kRotary;
+  const bool possible =
+      stretch == Stretch::kYarn ? rotary : rotary || c.model.position == Position::kAlibi;
+  if (stretch == Stretch::kNone || possible) return;
+  faults.add("/evaluate/stretch", "this position method has no distances to stretch that way",
+             "linear and ntk are for alibi and rotary positions, yarn for rotary ones");
+}
+
 void check_names(const Config& c, Faults& faults) {
   const std::string& name = c.run.name;
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
@@ -182,6 +193,7 @@ std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& 
   check_batch(c, faults);
   check_schedule(c, faults);
   check_lengths(c, faults);
+  check_stretch(c, faults);
   check_names(c, faults);
   return faults.take();
 }

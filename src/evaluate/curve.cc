@@ -128,6 +128,7 @@ class CurveMeasurement {
     scoring.batch_tokens = options_.batch_tokens;
     scoring.chunk_rows = loaded_.config.runtime.loss_chunk_rows;
     scoring.separate_documents = loaded_.config.data.separate_documents;
+    scoring.stretch = stretch_at(point);
     scoring.device = loaded_.device;
     if (options_.progress) {
       scoring.progress = [&](std::int64_t done) {
@@ -141,6 +142,11 @@ class CurveMeasurement {
     point.tokens_per_second = static_cast<double>(targets) / point.seconds;
     point.peak_memory_bytes = peak_memory_bytes(loaded_.device);
     return losses;
+  }
+
+  PositionStretch stretch_at(const CurvePoint& point) const {
+    const double factor = options_.stretch_factor > 0 ? options_.stretch_factor : point.multiple;
+    return {options_.stretch, factor, batch_shape(loaded_.config.batch).length};
   }
 
   LoadedModel& loaded_;
@@ -178,6 +184,13 @@ CurveProtocol describe_protocol(const Config& config, torch::Device device,
       "evaluate.max_tokens, whole windows of the longest length spread evenly over it. The text's "
       "first token is predicted from an end-of-document token, that of a later part from what "
       "precedes it in the text.";
+  if (options.stretch != Stretch::kNone) {
+    protocol.description +=
+        cat(" Positions are stretched (", stretch_name(options.stretch), ") by ",
+            options.stretch_factor > 0 ? significant(options.stretch_factor, 4)
+                                       : std::string("each length over the trained length"),
+            ".");
+  }
   protocol.document_borders =
       config.data.separate_documents
           ? "Each token sees its own document only."

@@ -15,6 +15,8 @@ struct CurveOptions {
   Protocol protocol = Protocol::kNonOverlapping;
   std::int64_t stride = 0;  // sliding: 0 means half of each length
   std::int64_t batch_tokens = 8192;
+  Stretch stretch = Stretch::kNone;
+  double stretch_factor = 0;  // 0: each length over the trained length
   std::function<void(const std::string& task, std::int64_t done, std::int64_t total)> progress;
 };
 

@@ -37,6 +37,7 @@ torch::Tensor rows_of(std::vector<std::int64_t>& values, const Batch& batch, tor
 // Losses of a batch, (rows, length) fp32 on the CPU.
 torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& options) {
   ForwardOptions forward;
+  forward.stretch = options.stretch;
   if (!batch.document_starts.empty())
     forward.document_start_BT = rows_of(batch.document_starts, batch, options.device);
   const torch::Tensor hidden_BTC =

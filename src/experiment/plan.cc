@@ -1,5 +1,6 @@
 #include "experiment/plan.h"
 
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -23,10 +24,16 @@ Config variant_config(const ComparisonFile& file, const ComparisonVariant& varia
   return config;
 }
 
+// What decides a variant's figures: its run, and what evaluation does to it.
+std::string whole_identity(const Config& config) {
+  const EvaluateConfig& e = config.evaluate;
+  return cat(identity_json(config), stretch_name(e.stretch), " ", e.stretch_factor.value_or(0));
+}
+
 void refuse_equal_variants(const ExperimentPlan& plan) {
   for (std::size_t i = 0; i < plan.variants.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (identity_json(plan.variants[i].config) != identity_json(plan.variants[j].config))
+      if (whole_identity(plan.variants[i].config) != whole_identity(plan.variants[j].config))
         continue;
       throw usage_error(plan.file.place + ": /variants/" + plan.variants[i].name,
                         "is the same run as variant " + plan.variants[j].name,
@@ -73,14 +80,18 @@ void check_text(const ExperimentPlan& plan, const PlannedVariant& variant,
 }
 
 void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes) {
+  std::map<std::string, std::string> names;  // of trained runs, by identity
   for (const std::int64_t seed : plan.file.seeds) {
     for (std::size_t i = 0; i < plan.variants.size(); ++i) {
-      PlannedRun run{i, seed, {}, plan.variants[i].config};
+      PlannedRun run{i, seed, {}, {}, plan.variants[i].config};
       run.config.run.seed = seed;
       run.config.run.name = plan.variants[i].name;
-      run.name = cat(plan.variants[i].name, "-seed", seed, "-",
-                     run_identity(run.config, data_hashes[i]).substr(0, 8));
-      run.config.run.folder = (plan.folder / "runs" / run.name).string();
+      // Variants that differ in their evaluation only share one trained run, named after the first.
+      const std::string identity = run_identity(run.config, data_hashes[i]);
+      const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
+      run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
+      run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));
+      run.config.run.folder = (plan.folder / "runs" / run.trained).string();
       plan.runs.push_back(std::move(run));
     }
   }
@@ -97,8 +108,8 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     plan.variants.push_back(
         {variant.name, variant.changes.text, variant_config(file, variant, overrides)});
   }
-  refuse_equal_variants(plan);
   refuse_other_rules(plan);
+  refuse_equal_variants(plan);
   plan.lengths = all_lengths(plan);
   std::vector<std::string> data_hashes;
   std::set<std::string> tokenizers;

@@ -11,8 +11,10 @@ namespace alibi {
 struct PlannedRun {
   std::size_t variant;  // index
   std::int64_t seed;
-  std::string name;  // "alibi-seed0-1f2e3d4c": the last part stands for all that decides the result
-  Config config;     // its run.folder is FOLDER/runs/NAME
+  // "ntk-seed0-1f2e3d4c": variant and seed; the last part stands for all that decides training.
+  std::string name;
+  std::string trained;  // the same of the variant that trains it: "rotary-seed0-1f2e3d4c"
+  Config config;        // its run.folder is FOLDER/runs/TRAINED
 };
 
 struct PlannedVariant {

@@ -34,15 +34,14 @@ std::string list_of(const std::vector<std::int64_t>& lengths) {
   return join(texts, ",");
 }
 
-const char* protocol_name(Protocol protocol) {
-  return protocol == Protocol::kSliding ? "sliding" : "non-overlapping";
-}
-
 // The protocol as overrides: a run's own config may say something else by now.
 std::vector<std::string> protocol_arguments(const EvaluateConfig& e) {
   std::vector<std::string> all{"--set", cat("evaluate.protocol=", protocol_name(e.protocol)),
                                "--set", cat("evaluate.max_tokens=", e.max_tokens),
                                "--set", cat("evaluate.batch_tokens=", e.batch_tokens)};
+  all.insert(all.end(), {"--set", cat("evaluate.stretch=", stretch_name(e.stretch))});
+  if (e.stretch_factor)
+    all.insert(all.end(), {"--set", cat("evaluate.stretch_factor=", *e.stretch_factor)});
   if (e.stride) all.insert(all.end(), {"--set", cat("evaluate.stride=", *e.stride)});
   return all;
 }
@@ -85,10 +84,10 @@ class Runner {
     const PlannedRun& run = plan_.runs[index];
     std::error_code ignored;
     if (fs::exists(usage_file(run), ignored)) return {};
-    const fs::path config = plan_.folder / "configs" / (run.name + ".json");
+    const fs::path config = plan_.folder / "configs" / (run.trained + ".json");
     write_file_atomic(config, config_json(run.config));
     const fs::path log = fs::path(run.config.run.folder) / "log.jsonl";
-    const fs::path partial = plan_.folder / "logs" / (run.name + ".usage.json");
+    const fs::path partial = plan_.folder / "logs" / (run.trained + ".usage.json");
     Usage usage = fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
     const auto look = [&] {
       if (!hooks_.progress || !fs::exists(log, ignored)) return;

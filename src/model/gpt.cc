@@ -170,11 +170,7 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
   scores.document_start_BT = options.document_start_BT;
   scores.skip = skip_rule(attention_.skip);
-  if (learned_slopes_H_.defined()) {
-    scores.slopes_H = learned_slopes_H_;
-  } else if (!slopes_.empty()) {
-    scores.slopes_H = fixed_slopes_H_.to(embedding_VC_.device());
-  }
+  scores.slopes_H = slopes_for(options);
   if (!buckets_NH_.empty()) {
     scores.buckets_NH = buckets_NH_[m.t5_shared ? 0 : static_cast<std::size_t>(layer)];
     scores.bucket_max_distance = m.t5_max_distance;
@@ -186,6 +182,19 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
   return scores;
 }
 
+torch::Tensor GptImpl::slopes_for(const ForwardOptions& options) const {
+  torch::Tensor slopes_H = fixed_slopes_H_;
+  if (learned_slopes_H_.defined()) slopes_H = learned_slopes_H_;
+  if (!slopes_H.defined()) return slopes_H;
+  if (options.stretch.active()) {
+    const torch::Tensor now_H = slopes_H.detach().to(torch::kCPU, torch::kDouble).contiguous();
+    const double* first = now_H.data_ptr<double>();
+    slopes_H = torch::tensor(stretched_slopes({first, first + now_H.numel()}, options.stretch),
+                             torch::kFloat);
+  }
+  return slopes_H.to(embedding_VC_.device());
+}
+
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
                                   std::int64_t first, const ForwardOptions& options) {
   const ModelConfig& m = config_;
@@ -195,8 +204,9 @@ AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& norme
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
   if (m.position == Position::kRotary) {
-    inputs.q_BHTD = rotate(inputs.q_BHTD, first, m.rotary_base);
-    inputs.k_BGSD = rotate(inputs.k_BGSD, first, m.rotary_base);
+    const Rotation turns = stretched_rotation(head_width(m), m.rotary_base, options.stretch);
+    inputs.q_BHTD = rotate(inputs.q_BHTD, first, turns);
+    inputs.k_BGSD = rotate(inputs.k_BGSD, first, turns);
   }
   return inputs;
 }

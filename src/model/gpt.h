@@ -16,6 +16,7 @@
 #include "model/attention.h"
 #include "model/cache.h"
 #include "model/layers.h"
+#include "model/stretch.h"
 
 namespace alibi {
 
@@ -28,7 +29,8 @@ struct ForwardOptions {
   // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
   std::vector<torch::Tensor>* visited_blocks = nullptr;
   std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
-  bool recompute = false;  // blocks keep their input only (model/recompute.h)
+  bool recompute = false;   // blocks keep their input only (model/recompute.h)
+  PositionStretch stretch;  // evaluation only
 };
 
 SkipRule skip_rule(AttentionSkip skip);  // the config's word for it
@@ -86,6 +88,7 @@ class GptImpl : public torch::nn::Module {
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
+  torch::Tensor slopes_for(const ForwardOptions& options) const;  // undefined without linear biases
   ScoreOptions score_options(std::int64_t layer, const ForwardOptions& options) const;
 
   ModelConfig config_;

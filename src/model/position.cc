@@ -74,16 +74,24 @@ torch::Tensor sinusoidal_rows(std::int64_t first, std::int64_t rows, std::int64_
   return torch::cat({angle_Tc.sin(), angle_Tc.cos()}, 1).to(torch::kFloat);
 }
 
-torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, double base) {
-  const std::int64_t rows = x_BHTD.size(2), width = x_BHTD.size(3);
+Rotation rotation(std::int64_t width, double base) {
+  Rotation turns;
+  for (std::int64_t c = 0; c < width / 2; ++c)
+    turns.frequencies.push_back(
+        std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width)));
+  return turns;
+}
+
+torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, const Rotation& rotation) {
+  ensure(2 * std::ssize(rotation.frequencies) == x_BHTD.size(3), "a frequency for every pair");
   const auto options = torch::TensorOptions().dtype(torch::kDouble).device(x_BHTD.device());
-  const torch::Tensor position_T = torch::arange(first, first + rows, options);
-  const torch::Tensor exponent_c =
-      torch::arange(width / 2, options) * (-2.0 / static_cast<double>(width));
-  const torch::Tensor angle_Tc =
-      position_T.unsqueeze(1) * torch::pow(base, exponent_c).unsqueeze(0);
+  const torch::Tensor position_T = torch::arange(first, first + x_BHTD.size(2), options);
+  const torch::Tensor frequency_c =
+      torch::tensor(rotation.frequencies, torch::kDouble).to(x_BHTD.device());
+  const torch::Tensor angle_Tc = position_T.unsqueeze(1) * frequency_c.unsqueeze(0);
   const auto exact = x_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  const torch::Tensor cos_Tc = angle_Tc.cos().to(exact), sin_Tc = angle_Tc.sin().to(exact);
+  const torch::Tensor cos_Tc = (angle_Tc.cos() * rotation.magnitude).to(exact);
+  const torch::Tensor sin_Tc = (angle_Tc.sin() * rotation.magnitude).to(exact);
   const auto halves = x_BHTD.to(exact).chunk(2, 3);
   return torch::cat(
              {halves[0] * cos_Tc - halves[1] * sin_Tc, halves[1] * cos_Tc + halves[0] * sin_Tc}, 3)

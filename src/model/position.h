@@ -35,9 +35,17 @@ std::vector<double> alibi_slopes(const ModelConfig& model);  // the explicit lis
 torch::Tensor sinusoidal_rows(std::int64_t first, std::int64_t rows, std::int64_t width,
                               torch::Device device);
 
-// Rotates pairs (c, c + D/2) of x_BHTD by its row's position times base^(-2c / D) (Su et al. 2021,
-// equation 34); angles in fp32, result in x's type.
-torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, double base);
+// How rotary positions turn: pair c by `frequencies[c]` radians a position, D/2 of them; the result
+// times `magnitude`.
+struct Rotation {
+  std::vector<double> frequencies;
+  double magnitude = 1;
+};
+Rotation rotation(std::int64_t width, double base);  // base^(-2c / D) (Su et al. 2021, eq. 34)
+
+// Rotates pairs (c, c + D/2) of x_BHTD by its row's position; angles in fp64, the rotation in fp32
+// (fp64 where x is), result in x's type.
+torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, const Rotation& rotation);
 
 // Bucket of each distance d >= 0 (int64, any shape): exact below half, then logarithmic up to
 // max_distance, the last bucket open (Raffel et al. 2020, section 2.1; causal form).

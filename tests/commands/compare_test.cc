@@ -98,10 +98,10 @@ TEST(Compare, ReportsARunThatFailsAndGoesOn) {
   const Workplace place;
   place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}},
-    "variants": {"alibi": {}, "wild": {"optimizer": {"learning_rate": 1e30, "clip_norm": 0}}}})");
+    "variants": {"alibi": {}, "lost": {"initialize": {"from": "runs/nowhere"}}}})");
   const ProgramResult result = place.run({"compare", "two.json"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.out.find("failed: wild, seed 1: training"), std::string::npos)
+  EXPECT_NE(result.out.find("failed: lost, seed 1: training"), std::string::npos)
       << result.out << result.err;
   EXPECT_TRUE(place.has("all/index.html"));
   EXPECT_FALSE(place.json("all/comparison.json")["runs"][0]["losses"].empty());

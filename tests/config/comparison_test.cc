@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "support/temporary_folder.h"
@@ -71,7 +74,7 @@ TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
       {"{}", "/variants: is missing"},
       {"{\"variants\": {}}", "/variants: found"},
       {"{\"variants\": [1]}", "/variants: found"},
-      {"{\"variants\": {\"a\": 3}}", "/variants/a: found the number 3"},
+      {"{\"variants\": {\"a\": 3}}", "/variants/a: found 3"},
       {"{\"variants\": {\"../a\": {}}}", "as a name"},
       {"{\"variants\": {\"a\": {}}, \"seed\": [1]}", "/seed: unknown key (did you mean seeds?)"},
       {"{\"variants\": {\"a\": {}}, \"seeds\": []}", "/seeds: found"},
@@ -80,7 +83,7 @@ TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
       {"{\"variants\": {\"a\": {}}, \"seeds\": [1.5]}", "/seeds: found"},
       {"{\"variants\": {\"a\": {}}, \"seeds\": [18446744073709551615]}", "/seeds: found"},
       {"{\"variants\": {\"a\": {}}, \"reference\": \"b\"}", "expected one of the variants (a)"},
-      {"{\"variants\": {\"a\": {}}, \"base\": 3}", "/base: found the number 3"},
+      {"{\"variants\": {\"a\": {}}, \"base\": 3}", "/base: found 3"},
       {"{\"variants\": {\"a\": {}}, \"config\": []}", "/config: found"},
       {"{\"variants\": {\"a\": {}, \"a\": {}}}", "/variants/a"},
       {"{\"variants\": {\"a\": {}}} x", "methods.json"}};
@@ -91,6 +94,25 @@ TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
 TEST_F(ComparisonFiles, SayAllTheirFaultsAtOnce) {
   const std::string lines = faults("{\"variants\": {\"a\": 1}, \"seeds\": 3, \"nane\": \"x\"}");
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;
+}
+
+// Every comparison that comes with the program, from where its commands are run.
+TEST(ComparisonsOfTheProgram, LoadAndDiffer) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(ALIBI_SOURCE_DIR);
+  int count = 0;
+  for (const char* folder : {"configs/compare", "configs/reproduce"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const ComparisonFile file = load_comparison(entry.path().string());
+      ++count;
+      for (const ComparisonVariant& variant : file.variants) {
+        const Config config = load_config(file.base, {}, {file.common, variant.changes});
+        EXPECT_FALSE(config.data.train.empty()) << entry.path() << " " << variant.name;
+      }
+    }
+  }
+  std::filesystem::current_path(before);
+  EXPECT_GE(count, 2);
 }
 
 }  // namespace

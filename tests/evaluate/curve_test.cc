@@ -105,7 +105,7 @@ TEST(Score, SeparateDocumentsSeeThemselvesOnly) {
     EXPECT_NEAR(losses[static_cast<std::size_t>(at)], direct(loaded, targets, at, at - 22), 2e-5);
 }
 
-Curve measure(LoadedModel& loaded, const CurveOptions& options, std::int64_t count = 192) {
+Curve measure(LoadedModel& loaded, const CurveOptions& options, std::int64_t count = 256) {
   return measure_curve(loaded, whole(some_targets(count), options.lengths.back()), options);
 }
 
@@ -123,18 +123,18 @@ TEST(Curve, FiguresAgreeWithEachOther) {
   EXPECT_EQ(curve.sequence_length, 32);
   EXPECT_EQ(curve.position, "alibi");
   ASSERT_EQ(curve.points.size(), 4U);
-  const auto targets = some_targets(192);
+  const auto targets = some_targets(256);
   double bytes = 0;
   for (const std::int32_t id : targets) bytes += id == Tokenizer::kEnd ? 0 : 1;
   const CurvePoint& base = curve.points[1];
   for (const CurvePoint& point : curve.points) {
-    EXPECT_EQ(point.targets, 192);  // every length scores the same targets
+    EXPECT_EQ(point.targets, 256);  // every length scores the same targets
     EXPECT_TRUE(point.applicable);
     EXPECT_DOUBLE_EQ(point.perplexity, std::exp(point.loss));
     EXPECT_LE(point.loss_low, point.loss);
     EXPECT_GE(point.loss_high, point.loss);
     EXPECT_DOUBLE_EQ(point.perplexity_low, std::exp(point.loss_low));
-    EXPECT_NEAR(point.bits_per_byte, point.loss / std::log(2.0) * 192 / bytes, 1e-9);
+    EXPECT_NEAR(point.bits_per_byte, point.loss / std::log(2.0) * 256 / bytes, 1e-9);
     EXPECT_NEAR(point.change_from_1x, point.perplexity / base.perplexity - 1, 1e-9);
     EXPECT_DOUBLE_EQ(point.multiple, static_cast<double>(point.length) / 16);
     EXPECT_GT(point.tokens_per_second, 0);
@@ -148,10 +148,10 @@ TEST(Curve, FiguresAgreeWithEachOther) {
 TEST(Curve, EachPointIsTheMeanOfItsScores) {
   LoadedModel loaded = tiny("alibi");
   const Curve curve = measure(loaded, {.lengths = {16, 64}, .progress = {}});
-  const auto targets = some_targets(192);
+  const auto targets = some_targets(256);
   for (const CurvePoint& point : curve.points) {
     const auto losses =
-        score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, 192, point.length, 0),
+        score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, 256, point.length, 0),
               ScoringOptions());
     EXPECT_NEAR(point.loss, mean_of(losses), 1e-5);
   }
@@ -165,8 +165,8 @@ TEST(Curve, EachPointIsTheMeanOfItsScores) {
       count += bin.count;
     }
     EXPECT_EQ(next - 1, curve.points[i].length);
-    EXPECT_EQ(count, 192);
-    EXPECT_NEAR(sum / 192, curve.points[i].loss, 1e-6);
+    EXPECT_EQ(count, 256);
+    EXPECT_NEAR(sum / 256, curve.points[i].loss, 1e-6);
   }
 }
 
@@ -208,6 +208,23 @@ TEST(Curve, SlidingUsesItsStride) {
   EXPECT_EQ(words.name, "sliding");
   EXPECT_EQ(words.stride, 8);
   EXPECT_NE(words.description.find("8 targets"), std::string::npos);
+}
+
+// The model's own slopes divided by two, and the same weights, by hand.
+TEST(Curve, StretchedPositionsAreThoseOfAModelBuiltThatWay) {
+  LoadedModel plain = tiny("alibi"), built = tiny("alibi", {"model.slopes=[0.03125, 0.001953125]"});
+  ASSERT_EQ(plain.model->slopes(), (std::vector<double>{0.0625, 0.00390625}));
+  CurveOptions options{.lengths = {16, 32}, .progress = {}};
+  const Curve same = measure(plain, options), expected = measure(built, options);
+  options.stretch = Stretch::kLinear;
+  const Curve stretched = measure(plain, options);
+  EXPECT_EQ(stretched.points[0].loss, same.points[0].loss) << "1x stays as it is";
+  EXPECT_EQ(stretched.points[1].loss, expected.points[1].loss) << "32 is twice the trained length";
+  EXPECT_NE(stretched.points[1].loss, same.points[1].loss);
+  options.stretch_factor = 2;
+  EXPECT_EQ(measure(plain, options).points[0].loss, expected.points[0].loss);
+  EXPECT_NE(describe_protocol(plain.config, torch::kCPU, options).description.find("linear) by 2"),
+            std::string::npos);
 }
 
 TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {

@@ -108,7 +108,7 @@ TEST(Sinusoidal, EqualsTheScalarFormulaAtAnyPosition) {
 TEST(Rotary, TurnsPairsByTheAngleOfTheirPosition) {
   torch::manual_seed(1);
   const torch::Tensor x = torch::randn({1, 1, 1, 8}, torch::kDouble);
-  const torch::Tensor turned = rotate(x, 1000, 10000);
+  const torch::Tensor turned = rotate(x, 1000, rotation(x.size(3), 10000));
   for (std::int64_t c = 0; c < 4; ++c) {
     const double angle = 1000.0 * std::pow(10000.0, -2.0 * static_cast<double>(c) / 8);
     const double a = x.flatten()[c].item<double>(), b = x.flatten()[c + 4].item<double>();
@@ -123,7 +123,8 @@ TEST(Rotary, ProductsOfQueriesAndKeysSeeOnlyTheirDistance) {
   torch::manual_seed(2);
   const torch::Tensor q = torch::randn({2, 3, 20, 16}), k = torch::randn({2, 3, 20, 16});
   const auto products = [&](std::int64_t first) {
-    return torch::matmul(rotate(q, first, 10000), rotate(k, first, 10000).transpose(2, 3));
+    return torch::matmul(rotate(q, first, rotation(q.size(3), 10000)),
+                         rotate(k, first, rotation(k.size(3), 10000)).transpose(2, 3));
   };
   const torch::Tensor here = products(0);
   // 1e-5: sums of 16 fp32 products of normal numbers.
