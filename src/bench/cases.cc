@@ -28,10 +28,20 @@ AttentionInputs make_attention_inputs(const AttentionCase& c, std::uint64_t seed
   return inputs;
 }
 
-std::vector<AttentionCase> attention_cases(torch::ScalarType type) {
+std::vector<AttentionCase> measured_cases(const AttentionCase& heads,
+                                          const std::vector<std::int64_t>& lengths,
+                                          std::int64_t tokens) {
   std::vector<AttentionCase> cases;
-  for (const std::int64_t length : {1, 64, 100, 256, 1024})
-    cases.push_back({.sequences = 2, .length = length, .type = type});
+  for (const std::int64_t length : lengths) {
+    cases.push_back(heads);
+    cases.back().length = length;
+    cases.back().sequences = std::max<std::int64_t>(1, tokens / length);
+  }
+  return cases;
+}
+
+std::vector<AttentionCase> attention_cases(torch::ScalarType type) {
+  std::vector<AttentionCase> cases = measured_cases({.type = type}, {1, 64, 100, 256, 1024}, 1024);
   for (const std::int64_t width : {8, 40, 96, 128, 256})
     cases.push_back(
         {.heads = 3, .key_value_heads = 3, .length = 200, .head_width = width, .type = type});

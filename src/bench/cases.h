@@ -20,8 +20,14 @@ struct AttentionCase {
 // the rule `press`.
 AttentionInputs make_attention_inputs(const AttentionCase& shape, std::uint64_t seed);
 
-// Lengths and shapes that a kernel must get right beside the sizes of tests/model: the measured
-// ones, shortened to what the textbook formula can hold.
+// `heads` at each length, as many sequences as `tokens` tokens make: what `alibi bench attention`
+// measures, and with short texts what the tests check.
+std::vector<AttentionCase> measured_cases(const AttentionCase& heads,
+                                          const std::vector<std::int64_t>& lengths,
+                                          std::int64_t tokens);
+
+// Shapes that a kernel must get right beside the sizes of tests/model: measured ones, of few
+// tokens, and other widths and groups.
 std::vector<AttentionCase> attention_cases(torch::ScalarType type);
 
 // Multiply-adds times two of causal attention: 2 products forward, 7 with backward as the textbook

@@ -1,5 +1,6 @@
 #include "bench/step.h"
 
+#include "base/clock.h"
 #include "base/strings.h"
 #include "bench/gemm.h"
 #include "bench/operator_times.h"
@@ -71,25 +72,83 @@ std::map<std::string, double> operations(const StepBench& bench, GptImpl& model,
           {"attention", each * static_cast<double>(m.layers * length * m.width)}};
 }
 
+// Bytes that parts without products must move in one step, at least: what they read and write once.
+// Norms: x in and y out; dy, x and the other gradient in, dx out. Optimizer: weight, gradient and
+// two moments in, three of them out. Clipping: the gradients once for their norm, in and out to
+// scale them.
+std::map<std::string, double> moved_bytes(const StepBench& bench, GptImpl& model,
+                                          std::int64_t tokens) {
+  const ModelConfig& m = bench.config.model;
+  const double number = activation_type(bench.config.runtime.precision) == torch::kBFloat16 ? 2 : 4;
+  const auto weights = 4 * static_cast<double>(model.parameter_count());
+  const auto norms = static_cast<double>((2 * m.layers + 1) * tokens * m.width);
+  return {{"norms", 6 * number * norms},
+          {"optimizer", 7 * weights},
+          {"gradient norm, clip", 3 * weights}};
+}
+
+// What a step's parts are measured by.
+struct Yardsticks {
+  std::map<std::string, double> operations, bytes;  // of a step
+  double matrix_rate, copy_rate;                    // operations and bytes a second
+};
+
+// "1256", "84 %": a rate in billions and its share of what the machine can.
+std::pair<std::string, std::string> rate_cells(double rate, double best) {
+  if (rate <= 0) return {};
+  return {four_digits(rate / 1e9), fixed(100 * rate / best, 0) + " %"};
+}
+
+// `seconds`: of one of the steps that were watched, to which the parts add up.
 void add_parts(BenchRecord& record, const std::map<std::string, double>& parts, double seconds,
-               const std::map<std::string, double>& work, double peak, int steps) {
+               const Yardsticks& by) {
   double known = 0;
   std::vector<std::pair<std::string, double>> sorted;
-  for (const auto& [name, total] : parts) {
-    known += total / steps;
-    sorted.emplace_back(name, total / steps);
+  for (const auto& [name, part] : parts) {
+    known += part;
+    sorted.emplace_back(name, part);
   }
-  sorted.emplace_back("outside operators", std::max(0.0, seconds - known));
+  sorted.emplace_back("outside operators", seconds - known);
   std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second > b.second; });
   for (const auto& [name, part] : sorted) {
-    const auto found = work.find(name);
-    const double rate = found == work.end() ? 0 : found->second / part;
+    const auto per_second = [&, name = name, part = part](const std::map<std::string, double>& of) {
+      const auto found = of.find(name);
+      return found == of.end() ? 0.0 : found->second / part;
+    };
+    const double operations = per_second(by.operations), bytes = per_second(by.bytes);
+    const auto products = rate_cells(operations, by.matrix_rate);
+    const auto memory = rate_cells(bytes, by.copy_rate);
     record.table.rows.push_back({"  " + name, four_digits(1e3 * part),
-                                 fixed(100 * part / seconds, 1) + " %",
-                                 rate > 0 ? four_digits(rate / 1e9) : "",
-                                 rate > 0 ? fixed(100 * rate / peak, 0) + " %" : ""});
-    record.rows.push_back({{"part", name}, {"seconds", part}, {"operations_per_second", rate}});
+                                 fixed(100 * part / seconds, 1) + " %", products.first,
+                                 products.second, memory.first, memory.second});
+    record.rows.push_back({{"part", name},
+                           {"seconds", part},
+                           {"operations_per_second", operations},
+                           {"bytes_per_second", bytes}});
   }
+}
+
+// Bytes read and written a second by LibTorch's copy of a tensor that no cache holds.
+double copy_rate() {
+  const torch::Tensor from = torch::ones({32 << 20}), to = torch::empty_like(from);
+  const Timing timing =
+      time_in_turns({[&] { to.copy_(from); }}, {.warmup = 1, .least = 5, .seconds = 0.2}).front();
+  return 2 * static_cast<double>(from.nbytes()) / timing.median;
+}
+
+// Watched steps: their parts and their own time, a step each.
+std::pair<std::map<std::string, double>, double> watch(Stepper& stepper) {
+  constexpr int kSteps = 3;
+  std::map<std::string, double> parts;
+  const double start = seconds_now();
+  {
+    OperatorTimes times;
+    for (int i = 0; i < kSteps; ++i) stepper.step();
+    parts = times.parts();
+  }
+  const double seconds = (seconds_now() - start) / kSteps;
+  for (auto& part : parts) part.second /= kSteps;
+  return {parts, seconds};
 }
 
 void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& record) {
@@ -97,42 +156,40 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
   reset_peak_memory(torch::kCPU);
   const Timing timing = time_in_turns({[&] { stepper.step(); }}, bench.rounds).front();
   const std::int64_t memory = peak_memory_bytes(torch::kCPU);
-  const auto work = operations(bench, stepper.model(), length, stepper.tokens());
-  double total = 0;
-  for (const auto& [name, operations] : work) total += operations;
-  const torch::ScalarType type = activation_type(bench.config.runtime.precision);
-  const double peak = model_gemm_rate({.model = bench.config.model,
+  const auto [parts, watched] = watch(stepper);
+  const Yardsticks by{operations(bench, stepper.model(), length, stepper.tokens()),
+                      moved_bytes(bench, stepper.model(), stepper.tokens()),
+                      model_gemm_rate({.model = bench.config.model,
                                        .vocabulary = bench.vocabulary,
                                        .tokens = stepper.tokens(),
-                                       .type = type,
-                                       .rounds = {.warmup = 2, .least = 5, .seconds = 0.2}});
+                                       .type = activation_type(bench.config.runtime.precision),
+                                       .rounds = {.warmup = 2, .least = 5, .seconds = 0.2}}),
+                      copy_rate()};
+  double total = 0;
+  for (const auto& [name, operations] : by.operations) total += operations;
   const double rate = static_cast<double>(stepper.tokens()) / timing.median;
+  const auto cells = rate_cells(total / timing.median, by.matrix_rate);
   record.table.rows.push_back({cat("length ", length, ", ", stepper.tokens(),
                                    " tokens: ", with_commas(std::llround(rate)), " tokens/s"),
-                               milliseconds(timing), "100 %",
-                               four_digits(total / timing.median / 1e9),
-                               fixed(100 * total / timing.median / peak, 0) + " %"});
+                               milliseconds(timing), "100 %", cells.first, cells.second});
   JsonFields row = {{"length", length},
                     {"tokens", stepper.tokens()},
                     {"parameters", stepper.model().parameter_count()},
                     {"tokens_per_second", rate},
                     {"peak_memory_bytes", memory},
-                    {"gemm_operations_per_second", peak},
-                    {"share_of_gemm_rate", total / timing.median / peak}};
+                    {"gemm_operations_per_second", by.matrix_rate},
+                    {"copy_bytes_per_second", by.copy_rate},
+                    {"share_of_gemm_rate", total / timing.median / by.matrix_rate},
+                    {"profiled_seconds", watched}};
   add_timing(row, "step", timing);
   record.rows.push_back(std::move(row));
-  constexpr int kSteps = 3;
-  std::map<std::string, double> parts;
-  {
-    OperatorTimes times;
-    for (int i = 0; i < kSteps; ++i) stepper.step();
-    parts = times.parts();
-  }
-  add_parts(record, parts, timing.median, work, peak, kSteps);
-  record.notes.push_back(cat("length ", length, ": peak memory ",
-                             human_bytes(static_cast<double>(memory)), ", LibTorch's matrix rate ",
-                             four_digits(peak / 1e9),
-                             " GFLOP/s at the model's own shapes; recomputation is not counted"));
+  add_parts(record, parts, watched, by);
+  record.notes.push_back(
+      cat("length ", length, ": peak memory ", human_bytes(static_cast<double>(memory)),
+          ", LibTorch's matrix rate ", four_digits(by.matrix_rate / 1e9),
+          " GFLOP/s at the model's own shapes, its copy ", four_digits(by.copy_rate / 1e9),
+          " GB/s; recomputation is not counted; parts are of steps that were "
+          "watched"));
 }
 
 }  // namespace
@@ -140,8 +197,8 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
 BenchRecord bench_step(const StepBench& bench) {
   BenchRecord record{.benchmark = "step", .machine = {}, .table = {}, .rows = {}, .notes = {}};
   const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
-  record.table.columns = {
-      {"part"}, right("ms"), right("share"), right("GFLOP/s"), right("of matrix rate")};
+  record.table.columns = {{"part"},         right("ms"),   right("share"),    right("GFLOP/s"),
+                          right("of rate"), right("GB/s"), right("of a copy")};
   for (const std::int64_t length : bench.lengths) bench_length(bench, length, record);
   return record;
 }

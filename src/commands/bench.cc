@@ -49,16 +49,11 @@ int report(BenchRecord record, const Options& options, const Session& session) {
 // The shapes of --lengths for a model's heads.
 std::vector<AttentionCase> cases_of(const Options& options, const ModelConfig& m,
                                     torch::ScalarType type) {
-  std::vector<AttentionCase> cases;
-  for (const std::int64_t length : options.lengths) {
-    cases.push_back({.sequences = std::max<std::int64_t>(1, options.tokens / length),
-                     .heads = m.heads,
-                     .key_value_heads = m.key_value_heads.value_or(m.heads),
-                     .length = length,
-                     .head_width = m.width / m.heads,
-                     .type = type});
-  }
-  return cases;
+  return measured_cases({.heads = m.heads,
+                         .key_value_heads = m.key_value_heads.value_or(m.heads),
+                         .head_width = m.width / m.heads,
+                         .type = type},
+                        options.lengths, options.tokens);
 }
 
 // Queries, keys and values of the model's middle layer on a text's sample.

@@ -11,6 +11,11 @@
 // and underflows to zero, so that leaving it out changes no bit ("exact"; there low_i is the
 // reference itself, not the larger log-sum).
 //
+// The claims are of a row's weights. An output then differs by at most 4.1e-8 of the largest value
+// it could have taken in (values far away may be larger than near ones), a gradient of q by that
+// share of the largest key times dp; gradients of keys that were left out for every row are 0.
+// "exact" supposes finite keys and values: 0 times an infinity that is not visited is no NaN here.
+//
 // With slope > 0 the bias falls towards the past, so where the bound holds with the largest norm of
 // this and all earlier blocks ("reach"), it holds for all of them: the walk stops. The bound
 // depends on the data: a model that leans on far keys has norms that keep them. Slopes <= 0 void

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/files.h"
 #include "commands/workplace.h"
@@ -58,10 +59,16 @@ TEST(Bench, TrafficOfFlashIsLessThanOfTheStandardAlgorithm) {
 TEST(Bench, PartsOfAStepAddUp) {
   const Json rows = tiny("step", {"--lengths", "64", "--tokens", "128"})["rows"];
   double parts = 0;
-  for (const Json& row : rows)
-    if (row.contains("part") && row["part"] != "outside operators")
-      parts += row["seconds"].get<double>();
-  EXPECT_GT(parts, 0);
+  std::set<std::string> names;
+  for (const Json& row : rows) {
+    if (!row.contains("part")) continue;
+    parts += row["seconds"].get<double>();
+    names.insert(row["part"]);
+  }
+  EXPECT_NEAR(parts, rows[0]["profiled_seconds"].get<double>(), 1e-9);
+  for (const char* name : {"linear layers", "attention", "loss", "norms", "optimizer", "embedding",
+                           "outside operators"})
+    EXPECT_TRUE(names.contains(name)) << name;
   EXPECT_GT(rows[0]["tokens_per_second"], 0);
   EXPECT_GT(rows[0]["gemm_operations_per_second"], 0);
 }

@@ -200,5 +200,27 @@ TEST(RoadSlow, ASignalEndsAnEvaluation) {
   EXPECT_FALSE(place.has("curves"));
 }
 
+// The share of blocks a table's cell says, last on the line of a head.
+double last_share(const std::string& table, const std::string& line_start) {
+  const std::size_t line = table.find(line_start);
+  EXPECT_NE(line, std::string::npos) << table;
+  const std::size_t end = table.find(" %\n", line);
+  return std::stod(table.substr(table.rfind(' ', end - 1) + 1));
+}
+
+TEST(Road, InspectAttentionCountsTheBlocksOfATrainedModel) {
+  const Workplace place;
+  place.works(
+      {"train", "tiny.json", "--set", "run.train_tokens=1280", "--set", "model.slopes=[1, 0.001]"});
+  const std::vector<std::string> command{"inspect", "attention", "runs/tiny", "--lengths",
+                                         "64,2048", "--text",    "text.txt"};
+  const std::string table = place.works(command).out;
+  EXPECT_LT(last_share(table, "    1     1"), 25) << table;
+  EXPECT_EQ(last_share(table, "    1     2"), 100) << table;
+  std::vector<std::string> off = command;
+  off.insert(off.end(), {"--set", "runtime.attention.skip=off"});
+  EXPECT_EQ(last_share(place.works(off).out, "    1     1"), 100);
+}
+
 }  // namespace
 }  // namespace alibi

@@ -63,11 +63,50 @@ AttentionInputs large_norms(torch::ScalarType type) {
   return inputs;
 }
 
+// Far values larger than the near ones by far: what is left out of the sums is small, not of them.
+AttentionInputs large_far_values(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  inputs.v_BGSD.narrow(2, 0, 64).mul_(1000);
+  return inputs;
+}
+
+// A model that has learned something: a short run on tokens of which each follows from the one
+// seven before it.
+AttentionInputs trained(torch::ScalarType type) {
+  static std::vector<AttentionInputs> layers = [] {
+    ModelConfig config = tiny_config(Position::kAlibi);
+    Gpt model = tiny_model(config);
+    torch::optim::Adam optimizer(model->parameters(), 3e-3);
+    for (int step = 0; step < 30; ++step) {
+      torch::Tensor tokens = tiny_tokens(8, 65);
+      for (int i = 7; i < 65; ++i) tokens.select(1, i).copy_(tokens.select(1, i - 7) % 60 + 5);
+      const torch::Tensor logits = model->logits(model->hidden(tokens.narrow(1, 0, 64)));
+      optimizer.zero_grad();
+      torch::nll_loss(torch::log_softmax(logits.flatten(0, 1), 1),
+                      tokens.narrow(1, 1, 64).flatten())
+          .backward();
+      optimizer.step();
+    }
+    const torch::NoGradGuard guard;
+    std::vector<AttentionInputs> found;
+    ForwardOptions options;
+    options.attention_inputs = &found;
+    model->hidden(tiny_tokens(1, 640), options);
+    return found;
+  }();
+  AttentionInputs inputs = layers.back();
+  for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD})
+    *x = x->detach().to(type);
+  return inputs;
+}
+
 using MakeInputs = AttentionInputs (*)(torch::ScalarType);
 const std::pair<const char*, MakeInputs> kInputs[] = {{"standard normal", standard_normal},
                                                       {"sink", sink},
                                                       {"far key", far_key},
-                                                      {"large norms", large_norms}};
+                                                      {"large norms", large_norms},
+                                                      {"large far values", large_far_values},
+                                                      {"trained", trained}};
 
 void expect_equal(const Result& a, const Result& b) {
   EXPECT_TRUE(torch::equal(a.outputs.output_BHTD, b.outputs.output_BHTD));
@@ -92,8 +131,9 @@ void compare(const TileSet& set, torch::ScalarType type, const char* name, MakeI
   expect_equal(off, exact);
   EXPECT_LE(exact.visited, off.visited);
   EXPECT_LE(epsilon.visited, exact.visited);
-  if (make == standard_normal) {
-    EXPECT_LT(epsilon.visited, off.visited) << "steep heads skip";
+  if (make == standard_normal || make == trained) {
+    EXPECT_LT(epsilon.visited, exact.visited) << "steep heads skip";
+    EXPECT_LT(exact.visited, off.visited) << "and what underflows is never visited";
   }
   const double unit = type == torch::kBFloat16 ? 0x1p-8 : 0x1p-23;
   expect_near("output", epsilon.outputs.output_BHTD, off.outputs.output_BHTD, unit);
@@ -107,6 +147,36 @@ TEST(AttentionSkip, ExactIsTheSameBitsAndEpsilonBelowRounding) {
   for (const TileSet& set : kSets)
     for (const auto type : {torch::kFloat, torch::kBFloat16})
       for (const auto& [name, make] : kInputs) compare(set, type, name, make);
+}
+
+// The config's word reaches the kernels, in evaluation as in training, and the long pass with it.
+TEST(AttentionSkip, IsWhatTheConfigSays) {
+  if (!kSets[1].fp32->available()) GTEST_SKIP() << "no tiled kernel is chosen here";
+  ModelConfig config = tiny_config(Position::kAlibi);
+  config.slopes = {1, 0.5, 0.5, 0.25};
+  const torch::NoGradGuard guard;
+  const torch::Tensor tokens = tiny_tokens(1, 1024);
+  std::map<AttentionSkip, std::int64_t> visited;
+  std::map<AttentionSkip, torch::Tensor> hidden, by_layers;
+  for (const AttentionSkip skip :
+       {AttentionSkip::kOff, AttentionSkip::kExact, AttentionSkip::kEpsilon}) {
+    Gpt model(config, kTinyVocabulary, torch::kFloat, AttentionConfig{.skip = skip});
+    model->initialize(3, 0.2);
+    std::vector<torch::Tensor> counts;
+    ForwardOptions options;
+    options.visited_blocks = &counts;
+    hidden[skip] = model->hidden(tokens, options);
+    for (const torch::Tensor& layer : counts) visited[skip] += layer.sum().item<std::int64_t>();
+    by_layers[skip] = model->hidden_by_layers(tokens, {}, 256);
+  }
+  EXPECT_EQ(visited[AttentionSkip::kOff], 2 * 4 * 16 * 17 / 2) << "all of the causal half";
+  EXPECT_LT(visited[AttentionSkip::kExact], visited[AttentionSkip::kOff]);
+  EXPECT_LT(visited[AttentionSkip::kEpsilon], visited[AttentionSkip::kExact]);
+  for (auto* all : {&hidden, &by_layers}) {
+    EXPECT_TRUE(torch::equal((*all)[AttentionSkip::kExact], (*all)[AttentionSkip::kOff]));
+    EXPECT_LT(largest_difference((*all)[AttentionSkip::kEpsilon], (*all)[AttentionSkip::kOff]),
+              2e-5);
+  }
 }
 
 // A rule that forgot the key's norm would lose what the query leans on.
