@@ -1,6 +1,15 @@
 // Tile arithmetic for AVX-512: fp32, and bf16 where the processor has avx512_bf16.
 //
 // This file is compiled for its instruction set and shares no inline function with other files.
+//
+// Ladder (Xeon with AMX; one tile of 64 x 64 on one thread, or attention forward and backward at
+// 4096 on two, `alibi bench attention`):
+//   norms and dots by fp32 products, a sum across lanes for each row          0.48 us
+//   by bf16 dot products, sixteen rows' sums by one transpose                 0.26
+//   gradient tile, bias made for every element                                1.19
+//   keys' and queries' share of it made once                                  0.99
+//   weights below 2^-126 as denormal numbers, nothing skipped                  157 ms
+//   as 0                                                                        72
 #include "kernels/avx512.h"
 #include "kernels/processor.h"
 

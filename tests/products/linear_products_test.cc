@@ -211,5 +211,24 @@ TEST(PackedMlp, IsItsPartsAndHasTheirGradients) {
   }
 }
 
+TEST(PackedMlp, IsTheSameBitsForAnyThreadCount) {
+  if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const Example up(1000, 64, 192), down(1000, 192, 64);
+  std::vector<torch::Tensor> first;
+  for (const int threads : {1, 2, 5}) {
+    torch::set_num_threads(threads);
+    std::vector<torch::Tensor> of{up.x_NI.clone(), up.w_OI.clone(), down.w_OI.clone()};
+    for (torch::Tensor& x : of) x.requires_grad_(true);
+    const torch::Tensor y =
+        packed_mlp(of[0], of[0], {of[1], {}, packed(of[1])}, {of[2], {}, packed(of[2])});
+    std::vector<torch::Tensor> found = torch::autograd::grad({y}, of, {down.dy_NO});
+    found.push_back(y.detach());
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_TRUE(torch::equal(first[i], found[i])) << threads << " threads, result " << i;
+  }
+  torch::set_num_threads(1);
+}
+
 }  // namespace
 }  // namespace alibi

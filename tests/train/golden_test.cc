@@ -1,5 +1,6 @@
 // Losses of a small run as they were when this file was written: what changes the arithmetic of a
-// step shows here.
+// step shows here. (They were first written with the tiled kernels and packed layers in place; that
+// those compute what PyTorch does is what tests/interop shows.)
 #include <gtest/gtest.h>
 
 #include "base/files.h"
