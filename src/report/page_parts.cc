@@ -12,6 +12,12 @@
 namespace alibi {
 namespace {
 
+int measured_points(const Curve& curve) {
+  return static_cast<int>(std::count_if(
+      curve.points.begin(), curve.points.end(),
+      [](const CurvePoint& point) { return point.applicable && std::isfinite(point.perplexity); }));
+}
+
 // The curves with longer lengths whose perplexity never exceeds 1.25 times the lowest of all:
 // beside one that explodes they are flat lines, so they get a picture of their own.
 CurveSet flat_curves(const CurveSet& set) {
@@ -28,12 +34,9 @@ CurveSet flat_curves(const CurveSet& set) {
   CurveSet flat = set;
   std::erase_if(flat.curves, [&](const Curve& curve) {
     double highest = 0;
-    int count = 0;
-    for_points(curve, [&](const CurvePoint& point) {
-      highest = std::max(highest, point.perplexity);
-      ++count;
-    });
-    return count < 2 || highest > 1.25 * lowest;
+    for_points(curve,
+               [&](const CurvePoint& point) { highest = std::max(highest, point.perplexity); });
+    return measured_points(curve) < 2 || highest > 1.25 * lowest;
   });
   return flat;
 }
@@ -79,7 +82,9 @@ std::string whole_page(const std::string& heading, const std::vector<std::string
 std::string curve_figures(const CurveSet& set) {
   std::string text = figure(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
   const CurveSet close = flat_curves(set);
-  if (!close.curves.empty() && close.curves.size() < set.curves.size()) {
+  const auto lines = std::count_if(set.curves.begin(), set.curves.end(),
+                                   [](const Curve& curve) { return measured_points(curve) > 1; });
+  if (!close.curves.empty() && std::ssize(close.curves) < lines) {
     PlotSpec plot = curve_plot(close, CurveFigure::kPerplexity);
     plot.title = "Perplexity of the flat curves, close up";
     plot.subtitle = "within 1.25x of the lowest; " + plot.subtitle;
