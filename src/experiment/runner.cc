@@ -106,7 +106,13 @@ class Runner {
 
   std::string measure(std::size_t index, Curve& curve) {
     const PlannedRun& run = plan_.runs[index];
-    const fs::path folder = curve_folder(run);
+    const auto checkpoint =
+        newest_valid_checkpoint(fs::path(run.config.run.folder) / "checkpoints");
+    if (!checkpoint) {
+      return cat("measuring: ", run.config.run.folder,
+                 " is marked as trained but holds no whole checkpoint; remove that folder");
+    }
+    const fs::path folder = curve_folder(run, *checkpoint);
     const fs::path file = folder / "curve.json";
     std::error_code ignored;
     if (!fs::exists(file, ignored)) {
@@ -127,12 +133,15 @@ class Runner {
     return {};
   }
 
-  fs::path curve_folder(const PlannedRun& run) const {
-    const fs::path checkpoint =
-        *newest_valid_checkpoint(fs::path(run.config.run.folder) / "checkpoints");
+  // Named after all that decides a curve.
+  fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
     std::string key = sha256_file(checkpoint / "manifest.json") + list_of(plan_.lengths) +
-                      join(protocol_arguments(run.config.evaluate), " ") +
-                      join(plan_.file.text, "\n");
+                      join(protocol_arguments(run.config.evaluate), " ");
+    for (const std::string& text : plan_.file.text) {
+      std::error_code ignored;
+      key += cat("\n", text);
+      if (fs::is_regular_file(text, ignored)) key += cat(" ", sha256_file(text));
+    }
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }
 

@@ -52,6 +52,15 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   const ProgramResult again = place.works({"compare", "two.json", "--output", "page"});
   EXPECT_EQ(count_of(again.err, "trained in"), 0) << again.err;
   EXPECT_EQ(place.json("page/comparison.json")["runs"], json["runs"]);
+  // A run whose checkpoints are gone is said to be so, and the others are still compared.
+  std::filesystem::remove_all(
+      place.path(json["runs"][1]["folder"].get<std::string>() + "/checkpoints"));
+  const ProgramResult lost = place.run({"compare", "two.json"});
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_NE(lost.out.find("holds no whole checkpoint; remove that folder"), std::string::npos)
+      << lost.out;
+  std::filesystem::remove_all(place.path(json["runs"][1]["folder"].get<std::string>()));
+  EXPECT_EQ(count_of(place.works({"compare", "two.json"}).err, "trained in"), 1);
   // Another seed is one more run of each; what was there stays.
   std::string three = kTwo;
   three.replace(three.find("[1, 2]"), 6, "[1, 2, 3]");
