@@ -93,7 +93,8 @@ TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
     for (const std::string& word : words) line += " " + word;
     if (!words.empty() && words[0] == "train") words.push_back("--print-config");
     const ProgramResult result = place.run(words);
-    const bool reads_text = words.size() > 1 && (words[0] == "prepare" || words[1] == "data");
+    const bool reads_text =
+        words.size() > 1 && (words[0] == "prepare" || words[0] == "compare" || words[1] == "data");
     const bool lacks = reads_text || std::any_of(words.begin(), words.end(), [&](const auto& word) {
                          return is_missing(place, word);
                        });
