@@ -41,11 +41,14 @@ const std::pair<std::string_view, const char*> kParts[] = {{"PackedLinear", "lin
                                                            {"norm", "gradient norm, clip"},
                                                            {"mul_", "gradient norm, clip"}};
 
+constexpr std::string_view kOurs = "alibi::";
+
+// What runs inside one of our scopes belongs to the outermost, however deep: the head's products
+// are loss.
+bool inside_ours() { return !open_records.empty() && open_records.back().name.starts_with(kOurs); }
+
 std::string part_of(const std::string& name) {
-  constexpr std::string_view kOurs = "alibi::";
-  if (!open_records.empty() && !open_records.back().part.empty() &&
-      open_records.back().name.starts_with(kOurs))
-    return open_records.back().part;  // the outermost of our scopes: the head's products are loss
+  if (inside_ours()) return open_records.back().part;
   if (name.starts_with(kOurs)) return name.substr(kOurs.size());
   for (const auto& [word, part] : kParts)
     if (name.find(word) != std::string::npos) return part;
@@ -55,10 +58,8 @@ std::string part_of(const std::string& name) {
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   const std::string name = function.name();
   std::string part = part_of(name);
-  // What runs inside one of our scopes belongs to it, however deep.
-  const bool inside = !open_records.empty() && open_records.back().name.starts_with("alibi::");
   open_records.push_back(
-      {inside ? open_records.back().name : name, std::move(part), seconds_now()});
+      {inside_ours() ? open_records.back().name : name, std::move(part), seconds_now()});
   return nullptr;
 }
 

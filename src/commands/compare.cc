@@ -54,8 +54,6 @@ class Terminal {
     log_info(cat(label(plan_, run), ": ", words));
   }
 
-  void end() { line_.reset(); }
-
  private:
   const ExperimentPlan& plan_;
   std::string task_;
@@ -63,10 +61,8 @@ class Terminal {
 };
 
 void print_plan(const ExperimentPlan& plan) {
-  std::vector<std::string> lengths;
-  for (const std::int64_t length : plan.lengths) lengths.push_back(cat(length));
   std::printf("%zu runs in %s, measured at %s tokens\n", plan.runs.size(), plan.folder.c_str(),
-              join(lengths, ", ").c_str());
+              lengths_text(plan, ", ").c_str());
   for (const PlannedRun& run : plan.runs) std::printf("%s\n", run.name.c_str());
 }
 
@@ -100,7 +96,6 @@ int run(const Options& options, const Session& session) {
       plan, own_program().string(),
       {.progress = [&](const RunProgress& p) { terminal.show(p); },
        .finished = [&](std::size_t i, const std::string& words) { terminal.finished(i, words); }});
-  terminal.end();
   comparison.program_version = kVersion;
   comparison.command_line = session.command_line();
   comparison.created = utc_timestamp();

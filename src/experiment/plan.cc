@@ -79,6 +79,14 @@ void check_text(const ExperimentPlan& plan, const PlannedVariant& variant,
                files.empty() ? "held out by the run" : join(files, ", "));
 }
 
+// Equal for configs that prepare and hold out the same text.
+std::string text_key(const Config& config) {
+  Config text;
+  text.data = config.data;
+  text.tokenizer = config.tokenizer;
+  return config_json(text);
+}
+
 void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes) {
   std::map<std::string, std::string> names;  // of trained runs, by identity
   for (const std::int64_t seed : plan.file.seeds) {
@@ -99,6 +107,12 @@ void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes)
 
 }  // namespace
 
+std::string lengths_text(const ExperimentPlan& plan, std::string_view separator) {
+  std::vector<std::string> texts;
+  for (const std::int64_t length : plan.lengths) texts.push_back(cat(length));
+  return join(texts, separator);
+}
+
 ExperimentPlan plan_experiment(const ComparisonFile& file,
                                const std::vector<std::string>& overrides) {
   ExperimentPlan plan;
@@ -111,14 +125,19 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   refuse_other_rules(plan);
   refuse_equal_variants(plan);
   plan.lengths = all_lengths(plan);
+  std::map<std::string, PreparedText> texts;  // variants mostly share one
   std::vector<std::string> data_hashes;
   std::set<std::string> tokenizers;
   for (const PlannedVariant& variant : plan.variants) {
-    const PreparedText text = prepare_text(variant.config.data, variant.config.tokenizer,
-                                           set_threads(variant.config.runtime.threads));
-    check_text(plan, variant, text);
-    data_hashes.push_back(text.data_hash);
-    tokenizers.insert(text.tokenizer.hash());
+    const Config& c = variant.config;
+    auto text = texts.find(text_key(c));
+    if (text == texts.end()) {
+      const int threads = set_threads(c.runtime.threads);
+      text = texts.emplace(text_key(c), prepare_text(c.data, c.tokenizer, threads)).first;
+      check_text(plan, variant, text->second);
+    }
+    data_hashes.push_back(text->second.data_hash);
+    tokenizers.insert(text->second.tokenizer.hash());
   }
   plan.one_tokenizer = tokenizers.size() == 1;
   add_runs(plan, data_hashes);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "config/comparison.h"
 
@@ -30,6 +31,8 @@ struct ExperimentPlan {
   std::vector<std::int64_t> lengths;  // of all variants together
   bool one_tokenizer = true;          // else only bits per byte can be compared
 };
+
+std::string lengths_text(const ExperimentPlan& plan, std::string_view separator);
 
 // Prepares the text (which is kept), so that runs know their data and the held-out text is long
 // enough. Throws Error (exit code 2) for faults of the file, the configs and the text.

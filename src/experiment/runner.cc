@@ -1,9 +1,6 @@
 #include "experiment/runner.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <csignal>
 
 #include "base/checksums.h"
 #include "base/error.h"
@@ -26,12 +23,6 @@ std::string last_line(const fs::path& log) {
   std::vector<std::string> lines = split(read_file(log), '\n');
   std::erase(lines, "");
   return lines.empty() ? "it printed nothing" : lines.back();
-}
-
-std::string list_of(const std::vector<std::int64_t>& lengths) {
-  std::vector<std::string> texts;
-  for (const std::int64_t length : lengths) texts.push_back(cat(length));
-  return join(texts, ",");
 }
 
 // The protocol as overrides: a run's own config may say something else by now.
@@ -117,8 +108,8 @@ class Runner {
     std::error_code ignored;
     if (!fs::exists(file, ignored)) {
       std::vector<std::string> arguments{
-          "evaluate",  run.config.run.folder,  "--name",   plan_.variants[run.variant].name,
-          "--lengths", list_of(plan_.lengths), "--output", folder.string()};
+          "evaluate",  run.config.run.folder,    "--name",   plan_.variants[run.variant].name,
+          "--lengths", lengths_text(plan_, ","), "--output", folder.string()};
       for (const std::string& text : plan_.file.text)
         arguments.insert(arguments.end(), {"--text", text});
       const auto protocol = protocol_arguments(run.config.evaluate);
@@ -135,7 +126,7 @@ class Runner {
 
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
-    std::string key = sha256_file(checkpoint / "manifest.json") + list_of(plan_.lengths) +
+    std::string key = sha256_file(checkpoint / "manifest.json") + lengths_text(plan_, ",") +
                       join(protocol_arguments(run.config.evaluate), " ");
     for (const std::string& text : plan_.file.text) {
       std::error_code ignored;

@@ -9,6 +9,7 @@
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
 #include "products/linear_products.h"
+#include "products/spread.h"
 
 namespace alibi {
 namespace {
@@ -44,7 +45,7 @@ ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& targe
 ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1, double scale,
                       bool needs_gradient) {
   const std::int64_t rows = logits_RV.size(0), width = logits_RV.size(1);
-  auto* logits = reinterpret_cast<std::uint16_t*>(logits_RV.data_ptr<at::BFloat16>());
+  auto* logits = words(logits_RV);
   const std::int64_t* targets = target_R1.data_ptr<std::int64_t>();
   torch::Tensor losses_R = torch::empty({rows}, torch::TensorOptions(torch::kFloat));
   float* losses = losses_R.data_ptr<float>();

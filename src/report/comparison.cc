@@ -10,14 +10,6 @@
 namespace alibi {
 namespace {
 
-std::string nats(double value) {
-  return std::isfinite(value) ? (value > 0 ? "+" : "") + fixed(value, 4) : "-";
-}
-
-std::string range(double low, double high) {
-  return std::isfinite(low) && std::isfinite(high) ? cat(nats(low), " .. ", nats(high)) : "-";
-}
-
 std::vector<std::string> point_row(const ComparedVariant& variant, const ComparedPoint& point) {
   const std::string length = with_commas(point.length);
   if (!point.applicable)
@@ -28,14 +20,11 @@ std::vector<std::string> point_row(const ComparedVariant& variant, const Compare
           four_digits(point.perplexity),
           std::isfinite(point.loss.mean) ? fixed(point.loss.mean, 4) : "-",
           std::isfinite(point.loss.deviation) ? fixed(point.loss.deviation, 4) : "-",
-          point.verdict == Verdict::kReference ? "" : nats(point.difference.mean),
-          point.verdict == Verdict::kReference ? ""
-                                               : range(point.difference.low, point.difference.high),
+          point.verdict == Verdict::kReference ? "" : signed_figure(point.difference.mean),
+          point.verdict == Verdict::kReference
+              ? ""
+              : interval_text(point.difference.low, point.difference.high, signed_figure),
           verdict_name(point.verdict)};
-}
-
-const char* unit(const Comparison& c) {
-  return c.measure == Measure::kLoss ? "nats per token" : "bits per byte";
 }
 
 std::string costs(const Comparison& c) {
@@ -82,20 +71,26 @@ std::string in_words(const Comparison& c, const ComparedVariant& variant) {
     return cat(variant.name, ": no length was measured on both it and ", c.reference, ".");
   const std::string place = cat("at ", with_commas(point->length), " tokens");
   const std::string size =
-      cat(fixed(std::abs(point->difference.mean), 4), " ", unit(c), " ",
+      cat(fixed(std::abs(point->difference.mean), 4), " ", measure_unit(c), " ",
           point->difference.mean < 0 ? "lower" : "higher", " than ", c.reference, "'s");
   if (point->verdict == Verdict::kUnknown)
     return cat(variant.name, ": its loss ", place, " is ", size,
                "; one seed does not show whether that is noise.");
-  const std::string spread = cat(point->difference.count, " paired seeds, 95 % interval ",
-                                 range(point->difference.low, point->difference.high));
+  const std::string spread =
+      cat(point->difference.count, " paired seeds, 95 % interval ",
+          interval_text(point->difference.low, point->difference.high, signed_figure));
   if (point->verdict == Verdict::kNoise)
     return cat(variant.name, ": not measurably different from ", c.reference, " ", place, " (",
-               nats(point->difference.mean), " ", unit(c), ", ", spread, ", which holds 0).");
+               signed_figure(point->difference.mean), " ", measure_unit(c), ", ", spread,
+               ", which holds 0).");
   return cat(variant.name, ": its loss ", place, " is ", size, " (", spread, ").");
 }
 
 }  // namespace
+
+const char* measure_unit(const Comparison& c) {
+  return c.measure == Measure::kLoss ? "nats per token" : "bits per byte";
+}
 
 std::string verdict_name(Verdict verdict) {
   switch (verdict) {

@@ -84,6 +84,7 @@ struct Comparison {
   std::string program_version, command_line, created;
 };
 
+const char* measure_unit(const Comparison& comparison);        // "nats per token"
 std::string comparison_table(const Comparison& comparison);    // for the terminal
 std::string comparison_summary(const Comparison& comparison);  // sentences, one a line
 std::string comparison_json(const Comparison& comparison);

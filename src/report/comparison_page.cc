@@ -12,23 +12,11 @@
 namespace alibi {
 namespace {
 
-const char* unit(const Comparison& c) {
-  return c.measure == Measure::kLoss ? "nats per token" : "bits per byte";
-}
-
 std::string heading(const Comparison& c) {
   if (!c.title.empty()) return c.title;
   std::vector<std::string> names;
   for (const ComparedVariant& variant : c.variants) names.push_back(variant.name);
   return names.size() > 4 ? cat(c.name, ": ", names.size(), " variants") : join(names, ", ");
-}
-
-std::string signed_figure(double value) {
-  return std::isfinite(value) ? (value > 0 ? "+" : "") + fixed(value, 4) : "-";
-}
-
-std::string interval(double low, double high, std::string (*print)(double)) {
-  return std::isfinite(low) && std::isfinite(high) ? cat(print(low), " to ", print(high)) : "-";
 }
 
 std::string summary(const Comparison& c) {
@@ -45,7 +33,7 @@ std::string difference_figure(const Comparison& c) {
   PlotSpec plot = curve_plot(mean_curves(c), CurveFigure::kLoss);
   plot.title = "Difference from " + c.reference;
   plot.subtitle = "paired by seed, 95 % interval; below 0 is better; " + plot.subtitle;
-  plot.y_title = unit(c);
+  plot.y_title = measure_unit(c);
   plot.series.clear();
   for (const ComparedVariant& variant : c.variants) {
     PlotSeries series{variant.name, "", {}};
@@ -78,7 +66,8 @@ std::string point_row(const Comparison& c, const ComparedVariant& variant,
   row += table_cell(std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-");
   row += table_cell(reference ? "" : signed_figure(point.difference.mean));
   row += table_cell(
-      reference ? "" : interval(point.difference.low, point.difference.high, signed_figure),
+      reference ? ""
+                : interval_text(point.difference.low, point.difference.high, signed_figure, " to "),
       "interval");
   return row + table_cell(verdict_name(point.verdict)) + "</tr>\n";
 }
@@ -92,7 +81,7 @@ std::string tables(const Comparison& c) {
         element("h3", variant.name) +
         cat("<div class=\"wide\"><table>\n<thead><tr><th>length</th><th></th><th>perplexity</th>"
             "<th>loss</th><th>sd</th><th>bits per byte</th><th>against ",
-            escape_markup(c.reference), " (", unit(c),
+            escape_markup(c.reference), " (", measure_unit(c),
             ")</th><th class=\"interval\">95 % interval</th><th></th></tr></thead>\n<tbody>\n");
     for (const ComparedPoint& point : variant.points) html += point_row(c, variant, point);
     html += "</tbody></table></div>\n";

@@ -92,6 +92,8 @@ std::string curve_table(const CurveSet& set);
 std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
 std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells
 
+bool measured(const CurvePoint& point);  // applicable, and with a perplexity
+
 // One sentence in words: the change from 1x to the longest length, honest when it is worse or when
 // the interval holds 0. "no point could be measured" for an empty curve.
 std::string curve_summary(const Curve& curve);

@@ -9,10 +9,6 @@
 namespace alibi {
 namespace {
 
-bool measured(const CurvePoint& point) {
-  return point.applicable && std::isfinite(point.perplexity);
-}
-
 std::string interval(const CurvePoint& point) {
   return cat("95 % interval ", percent(point.change_low), " to ", percent(point.change_high));
 }
@@ -50,6 +46,10 @@ std::string limit_in_words(const Curve& curve) {
 }
 
 }  // namespace
+
+bool measured(const CurvePoint& point) {
+  return point.applicable && std::isfinite(point.perplexity);
+}
 
 std::string curve_summary(const Curve& curve) {
   const std::string subject = (curve.name.empty() ? std::string("this model") : curve.name) + ": ";

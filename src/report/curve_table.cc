@@ -9,11 +9,6 @@
 namespace alibi {
 namespace {
 
-std::string range(double low, double high, std::string (*print)(double)) {
-  if (!std::isfinite(low) || !std::isfinite(high)) return "-";
-  return cat(print(low), " .. ", print(high));
-}
-
 std::string mark(const Curve& curve, std::int64_t length) {
   const bool trained = length == curve.trained_length;
   const bool sequence = length == curve.sequence_length;
@@ -31,9 +26,9 @@ std::vector<std::string> point_row(const Curve& curve, const CurvePoint& point) 
   return {length,
           times(point.multiple),
           four_digits(point.perplexity),
-          range(point.perplexity_low, point.perplexity_high, four_digits),
+          interval_text(point.perplexity_low, point.perplexity_high, four_digits),
           base ? "" : percent(point.change_from_1x),
-          base ? "" : range(point.change_low, point.change_high, percent),
+          base ? "" : interval_text(point.change_low, point.change_high, percent),
           std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-",
           std::isfinite(point.tokens_per_second) ? human_count(point.tokens_per_second) : "-",
           point.peak_memory_bytes > 0 ? human_bytes(double(point.peak_memory_bytes)) : "-",

@@ -55,11 +55,6 @@ std::string pictures(const CurveSet& set) {
   return text;
 }
 
-std::string range(double low, double high, std::string (*print)(double)) {
-  if (!std::isfinite(low) || !std::isfinite(high)) return "-";
-  return cat(print(low), " to ", print(high));
-}
-
 std::string length_cell(const Curve& curve, std::int64_t length) {
   const char* mark = length == curve.trained_length    ? " (trained)"
                      : length == curve.sequence_length ? " (L)"
@@ -84,9 +79,12 @@ std::string table_row(const Curve& curve, const CurvePoint& point) {
                "</td></tr>\n");
   }
   row += table_cell(four_digits(point.perplexity)) +
-         table_cell(range(point.perplexity_low, point.perplexity_high, four_digits), "interval");
-  row += table_cell(trained ? "" : percent(point.change_from_1x)) +
-         table_cell(trained ? "" : range(point.change_low, point.change_high, percent), "interval");
+         table_cell(interval_text(point.perplexity_low, point.perplexity_high, four_digits, " to "),
+                    "interval");
+  row +=
+      table_cell(trained ? "" : percent(point.change_from_1x)) +
+      table_cell(trained ? "" : interval_text(point.change_low, point.change_high, percent, " to "),
+                 "interval");
   row += table_cell(std::isfinite(point.loss) ? fixed(point.loss, 4) : "-");
   row += table_cell(std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-");
   row += table_cell(point.targets > 0 ? with_commas(point.targets) : "-");

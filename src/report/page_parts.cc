@@ -12,33 +12,27 @@
 namespace alibi {
 namespace {
 
-int measured_points(const Curve& curve) {
-  return static_cast<int>(std::count_if(
-      curve.points.begin(), curve.points.end(),
-      [](const CurvePoint& point) { return point.applicable && std::isfinite(point.perplexity); }));
+// Without curves that are a single point.
+CurveSet with_lines(CurveSet set) {
+  std::erase_if(set.curves, [](const Curve& curve) {
+    return std::count_if(curve.points.begin(), curve.points.end(), measured) < 2;
+  });
+  return set;
 }
 
-// The curves with longer lengths whose perplexity never exceeds 1.25 times the lowest of all:
-// beside one that explodes they are flat lines, so they get a picture of their own.
-CurveSet flat_curves(const CurveSet& set) {
-  double lowest = INFINITY;
-  const auto for_points = [](const Curve& curve, const auto& visit) {
-    for (const CurvePoint& point : curve.points) {
-      if (point.applicable && std::isfinite(point.perplexity)) visit(point);
-    }
-  };
-  for (const Curve& curve : set.curves) {
-    for_points(curve,
-               [&](const CurvePoint& point) { lowest = std::min(lowest, point.perplexity); });
-  }
-  CurveSet flat = set;
-  std::erase_if(flat.curves, [&](const Curve& curve) {
-    double highest = 0;
-    for_points(curve,
-               [&](const CurvePoint& point) { highest = std::max(highest, point.perplexity); });
-    return measured_points(curve) < 2 || highest > 1.25 * lowest;
-  });
-  return flat;
+double highest(const Curve& curve) {
+  double most = 0;
+  for (const CurvePoint& point : curve.points)
+    if (measured(point)) most = std::max(most, point.perplexity);
+  return most;
+}
+
+double lowest(const CurveSet& set) {
+  double least = INFINITY;
+  for (const Curve& curve : set.curves)
+    for (const CurvePoint& point : curve.points)
+      if (measured(point)) least = std::min(least, point.perplexity);
+  return least;
 }
 
 }  // namespace
@@ -81,10 +75,12 @@ std::string whole_page(const std::string& heading, const std::vector<std::string
 
 std::string curve_figures(const CurveSet& set) {
   std::string text = figure(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
-  const CurveSet close = flat_curves(set);
-  const auto lines = std::count_if(set.curves.begin(), set.curves.end(),
-                                   [](const Curve& curve) { return measured_points(curve) > 1; });
-  if (!close.curves.empty() && std::ssize(close.curves) < lines) {
+  // Beside a line that explodes, those that never exceed 1.25 times the lowest of all are flat:
+  // they get a picture of their own.
+  CurveSet close = with_lines(set);
+  const auto exploding = std::erase_if(
+      close.curves, [&](const Curve& curve) { return highest(curve) > 1.25 * lowest(set); });
+  if (!close.curves.empty() && exploding > 0) {
     PlotSpec plot = curve_plot(close, CurveFigure::kPerplexity);
     plot.title = "Perplexity of the flat curves, close up";
     plot.subtitle = "within 1.25x of the lowest; " + plot.subtitle;

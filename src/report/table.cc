@@ -124,6 +124,16 @@ std::string percent(double fraction) {
   return (hundredths > 0 ? "+" : "") + text + " %";
 }
 
+std::string signed_figure(double value) {
+  return std::isfinite(value) ? (value > 0 ? "+" : "") + fixed(value, 4) : "-";
+}
+
+std::string interval_text(double low, double high, std::string (*print)(double),
+                          std::string_view between) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return "-";
+  return cat(print(low), between, print(high));
+}
+
 std::string times(double multiple) { return significant(multiple, 3) + "x"; }
 
 }  // namespace alibi
