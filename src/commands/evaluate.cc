@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <set>
 
 #include "base/checksums.h"
 #include "base/clock.h"
@@ -15,9 +14,11 @@
 #include "base/version.h"
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
+#include "commands/evaluate_passkey.h"
+#include "commands/evaluation_plan.h"
 #include "commands/evaluation_text.h"
 #include "evaluate/curve.h"
-#include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
 #include "report/curve_plots.h"
 #include "report/page.h"
 #include "report/progress.h"
@@ -26,100 +27,34 @@ namespace alibi {
 namespace {
 
 struct Options {
-  std::vector<std::string> checkpoints, text, names, overrides;
-  std::string lengths, output, title;
+  EvaluationRequest request;
+  std::vector<std::string> text;
+  std::string output, title;
 };
 
-std::vector<std::string> asked_lengths(const Options& options, const Config& config) {
-  return options.lengths.empty() ? config.evaluate.lengths : split(options.lengths, ',');
-}
-
-// One checkpoint and how it is to be measured.
-struct Case {
-  std::string name;
-  ModelPlan plan;
-  CurveOptions curve;
-  CurveProtocol protocol;
-};
-
-Case plan_case(const Options& options, std::size_t index) {
-  Case one{.name = {},
-           .plan = plan_model(options.checkpoints[index], options.overrides),
-           .curve = {},
-           .protocol = {}};
-  const Config& config = one.plan.config;
-  one.name = index < options.names.size() ? options.names[index] : config.run.name;
-  one.curve.lengths =
-      parse_lengths(asked_lengths(options, config), batch_shape(config.batch).length);
-  one.curve.protocol = config.evaluate.protocol;
-  one.curve.stride = config.evaluate.stride.value_or(0);
-  one.curve.batch_tokens = config.evaluate.batch_tokens;
-  one.curve.stretch = config.evaluate.stretch;
-  one.curve.stretch_factor = config.evaluate.stretch_factor.value_or(0);
-  if (one.curve.stride > one.curve.lengths.front()) {
-    throw usage_error("/evaluate/stride",
-                      cat("found ", one.curve.stride, ", expected at most the shortest length ",
-                          one.curve.lengths.front()),
-                      "lower it, or leave the shorter lengths out");
-  }
-  one.protocol = describe_protocol(config, one.plan.device, one.curve);
-  return one;
-}
-
-// One table holds one protocol.
-void refuse_other_protocol(const Case& first, const Case& other) {
-  const CurveProtocol &a = first.protocol, &b = other.protocol;
-  const std::vector<std::vector<std::string>> rules = {
-      {"evaluate.protocol", a.name, b.name},
-      {"evaluate.stride", cat(a.stride), cat(b.stride)},
-      {"evaluate.max_tokens", cat(first.plan.config.evaluate.max_tokens),
-       cat(other.plan.config.evaluate.max_tokens)},
-      {"data.separate_documents", a.document_borders, b.document_borders},
-      {"runtime.precision", a.precision, b.precision}};
-  for (const auto& rule : rules) {
-    if (rule[1] == rule[2]) continue;
-    throw usage_error("evaluate",
-                      cat(first.name, " and ", other.name, " have different protocols: ", rule[0],
-                          " is \"", rule[1], "\" and \"", rule[2], "\""),
-                      rule[0].starts_with("data.")
-                          ? "evaluate them apart"
-                          : "--set " + rule[0] + "=... for all, or evaluate them apart");
-  }
-}
-
-std::vector<Case> plan_cases(const Options& options) {
-  std::vector<Case> cases;
-  for (std::size_t i = 0; i < options.checkpoints.size(); ++i) {
-    cases.push_back(plan_case(options, i));
-    refuse_other_protocol(cases.front(), cases.back());
-  }
-  return cases;
-}
-
-// One rule for all checkpoints, so that all score the same targets.
-SampleRule shared_rule(const std::vector<Case>& cases) {
-  std::set<std::int64_t> lengths;
-  for (const Case& one : cases) lengths.insert(one.curve.lengths.begin(), one.curve.lengths.end());
-  return sample_rule({lengths.begin(), lengths.end()}, cases.front().curve.protocol,
-                     cases.front().plan.config.evaluate.max_tokens);
-}
-
-Curve measure(LoadedModel& loaded, Case& one, const TextSample& sample) {
-  const std::int64_t targets = sample.targets();
-  TaskProgress progress(stderr, one.name,
-                        static_cast<double>(targets * std::ssize(one.curve.lengths)), "targets");
-  std::int64_t before = 0, last = 0;
-  one.curve.progress = [&](const std::string&, std::int64_t done, std::int64_t) {
+Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample) {
+  std::unique_ptr<TaskProgress> line;
+  CurveOptions options{.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = {}};
+  options.progress = [&](std::int64_t done, std::int64_t total) {
     if (stop_signal() != 0) throw stopped_error("evaluate", stop_signal(), "nothing was written");
-    if (done <= last) before += targets;  // the next length has begun
-    last = done;
-    progress.show(static_cast<double>(before + done));
+    if (line == nullptr)
+      line = std::make_unique<TaskProgress>(stderr, one.name, double(total), "targets");
+    line->show(static_cast<double>(done));
   };
-  Curve curve = measure_curve(loaded, sample, one.curve);
-  progress.finish();
+  Curve curve = measure_curve(loaded, sample, options);
+  if (line != nullptr) line->finish();
   curve.name = one.name;
   curve.checkpoint_sha256 = sha256_file(loaded.folder / "manifest.json");
   return curve;
+}
+
+CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> scored = text.sample.scored();
+  const TextSize size = text_size(tokenizer, scored);
+  const std::int64_t targets = std::ssize(scored);
+  return {
+      text.files, text.sample.words(), text.sample.hash(), targets, text.sample.available - targets,
+      size.bytes, size.words};
 }
 
 // Where two models were not given the same tokens.
@@ -135,29 +70,22 @@ void compare_texts(const CurveText& first, const CurveText& other, const std::st
               "per byte, not perplexity");
 }
 
-CurveSet measure_all(const Options& options) {
+CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& options) {
   CurveSet set;
-  std::vector<Case> cases = plan_cases(options);
   const SampleRule rule = shared_rule(cases);
   std::string first_tokenizer, tokenizer;  // the latter is what `text` was cut by
   EvaluationText text;
-  for (Case& one : cases) {
+  for (const EvaluationCase& one : cases) {
     LoadedModel loaded = load_model(one.plan);
     const bool known = !options.text.empty() && tokenizer == loaded.tokenizer.hash();
     if (!known) text = read_evaluation_text(options.text, loaded, rule);
     tokenizer = loaded.tokenizer.hash();
-    const std::int64_t targets = text.sample.targets();
-    const CurveText described{text.files,
-                              text.sample.words(),
-                              text.sample.hash(),
-                              targets,
-                              text.sample.available - targets,
-                              text_bytes(loaded.tokenizer, text.sample)};
+    const CurveText described = describe_text(text, loaded.tokenizer);
     if (set.curves.empty()) {
       set.text = described;
       set.protocol = one.protocol;
       set.protocol.kernel =
-          loaded.model->attention_kernel(1, one.curve.lengths.front(), loaded.device, false);
+          loaded.model->attention_kernel(1, one.lengths.front(), loaded.device, false);
       first_tokenizer = tokenizer;
     }
     compare_texts(set.text, described, one.name, tokenizer == first_tokenizer);
@@ -169,10 +97,10 @@ CurveSet measure_all(const Options& options) {
 void refuse_without_effect(const Options& options) {
   if (!options.title.empty() && options.output.empty())
     throw usage_error("--title", "has no effect without --output", "--output FOLDER");
-  if (options.names.size() > options.checkpoints.size()) {
+  if (options.request.names.size() > options.request.checkpoints.size()) {
     throw usage_error("--name",
-                      cat("found ", options.names.size(), " names for ", options.checkpoints.size(),
-                          " checkpoints"),
+                      cat("found ", options.request.names.size(), " names for ",
+                          options.request.checkpoints.size(), " checkpoints"),
                       "give one a checkpoint at most");
   }
 }
@@ -189,7 +117,12 @@ void write_files(const CurveSet& set, const std::filesystem::path& folder,
 int run(const Options& options, const Session& session) {
   refuse_without_effect(options);
   if (!options.output.empty()) check_can_make_folder(options.output);  // before minutes of work
-  CurveSet set = measure_all(options);
+  const std::vector<EvaluationCase> cases = plan_evaluation(options.request);
+  if (cases.front().passkey()) {
+    evaluate_passkeys(cases, {options.text, options.output, options.title}, session);
+    return 0;
+  }
+  CurveSet set = measure_all(cases, options);
   set.program_version = kVersion;
   set.command_line = session.command_line();
   set.created = utc_timestamp();
@@ -208,20 +141,20 @@ void add_evaluate_command(CLI::App& app, Session& session) {
       "alibi evaluate runs/quickstart --lengths 1x,2x,4x,10x --output curves/quickstart");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("CHECKPOINT", options->checkpoints,
+      ->add_option("CHECKPOINT", options->request.checkpoints,
                    "Checkpoints or run folders (newest checkpoint; RUN/best)")
       ->required();
   command
       ->add_option("--text", options->text, "Text files or folders; default: what the run held out")
       ->allow_extra_args(false);
-  command->add_option("--lengths", options->lengths,
+  command->add_option("--lengths", options->request.lengths,
                       "For example 1x,2x,4x,10x or 512,4096; default: evaluate.lengths");
   command->add_option("--output", options->output,
                       "Folder for curve.json, curve.csv, curve.svg and index.html");
-  command->add_option("--name", options->names, "Label of each checkpoint, in order")
+  command->add_option("--name", options->request.names, "Label of each checkpoint, in order")
       ->allow_extra_args(false);
   command->add_option("--title", options->title, "Title of the page");
-  add_set_option(*command, options->overrides);
+  add_set_option(*command, options->request.overrides);
   command->callback([options, &session] {
     session.run = [options, &session] { return run(*options, session); };
   });

@@ -82,13 +82,107 @@ int inspect_data(const Options& options) {
                "\n");
 }
 
-CLI::App* add_part(CLI::App& inspect, const char* name, const char* summary, const char* example) {
-  return add_command(inspect, name, summary, example);
+AttentionView attention_view(const Options& o) {
+  return {o.target, o.texts, o.lengths, o.overrides, o.output};
 }
 
 void add_config_options(CLI::App& command, Options& options) {
   command.add_option("CONFIG", options.configs, "Config files, merged left to right");
   add_set_option(command, options.overrides);
+}
+
+// What every part of `inspect` is made with.
+struct Parts {
+  CLI::App& inspect;
+  Session& session;
+  std::shared_ptr<Options> options = std::make_shared<Options>();
+
+  CLI::App& add(const char* name, const char* summary, const char* example,
+                int (*what)(const Options&, const Session&)) const {
+    CLI::App* part = add_command(inspect, name, summary, example);
+    part->callback([options = options, &session = session, what] {
+      session.run = [options, &session, what] { return what(*options, session); };
+    });
+    return *part;
+  }
+};
+
+void add_model_part(const Parts& parts) {
+  CLI::App& part = parts.add("model", "Parameters, bytes, cache growth per token",
+                             "alibi inspect model configs/quickstart.json",
+                             [](const Options& o, const Session&) {
+                               allow_overrides(o.overrides, {"model", "batch", "tokenizer"},
+                                               "has no effect on inspect model");
+                               return print(describe_model(load_config(o.configs, o.overrides), 0));
+                             });
+  add_config_options(part, *parts.options);
+}
+
+void add_bias_part(const Parts& parts) {
+  CLI::App& part = parts.add("bias", "Each head's slope and bias matrix",
+                             "alibi inspect bias --set model.heads=8 --length 64 --out bias.svg",
+                             [](const Options& o, const Session&) { return inspect_bias(o); });
+  add_config_options(part, *parts.options);
+  part.add_option("--length", parts.options->length, "Rows and columns of the matrix")
+      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
+  part.add_option("--out", parts.options->output, "SVG file to write");
+}
+
+void add_data_part(const Parts& parts) {
+  CLI::App& part = parts.add("data", "Statistics of the text and how it is cut into tokens",
+                             "alibi inspect data configs/quickstart.json",
+                             [](const Options& o, const Session&) { return inspect_data(o); });
+  add_config_options(part, *parts.options);
+  part.add_option("--tokens", parts.options->sample, "Tokens to show")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+}
+
+void add_view_options(CLI::App& part, Options& options) {
+  part.add_option("CHECKPOINT", options.target, "Checkpoint or run folder")->required();
+  part.add_option("--text", options.texts, "Text files; default: what the run held out")
+      ->allow_extra_args(false);
+  part.add_option("--lengths", options.lengths, "Lengths: 4x or 512")->delimiter(',');
+  add_set_option(part, options.overrides);
+}
+
+void add_attention_parts(const Parts& parts) {
+  CLI::App& attention =
+      parts.add("attention", "How far each head of a trained model reaches, and its matrices",
+                "alibi inspect attention runs/quickstart --lengths 1x,4x,16x --out attention.html",
+                [](const Options& o, const Session& session) {
+                  return print(describe_attention(attention_view(o), session));
+                });
+  add_view_options(attention, *parts.options);
+  attention.add_option("--out", parts.options->output, "Page to write");
+
+  CLI::App& lesson = parts.add("lesson", "A page for teaching: click tokens, move slopes",
+                               "alibi inspect lesson runs/quickstart --out lesson.html",
+                               [](const Options& o, const Session& session) {
+                                 return print(write_lesson(attention_view(o), session));
+                               });
+  add_view_options(lesson, *parts.options);
+  lesson.add_option("--out", parts.options->output, "Page to write")->required();
+}
+
+void add_checkpoint_part(const Parts& parts) {
+  parts
+      .add("checkpoint", "Progress and tensors of a checkpoint; verifies its checksums",
+           "alibi inspect checkpoint runs/quickstart",
+           [](const Options& o, const Session&) { return print(describe_checkpoint(o.target)); })
+      .add_option("CHECKPOINT", parts.options->target, "Checkpoint or run folder")
+      ->required();
+}
+
+void add_schema_part(const Parts& parts) {
+  parts
+      .add("schema", "Every config key, as JSON Schema or Markdown",
+           "alibi inspect schema --markdown",
+           [](const Options& o, const Session&) {
+             return print(o.markdown ? config_reference() : config_schema());
+           })
+      .add_flag("--markdown", parts.options->markdown, "A page for people instead");
 }
 
 }  // namespace
@@ -98,62 +192,13 @@ void add_inspect_command(CLI::App& app, Session& session) {
       add_command(app, "inspect", "Look at a model, bias, text, checkpoint or the config keys",
                   "alibi inspect bias --set model.heads=8 --length 64 --out bias.svg");
   inspect->require_subcommand(1);
-  auto options = std::make_shared<Options>();
-  const auto when_named = [options, &session](CLI::App* part, int (*what)(const Options&)) {
-    part->callback(
-        [options, &session, what] { session.run = [options, what] { return what(*options); }; });
-  };
-
-  CLI::App* model = add_part(*inspect, "model", "Parameters, bytes, cache growth per token",
-                             "alibi inspect model configs/quickstart.json");
-  add_config_options(*model, *options);
-  when_named(model, [](const Options& o) {
-    allow_overrides(o.overrides, {"model", "batch", "tokenizer"}, "has no effect on inspect model");
-    return print(describe_model(load_config(o.configs, o.overrides), 0));
-  });
-
-  CLI::App* bias = add_part(*inspect, "bias", "Each head's slope and bias matrix",
-                            "alibi inspect bias --set model.heads=8 --length 64 --out bias.svg");
-  add_config_options(*bias, *options);
-  bias->add_option("--length", options->length, "Rows and columns of the matrix")
-      ->check(CLI::Range(2, 1 << 20))
-      ->capture_default_str();
-  bias->add_option("--out", options->output, "SVG file to write");
-  when_named(bias, inspect_bias);
-
-  CLI::App* data =
-      add_part(*inspect, "data", "Statistics of the text and how it is cut into tokens",
-               "alibi inspect data configs/quickstart.json");
-  add_config_options(*data, *options);
-  data->add_option("--tokens", options->sample, "Tokens to show")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
-  when_named(data, inspect_data);
-
-  CLI::App* attention =
-      add_part(*inspect, "attention", "How far each head of a trained model reaches",
-               "alibi inspect attention runs/quickstart --lengths 1x,4x,16x");
-  attention->add_option("CHECKPOINT", options->target, "Checkpoint or run folder")->required();
-  attention->add_option("--text", options->texts, "Text files; default: what the run held out")
-      ->allow_extra_args(false);
-  attention->add_option("--lengths", options->lengths, "Lengths: 4x or 512")->delimiter(',');
-  add_set_option(*attention, options->overrides);
-  when_named(attention, [](const Options& o) {
-    return print(describe_attention({o.target, o.texts, o.lengths, o.overrides}));
-  });
-
-  CLI::App* checkpoint = add_part(*inspect, "checkpoint",
-                                  "Progress and tensors of a checkpoint; verifies its checksums",
-                                  "alibi inspect checkpoint runs/quickstart");
-  checkpoint->add_option("CHECKPOINT", options->target, "Checkpoint or run folder")->required();
-  when_named(checkpoint, [](const Options& o) { return print(describe_checkpoint(o.target)); });
-
-  CLI::App* schema = add_part(*inspect, "schema", "Every config key, as JSON Schema or Markdown",
-                              "alibi inspect schema --markdown");
-  schema->add_flag("--markdown", options->markdown, "A page for people instead");
-  when_named(schema, [](const Options& o) {
-    return print(o.markdown ? config_reference() : config_schema());
-  });
+  const Parts parts{*inspect, session};
+  add_model_part(parts);
+  add_bias_part(parts);
+  add_data_part(parts);
+  add_attention_parts(parts);
+  add_checkpoint_part(parts);
+  add_schema_part(parts);
 }
 
 }  // namespace alibi

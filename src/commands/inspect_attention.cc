@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
+#include "base/stop.h"
 #include "base/strings.h"
+#include "base/version.h"
 #include "checkpoint/load_model.h"
 #include "commands/evaluation_text.h"
 #include "config/lengths.h"
+#include "evaluate/attention_picture.h"
+#include "evaluate/lengths.h"
+#include "report/progress.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -45,11 +52,11 @@ Table shares_table(const GptImpl& model, const std::vector<std::int64_t>& length
   table.columns = {{"layer", Align::kRight}, {"head", Align::kRight}, {"slope", Align::kRight}};
   for (const std::int64_t length : lengths)
     table.columns.push_back({with_commas(length), Align::kRight});
+  const std::vector<double> slopes = model.slopes();
   for (std::int64_t layer = 0; layer < shares_LH.front().size(0); ++layer) {
     for (std::int64_t head = 0; head < shares_LH.front().size(1); ++head) {
       const std::string slope =
-          model.slopes().empty() ? "-"
-                                 : significant(model.slopes()[static_cast<std::size_t>(head)], 4);
+          slopes.empty() ? "-" : significant(slopes[static_cast<std::size_t>(head)], 4);
       table.rows.push_back(
           row_of(std::to_string(layer + 1), std::to_string(head + 1), slope, shares_LH,
                  [&](const torch::Tensor& one) { return one[layer][head].item<double>(); }));
@@ -61,16 +68,18 @@ Table shares_table(const GptImpl& model, const std::vector<std::int64_t>& length
   return table;
 }
 
-}  // namespace
-
-std::string describe_attention(const AttentionView& view) {
-  LoadedModel loaded = load_model(view.target, view.overrides);
+std::vector<std::int64_t> lengths_of(const AttentionView& view, const Config& config) {
   std::vector<std::int64_t> lengths;
   for (const std::string& text : view.lengths) {
-    const auto length = length_in_tokens(text, batch_shape(loaded.config.batch).length);
+    const auto length = length_in_tokens(text, batch_shape(config.batch).length);
     if (!length) throw usage_error("--lengths", "\"" + text + "\" is no whole number of tokens");
     lengths.push_back(*length);
   }
+  return lengths;
+}
+
+std::string describe_shares(LoadedModel& loaded, const AttentionView& view) {
+  const std::vector<std::int64_t> lengths = lengths_of(view, loaded.config);
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   const EvaluationText text =
       read_evaluation_text(view.texts, loaded, {.window = longest, .most = longest});
@@ -78,7 +87,65 @@ std::string describe_attention(const AttentionView& view) {
   for (const std::int64_t length : lengths)
     shares_LH.push_back(visited_shares(loaded, text.sample, length));
   return format_table(shares_table(*loaded.model, lengths, shares_LH)) +
-         "share of the 64 x 64 blocks of keys in a query's past that were visited\n";
+         "share of the 64 x 64 blocks of keys in a query's past that were visited\n\n";
+}
+
+AttentionPicture picture_of(LoadedModel& loaded, const AttentionView& view,
+                            const Session& session) {
+  const std::int64_t trained = batch_shape(loaded.config.batch).length;
+  const EvaluationText text =
+      read_evaluation_text(view.texts, loaded, {.window = trained, .most = trained});
+  AttentionPicture picture = picture_attention(loaded, text.sample, {});
+  picture.name = loaded.config.run.name;
+  picture.program_version = kVersion;
+  picture.command_line = session.command_line();
+  picture.created = utc_timestamp();
+  return picture;
+}
+
+// Text that is scored for the lesson's curves: enough to see, not to wait for.
+constexpr std::int64_t kLessonTokens = 16'384;
+
+void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPicture& picture) {
+  if (loaded.config.model.position != Position::kAlibi) {
+    throw usage_error("inspect lesson", "found a model with " + picture.position + " positions",
+                      "the lesson is about ALiBi's slopes; inspect attention draws any model");
+  }
+  const std::vector<std::int64_t> lengths = parse_lengths(view.lengths, picture.trained_length);
+  EvaluateConfig rules;
+  rules.max_tokens = kLessonTokens;
+  const EvaluationText text = read_evaluation_text(view.texts, loaded, sample_rule(lengths, rules));
+  TaskProgress line(stderr, "measuring", 0, "curves");
+  picture.curves = slope_curves(loaded, text.sample, lengths, [&](std::int64_t done, std::int64_t) {
+    if (stop_signal() != 0)
+      throw stopped_error("inspect lesson", stop_signal(), "nothing was written");
+    line.show(static_cast<double>(done));
+  });
+  line.finish();
+}
+
+std::string written(const AttentionPicture& picture, const std::string& output,
+                    const std::string& title) {
+  write_file_atomic(output, attention_page(picture, title));
+  return "written: " + output + "\n";
+}
+
+}  // namespace
+
+std::string describe_attention(const AttentionView& view, const Session& session) {
+  LoadedModel loaded = load_model(view.target, view.overrides);
+  const AttentionPicture picture = picture_of(loaded, view, session);
+  std::string text;
+  if (loaded.model->counts_blocks()) text += describe_shares(loaded, view);
+  text += reach_table(picture);
+  return view.output.empty() ? text : text + written(picture, view.output, "");
+}
+
+std::string write_lesson(const AttentionView& view, const Session& session) {
+  LoadedModel loaded = load_model(view.target, view.overrides);
+  AttentionPicture picture = picture_of(loaded, view, session);
+  measure_slopes(loaded, view, picture);
+  return written(picture, view.output, "How ALiBi attends: " + picture.name);
 }
 
 }  // namespace alibi

@@ -1,9 +1,11 @@
-// alibi inspect attention: how far a trained model's heads reach, as the share of key blocks that
-// the tiled kernels must visit.
+// alibi inspect attention, and the lesson page made of it: what a trained model's heads do on a
+// text.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "commands/commands.h"
 
 namespace alibi {
 
@@ -12,10 +14,15 @@ struct AttentionView {
   std::vector<std::string> texts;    // files; empty: what the run held out
   std::vector<std::string> lengths;  // "1x", "512"
   std::vector<std::string> overrides;
+  std::string output;  // page to write; empty: none
 };
 
-// One row for each head of each layer, one column for each length. Throws Error when the model runs
-// on a kernel without blocks.
-std::string describe_attention(const AttentionView& view);
+// The share of key blocks that the tiled kernels visit, one row for each head of each layer and one
+// column for each length, where the model runs on such a kernel; then each head's reach, and
+// warnings. Writes the page.
+std::string describe_attention(const AttentionView& view, const Session& session);
+
+// Writes the page alone, with what other slopes do to perplexity at the view's lengths.
+std::string write_lesson(const AttentionView& view, const Session& session);
 
 }  // namespace alibi

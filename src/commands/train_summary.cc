@@ -27,8 +27,9 @@ std::string shape_words(const Config& c) {
 
 std::string position_words(const Config& c, const GptImpl& model) {
   std::string text = position_traits(c.model.position).name;
-  if (model.slopes().empty()) return text;
-  const auto [least, most] = std::minmax_element(model.slopes().begin(), model.slopes().end());
+  const std::vector<double> slopes = model.slopes();
+  if (slopes.empty()) return text;
+  const auto [least, most] = std::minmax_element(slopes.begin(), slopes.end());
   const std::int64_t length = batch_shape(c.batch).length;
   const std::int64_t mask = c.model.heads * length * length * 4;
   return text + cat(", slopes ", significant(*most, 4), " ... ", significant(*least, 4),

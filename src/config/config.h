@@ -12,7 +12,7 @@
 namespace alibi {
 
 enum class Position { kAlibi, kSinusoidal, kLearned, kRotary, kT5, kNone };
-enum class SlopeRule { kPress, kGeometric };
+enum class SlopeRule { kPress, kGeometric, kEqual, kExponential };
 enum class Activation { kGelu, kGeluTanh };
 enum class TokenizerKind { kBpe, kBytes };
 enum class ScheduleKind { kCosine, kLinear, kConstant, kWsd };
@@ -20,7 +20,8 @@ enum class Device { kAuto, kCpu, kCuda };
 enum class Precision { kAuto, kFp32, kBf16 };
 enum class NonFinite { kStop, kSkip };
 enum class AttentionSkip { kExact, kEpsilon, kOff };
-enum class Protocol { kNonOverlapping, kSliding };
+enum class Protocol { kNonOverlapping, kSliding, kStreaming, kOnePass };
+enum class Task { kPerplexity, kPasskey };
 enum class Stretch { kNone, kLinear, kNtk, kYarn };
 const char* protocol_name(Protocol protocol);  // as configs spell them
 const char* stretch_name(Stretch stretch);
@@ -36,7 +37,9 @@ struct ModelConfig {
       max_sequence_length;  // learned positions: trained length; else refused
   SlopeRule slope_rule = SlopeRule::kPress;
   double slope_bias_max = 8;
-  std::vector<double> slopes;  // empty: by rule
+  std::int64_t slope_seed = 0;               // of the exponential rule
+  std::optional<std::int64_t> biased_heads;  // all heads
+  std::vector<double> slopes;                // empty: by rule
   bool learned_slopes = false;
   double rotary_base = 10000;
   std::int64_t t5_buckets = 32;
@@ -61,6 +64,7 @@ struct BatchConfig {
   std::int64_t sequence_length = 512;              // L
   std::int64_t sequences = 8;                      // B
   double train_sequence_length_scaling = 1.0;      // s in {1, 1/2, 1/4, ...}
+  std::vector<double> length_mixture;              // empty: every step has the one scaling s
   std::optional<std::int64_t> micro_batch_tokens;  // the whole batch
 };
 
@@ -118,14 +122,25 @@ struct RunConfig {
       0;  // evaluations without improvement before stopping; 0: never stop early
 };
 
+struct PasskeyConfig {
+  std::vector<double> depths = {0, 0.25, 0.5, 0.75, 1};
+  std::int64_t trials = 20;    // at each length and depth
+  std::int64_t documents = 1;  // each with a key of its own; one of them is asked for
+};
+
 struct EvaluateConfig {
+  Task task = Task::kPerplexity;
   std::vector<std::string> lengths = {"1x", "2x", "4x", "10x"};
   Protocol protocol = Protocol::kNonOverlapping;
-  std::optional<std::int64_t> stride;  // sliding: half of each length; else refused
+  std::optional<std::int64_t> stride;        // sliding: half of each length; else refused
+  std::int64_t sinks = 0;                    // streaming only
+  std::optional<std::int64_t> split_stride;  // not given: gains are not split
+  std::int64_t far_context_tokens = 20'000;  // 0: not measured
   std::int64_t max_tokens = 1'000'000;
   std::int64_t batch_tokens = 8192;
   Stretch stretch = Stretch::kNone;
   std::optional<double> stretch_factor;  // each length over the trained length; else refused
+  PasskeyConfig passkey;
 };
 
 struct AttentionConfig {
@@ -165,5 +180,6 @@ struct BatchShape {
   std::int64_t tokens() const { return rows * length; }
 };
 BatchShape batch_shape(const BatchConfig& batch);  // expects a validated config
+BatchShape batch_shape(const BatchConfig& batch, double scaling);
 
 }  // namespace alibi

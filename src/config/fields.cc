@@ -10,7 +10,7 @@
 namespace alibi {
 namespace {
 
-constexpr std::array kProtocols = {"non_overlapping", "sliding"};
+constexpr std::array kProtocols = {"non_overlapping", "sliding", "streaming", "one_pass"};
 constexpr std::array kStretches = {"none", "linear", "ntk", "yarn"};
 
 using Fields = std::vector<Field>;
@@ -50,22 +50,31 @@ void add_shape(Fields& f, ModelConfig& m) {
 void add_positions(Fields& f, ModelConfig& m) {
   const bool alibi = m.position == Position::kAlibi;
   const bool t5 = m.position == Position::kT5;
+  const bool by_rule = alibi && m.slopes.empty();
+  const char* rule_words = "model.position is \"alibi\" and model.slopes is not given";
   add(f, "position", choice(m.position, {"alibi", "sinusoidal", "learned", "rotary", "t5", "none"}),
       "How the model knows order. alibi: a bias linear in distance on each attention score.");
   add(f, "max_sequence_length", &m.max_sequence_length,
       "Rows of the learned position table: the longest input. Default: the trained length.")
       .range(1, 1 << 24)
       .only_if(m.position == Position::kLearned, "model.position is \"learned\"");
-  add(f, "slope_rule", choice(m.slope_rule, {"press", "geometric"}),
+  add(f, "slope_rule", choice(m.slope_rule, {"press", "geometric", "equal", "exponential"}),
       "press: the reference order (powers of two geometric, others interleaved). geometric: "
-      "2^(-bias_max h / heads).")
-      .only_if(alibi && m.slopes.empty(),
-               "model.position is \"alibi\" and model.slopes is not given");
+      "2^(-bias_max h / heads). equal: that list's geometric mean for every head. exponential: "
+      "drawn, with that list's mean.")
+      .only_if(by_rule, rule_words);
   add(f, "slope_bias_max", &m.slope_bias_max,
       "The last slope of a geometric list is 2^-slope_bias_max.")
       .range(0.01, 64)
-      .only_if(alibi && m.slopes.empty(),
-               "model.position is \"alibi\" and model.slopes is not given");
+      .only_if(by_rule, rule_words);
+  add(f, "slope_seed", &m.slope_seed, "Of the exponential rule's draws.")
+      .range(0, 9e15)
+      .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
+               "model.slope_rule is \"exponential\"");
+  add(f, "biased_heads", &m.biased_heads,
+      "Heads that carry a bias; the others see all distances alike. Default: all.")
+      .range(1, 1024)
+      .only_if(by_rule, rule_words);
   add(f, "slopes", &m.slopes, "One slope per head, instead of a rule.")
       .only_if(alibi, "model.position is \"alibi\"");
   add(f, "learned_slopes", &m.learned_slopes, "Train the slopes, from the rule's values.")
@@ -122,6 +131,9 @@ Fields batch_fields(BatchConfig& b) {
       "s in {1, 1/2, 1/4, ...}: a batch (B, L) is trained as (B / s, L * s), the same tokens a "
       "step.")
       .one_of(powers_of_one_half(), "1, 1/2, 1/4, 1/8, ...");  // validate.cc says the way out
+  add(f, "length_mixture", &b.length_mixture,
+      "Scalings of which each step draws one, such as [0.25, 0.5, 1]; the largest must be "
+      "train_sequence_length_scaling, which is what 1x means. Default: that one always.");
   add(f, "micro_batch_tokens", &b.micro_batch_tokens,
       "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
       .range(1, 1e12);
@@ -246,16 +258,36 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule) {
 
 Fields evaluate_fields(EvaluateConfig& e) {
   Fields f;
+  add(f, "task", choice(e.task, {"perplexity", "passkey"}),
+      "perplexity: loss of held-out text. passkey: retrieval of a key hidden in it.")
+      .free();
   add(f, "lengths", &e.lengths,
       "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
       .free();
   add(f, "protocol", choice(e.protocol, {kProtocols.begin(), kProtocols.end()}),
       "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
-      "targets.")
+      "targets. streaming: the text runs through a cache of each length. one_pass: all lengths out "
+      "of windows of the longest.")
       .free();
   add(f, "stride", &e.stride, "Targets scored per sliding window. Default: half of each length.")
       .range(1, 1 << 24)
       .only_if(e.protocol == Protocol::kSliding, "evaluate.protocol is \"sliding\"")
+      .free();
+  add(f, "sinks", &e.sinks,
+      "First tokens of the text that a streaming cache keeps for good (attention sinks).")
+      .range(0, 1 << 20)
+      .only_if(e.protocol == Protocol::kStreaming, "evaluate.protocol is \"streaming\"")
+      .free();
+  add(f, "split_stride", &e.split_stride,
+      "Also slides windows by this stride, which splits each change from 1x into early tokens and "
+      "longer context.")
+      .range(1, 1 << 24)
+      .only_if(e.protocol == Protocol::kNonOverlapping, "evaluate.protocol is \"non_overlapping\"")
+      .free();
+  add(f, "far_context_tokens", &e.far_context_tokens,
+      "Targets, at most, on which the useful context is measured: far tokens replaced, shuffled, "
+      "cut. 0: not measured.")
+      .range(0, 1e15)
       .free();
   add(f, "max_tokens", &e.max_tokens,
       "Targets scored, at most: of longer text, windows spread evenly over it.")
@@ -272,6 +304,25 @@ Fields evaluate_fields(EvaluateConfig& e) {
       "are.")
       .range(1, 1e6)
       .only_if(e.stretch != Stretch::kNone, "evaluate.stretch is not \"none\"")
+      .free();
+  return f;
+}
+
+Fields passkey_fields(EvaluateConfig& e) {
+  const bool asked = e.task == Task::kPasskey;
+  const char* words = "evaluate.task is \"passkey\"";
+  Fields f;
+  add(f, "depths", &e.passkey.depths, "Where the key stands: 0 at the start, 1 at the end.")
+      .only_if(asked, words)
+      .free();
+  add(f, "trials", &e.passkey.trials, "Texts at each length and depth.")
+      .range(1, 1e6)
+      .only_if(asked, words)
+      .free();
+  add(f, "documents", &e.passkey.documents,
+      "Documents in the text, each with a key of its own; one is asked for.")
+      .range(1, 26)
+      .only_if(asked, words)
       .free();
   return f;
 }
@@ -356,6 +407,7 @@ std::vector<Section> sections(Config& c) {
       {"guard", "What protects the weights.", guard_fields(c.guard)},
       {"run", "Length, cadence and place of a run.", run_fields(c.run, c.schedule.kind)},
       {"evaluate", "Extrapolation curves.", evaluate_fields(c.evaluate)},
+      {"evaluate.passkey", "Retrieval of a hidden key.", passkey_fields(c.evaluate)},
       {"runtime", "Machine.", runtime_fields(c.runtime)},
       {"runtime.attention", "Attention kernels.", attention_fields(c.runtime.attention)},
   };

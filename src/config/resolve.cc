@@ -8,7 +8,11 @@
 namespace alibi {
 
 BatchShape batch_shape(const BatchConfig& batch) {
-  const auto parts = std::llround(1.0 / batch.train_sequence_length_scaling);
+  return batch_shape(batch, batch.train_sequence_length_scaling);
+}
+
+BatchShape batch_shape(const BatchConfig& batch, double scaling) {
+  const auto parts = std::llround(1.0 / scaling);
   ensure(parts >= 1 && batch.sequence_length % parts == 0,
          "the scaling divides the sequence length");
   return {batch.sequences * parts, batch.sequence_length / parts};

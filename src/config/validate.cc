@@ -78,6 +78,11 @@ void check_positions(const ModelConfig& m, Faults& faults) {
                  "a slope of 0 or less would not favour near keys");
     }
   }
+  if (faults.sound({"/model/biased_heads", "/model/heads"}) &&
+      m.biased_heads.value_or(1) > m.heads) {
+    faults.add("/model/biased_heads",
+               cat("found ", *m.biased_heads, ", expected at most heads ", m.heads));
+  }
   if (faults.sound({"/model/position", "/model/t5_max_distance", "/model/t5_buckets"}) &&
       m.position == Position::kT5 && m.t5_max_distance <= m.t5_buckets / 2) {
     faults.add("/model/t5_max_distance",
@@ -103,8 +108,30 @@ void check_scaling(const BatchConfig& b, Faults& faults) {
   }
 }
 
+void check_mixture(const BatchConfig& b, Faults& faults) {
+  for (std::size_t i = 0; i < b.length_mixture.size(); ++i) {
+    const double s = b.length_mixture[i];
+    int exponent = 0;
+    if (std::frexp(s, &exponent) == 0.5 && s <= b.train_sequence_length_scaling &&
+        1 - exponent <= kMostHalvings &&
+        b.sequence_length % (std::int64_t{1} << (1 - exponent)) == 0)
+      continue;
+    faults.add(cat("/batch/length_mixture/", i),
+               cat("found ", s, ", expected 1, 1/2, 1/4, ... up to train_sequence_length_scaling ",
+                   b.train_sequence_length_scaling, ", with a whole length"));
+    return;
+  }
+  const auto longest = std::max_element(b.length_mixture.begin(), b.length_mixture.end());
+  if (longest == b.length_mixture.end() || *longest == b.train_sequence_length_scaling) return;
+  faults.add("/batch/length_mixture",
+             cat("its largest is ", *longest, ", expected train_sequence_length_scaling ",
+                 b.train_sequence_length_scaling),
+             "1x is the longest trained length");
+}
+
 void check_batch(const Config& c, Faults& faults) {
   if (!faults.sound({kScaling, kLength})) return;  // all below reads the trained length
+  if (faults.sound({"/batch/length_mixture"})) check_mixture(c.batch, faults);
   const BatchShape shape = batch_shape(c.batch);
   if (faults.sound({"/batch/sequences", "/batch/micro_batch_tokens"}) &&
       c.batch.micro_batch_tokens) {
@@ -169,6 +196,34 @@ void check_stretch(const Config& c, Faults& faults) {
              "linear and ntk are for alibi and rotary positions, yarn for rotary ones");
 }
 
+void check_protocol(const Config& c, Faults& faults) {
+  const EvaluateConfig& e = c.evaluate;
+  const Position position = c.model.position;
+  if (faults.sound({"/evaluate/protocol", "/evaluate/stretch"}) &&
+      e.protocol == Protocol::kOnePass && e.stretch != Stretch::kNone && !e.stretch_factor) {
+    faults.add("/evaluate/stretch", "one pass has one stretch for all lengths",
+               "give evaluate.stretch_factor");
+  }
+  if (faults.sound({"/evaluate/protocol", "/data/separate_documents"}) &&
+      e.protocol == Protocol::kStreaming && c.data.separate_documents) {
+    faults.add("/evaluate/protocol",
+               "a stream crosses the borders that data.separate_documents keeps",
+               "choose another protocol");
+  }
+  // What a cache drops, rotated keys and absolute positions still count.
+  if (faults.sound({"/evaluate/sinks", "/model/position"}) && e.sinks > 0 &&
+      position != Position::kAlibi && position != Position::kT5 && position != Position::kNone) {
+    faults.add("/evaluate/sinks", "this position method knows where tokens stood before",
+               "sinks are for alibi, t5 and none");
+  }
+  for (std::size_t i = 0; i < e.passkey.depths.size(); ++i) {
+    const double depth = e.passkey.depths[i];
+    if (depth >= 0 && depth <= 1) continue;
+    faults.add(cat("/evaluate/passkey/depths/", i),
+               cat("found ", depth, ", expected 0 (start) to 1 (end)"));
+  }
+}
+
 void check_names(const Config& c, Faults& faults) {
   const std::string& name = c.run.name;
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
@@ -194,6 +249,7 @@ std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& 
   check_schedule(c, faults);
   check_lengths(c, faults);
   check_stretch(c, faults);
+  check_protocol(c, faults);
   check_names(c, faults);
   return faults.take();
 }

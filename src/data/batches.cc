@@ -39,10 +39,11 @@ void mark_documents(Batch& batch) {
 BatchReader::BatchReader(const TokenShards& tokens, const BatchConfig& batch, std::uint64_t seed,
                          bool separate_documents)
     : tokens_(tokens),
-      shape_(batch_shape(batch)),
+      batch_(batch),
       window_(batch.sequence_length),
       windows_(batch.sequences),
       key_(RandomKey{seed}.with("order")),
+      length_key_(RandomKey{seed}.with("lengths")),
       separate_documents_(separate_documents) {
   if (tokens.size() >= window_) return;
   throw Error("data.train",
@@ -64,13 +65,22 @@ std::int64_t BatchReader::window_start(std::int64_t sample) const {
   return window * window_ % size;
 }
 
+BatchShape BatchReader::shape_at(std::int64_t step) const {
+  const auto& mixture = batch_.length_mixture;
+  if (mixture.empty()) return batch_shape(batch_);
+  const double drawn = uniform(length_key_, static_cast<std::uint64_t>(step));
+  return batch_shape(
+      batch_, mixture[static_cast<std::size_t>(drawn * static_cast<double>(mixture.size()))]);
+}
+
 Batch BatchReader::read(std::int64_t step) const {
-  Batch batch{.rows = shape_.rows,
-              .length = shape_.length,
+  const BatchShape shape = shape_at(step);
+  Batch batch{.rows = shape.rows,
+              .length = shape.length,
               .inputs = {},
               .targets = {},
               .document_starts = {}};
-  batch.inputs.resize(static_cast<std::size_t>(shape_.tokens()));
+  batch.inputs.resize(static_cast<std::size_t>(shape.tokens()));
   batch.targets.resize(batch.inputs.size());
   std::vector<std::int64_t> ring(static_cast<std::size_t>(window_) + 1);
   for (std::int64_t i = 0; i < windows_; ++i) {
@@ -84,7 +94,7 @@ Batch BatchReader::read(std::int64_t step) const {
 }
 
 double BatchReader::epochs(std::int64_t steps) const {
-  return static_cast<double>(steps) * static_cast<double>(shape_.tokens()) /
+  return static_cast<double>(steps) * static_cast<double>(windows_ * window_) /
          static_cast<double>(tokens_.size());
 }
 

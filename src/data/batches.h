@@ -37,16 +37,18 @@ class BatchReader {
   BatchReader(const TokenShards& tokens, const BatchConfig& batch, std::uint64_t seed,
               bool separate_documents);
 
-  Batch read(std::int64_t step) const;                   // steps count from 0
+  Batch read(std::int64_t step) const;  // steps count from 0
+  // The shape of a step: the one of the config, or, with a length mixture, drawn by (seed, step).
+  BatchShape shape_at(std::int64_t step) const;
   std::int64_t window_start(std::int64_t sample) const;  // first target (in the ring) of a sample
   double epochs(std::int64_t steps) const;               // how often the text has been seen by then
 
  private:
   const TokenShards& tokens_;
-  BatchShape shape_;
+  BatchConfig batch_;
   std::int64_t window_;   // L
   std::int64_t windows_;  // B
-  RandomKey key_;
+  RandomKey key_, length_key_;
   bool separate_documents_;
 };
 

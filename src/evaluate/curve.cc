@@ -1,204 +1,162 @@
 #include "evaluate/curve.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
+#include <type_traits>
 
 #include "base/clock.h"
 #include "base/strings.h"
-#include "device/device.h"
 #include "device/memory.h"
-#include "evaluate/score.h"
-#include "evaluate/statistics.h"
+#include "evaluate/far_context.h"
+#include "evaluate/figures.h"
 #include "model/position.h"
 
 namespace alibi {
 namespace {
 
-// The losses of one length and their resampled means, kept for the paired change from 1x.
-struct Measured {
-  CurvePoint point;
-  std::vector<double> means;
-};
-
-// Positions 1, 2, 3-4, 5-8, ...: each bin twice as wide as the one before.
-std::vector<PositionBin> position_bins(std::span<const float> losses,
-                                       const std::vector<Window>& windows, std::int64_t length) {
-  std::vector<PositionBin> bins;
-  for (std::int64_t first = 1; first <= length; first = bins.back().last + 1) {
-    const std::int64_t last = first == 1 ? 1 : std::min(length, 2 * (first - 1));
-    bins.push_back({.first = first, .last = last, .loss = 0, .count = 0});
-  }
-  for (const Window& window : windows) {
-    auto bin = bins.begin();
-    for (std::int64_t position = 1; position <= window.length; ++position) {
-      if (position > bin->last) ++bin;
-      bin->loss += losses[static_cast<std::size_t>(window.first + position - 1)];
-      ++bin->count;
-    }
-  }
-  std::erase_if(bins, [](const PositionBin& bin) { return bin.count == 0; });
-  for (PositionBin& bin : bins) bin.loss /= static_cast<double>(bin.count);
-  return bins;
-}
-
-void fill_loss(CurvePoint& point, double loss, Interval interval) {
-  point.loss = loss;
-  point.loss_low = interval.low;
-  point.loss_high = interval.high;
-  point.perplexity = std::exp(loss);
-  point.perplexity_low = std::exp(interval.low);
-  point.perplexity_high = std::exp(interval.high);
-}
-
-void fill_change(Measured& measured, const Measured& base) {
-  std::vector<double> changes;
-  for (std::size_t i = 0; i < base.means.size(); ++i)
-    changes.push_back(std::expm1(measured.means[i] - base.means[i]));
-  const Interval interval = middle_95(std::move(changes));
-  measured.point.change_from_1x = std::expm1(measured.point.loss - base.point.loss);
-  measured.point.change_low = interval.low;
-  measured.point.change_high = interval.high;
-}
-
 class CurveMeasurement {
  public:
   CurveMeasurement(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options)
-      : loaded_(loaded),
-        sample_(sample),
-        options_(options),
-        bytes_(text_bytes(loaded.tokenizer, sample)) {}
+      : loaded_(loaded), sample_(sample), options_(options) {
+    const Config& config = loaded.config;
+    curve_.position = position_traits(config.model.position).name;
+    curve_.checkpoint = loaded.folder.string();
+    curve_.step = loaded.progress.step;
+    curve_.trained_length = batch_shape(config.batch).length;
+    curve_.sequence_length = config.batch.sequence_length;
+    curve_.train_sequence_length_scaling = config.batch.train_sequence_length_scaling;
+    curve_.parameters = loaded.model->parameter_count();
+    curve_.slopes = loaded.model->slopes();
+    for (const std::int64_t length : options.lengths) all_.push_back(empty_point(length));
+    passes_ = options.rules.protocol == Protocol::kOnePass ? 1
+              : options.rules.split_stride                 ? 2 * std::ssize(all_)
+                                                           : std::ssize(all_);
+  }
 
   Curve run() {
-    const Config& config = loaded_.config;
-    Curve curve;
-    curve.position = position_traits(config.model.position).name;
-    curve.checkpoint = loaded_.folder.string();
-    curve.step = loaded_.progress.step;
-    curve.trained_length = batch_shape(config.batch).length;
-    curve.sequence_length = config.batch.sequence_length;
-    curve.train_sequence_length_scaling = config.batch.train_sequence_length_scaling;
-    curve.parameters = loaded_.model->parameter_count();
-    std::vector<Measured> all;
-    for (const std::int64_t length : options_.lengths) all.push_back(measure(length, curve));
-    const auto base = std::find_if(all.begin(), all.end(), [&](const Measured& m) {
-      return m.point.length == curve.trained_length;
-    });
-    for (Measured& measured : all) {
-      if (base != all.end() && base->point.applicable && measured.point.applicable)
-        fill_change(measured, *base);
-    }
-    for (const Measured& measured : all) curve.points.push_back(measured.point);
-    return curve;
+    if (options_.rules.protocol == Protocol::kOnePass)
+      one_pass();
+    else
+      each_length();
+    fill_family(all_, curve_.trained_length);
+    for (const MeasuredLength& measured : all_) curve_.points.push_back(measured.point);
+    look_far();
+    return std::move(curve_);
   }
 
  private:
-  Measured measure(std::int64_t length, Curve& curve) {
-    Measured measured;
+  MeasuredLength empty_point(std::int64_t length) const {
+    MeasuredLength measured;
     CurvePoint& point = measured.point;
     point.length = length;
-    point.multiple = static_cast<double>(length) / static_cast<double>(curve.trained_length);
+    point.multiple = static_cast<double>(length) / static_cast<double>(curve_.trained_length);
     const auto limit = loaded_.config.model.max_sequence_length;
-    if (position_traits(loaded_.config.model.position).has_length_limit && limit &&
-        length > *limit) {
+    const bool limited = position_traits(loaded_.config.model.position).has_length_limit && limit;
+    if (limited && reach(length) > *limit) {
       point.applicable = false;
       point.note = cat("learned positions end at ", *limit);
-      return measured;
-    }
-    const std::vector<Window> windows =
-        windows_of(options_.protocol, sample_, length,
-                   options_.stride > 0 ? options_.stride : std::max<std::int64_t>(1, length / 2));
-    const std::vector<float> all = timed_score(point, windows);
-    const std::vector<float> losses = scored_losses(sample_, all);
-    measured.means = bootstrap_means(losses, sample_.rule.window);
-    fill_loss(point, mean_of(losses), middle_95(measured.means));
-    const double nats = point.loss * static_cast<double>(losses.size());
-    if (bytes_ > 0) point.bits_per_byte = nats / std::numbers::ln2 / static_cast<double>(bytes_);
-    point.targets = std::ssize(losses);
-    if (options_.protocol == Protocol::kNonOverlapping) {
-      curve.loss_by_position.push_back(
-          {.length = length, .bins = position_bins(all, windows, length)});
     }
     return measured;
   }
 
-  std::vector<float> timed_score(CurvePoint& point, const std::vector<Window>& windows) {
-    const std::int64_t targets = sample_.targets();
-    ScoringOptions scoring;
-    scoring.batch_tokens = options_.batch_tokens;
-    scoring.chunk_rows = loaded_.config.runtime.loss_chunk_rows;
-    scoring.separate_documents = loaded_.config.data.separate_documents;
-    scoring.stretch = stretch_at(point);
-    scoring.device = loaded_.device;
-    if (options_.progress) {
-      scoring.progress = [&](std::int64_t done) {
-        options_.progress(cat("length ", point.length), done, targets);
-      };
-    }
-    reset_peak_memory(loaded_.device);
-    const double start = seconds_now();
-    std::vector<float> losses = score(loaded_.model, sample_.ids, windows, scoring);
-    point.seconds = seconds_now() - start;
-    point.tokens_per_second = static_cast<double>(targets) / point.seconds;
-    point.peak_memory_bytes = peak_memory_bytes(loaded_.device);
-    return losses;
+  // The largest position that a pass at this length counts to.
+  std::int64_t reach(std::int64_t length) const {
+    return options_.rules.protocol == Protocol::kStreaming ? sample_.rule.window + 1 : length;
   }
 
-  PositionStretch stretch_at(const CurvePoint& point) const {
-    const double factor = options_.stretch_factor > 0 ? options_.stretch_factor : point.multiple;
-    return {options_.stretch, factor, batch_shape(loaded_.config.batch).length};
+  void each_length() {
+    for (MeasuredLength& measured : all_) {
+      const std::int64_t length = measured.point.length;
+      if (measured.point.applicable) {
+        fill(measured, timed(measured.point, [&](const ScoringOptions& scoring) {
+               return score_length(loaded_, sample_, options_.rules, length, scoring);
+             }));
+      }
+      ++pass_;
+      if (!options_.rules.split_stride) continue;
+      if (measured.point.applicable) {
+        fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
+                                                       scoring_at(measured.point)));
+      }
+      ++pass_;
+    }
+  }
+
+  void one_pass() {
+    std::vector<std::int64_t> lengths;
+    MeasuredLength* longest = nullptr;
+    for (MeasuredLength& measured : all_) {
+      if (!measured.point.applicable) continue;
+      lengths.push_back(measured.point.length);
+      longest = &measured;
+    }
+    if (longest == nullptr) return;
+    std::vector<ScoredLength> scored = timed(longest->point, [&](const ScoringOptions& scoring) {
+      return score_one_pass(loaded_, sample_, lengths, scoring);
+    });
+    auto next = scored.begin();
+    for (MeasuredLength& measured : all_) {
+      if (measured.point.applicable) fill(measured, std::move(*next++));
+    }
+  }
+
+  void fill(MeasuredLength& measured, ScoredLength scored) {
+    fill_point(measured, scored, loaded_.tokenizer);
+    if (!scored.bins.empty())
+      curve_.loss_by_position.push_back({measured.point.length, std::move(scored.bins)});
+  }
+
+  // Runs a pass and fills what it cost.
+  template <class Pass>
+  std::invoke_result_t<const Pass&, const ScoringOptions&> timed(CurvePoint& point,
+                                                                 const Pass& pass) {
+    reset_peak_memory(loaded_.device);
+    const double start = seconds_now();
+    auto result = pass(scoring_at(point));
+    point.seconds = seconds_now() - start;
+    point.tokens_per_second = static_cast<double>(sample_.targets()) / point.seconds;
+    point.peak_memory_bytes = peak_memory_bytes(loaded_.device);
+    return result;
+  }
+
+  ScoringOptions scoring_at(const CurvePoint& point) const {
+    ScoringOptions scoring;
+    scoring.batch_tokens = options_.rules.batch_tokens;
+    scoring.chunk_rows = loaded_.config.runtime.loss_chunk_rows;
+    scoring.separate_documents = loaded_.config.data.separate_documents;
+    scoring.stretch = {options_.rules.stretch,
+                       options_.rules.stretch_factor.value_or(point.multiple),
+                       curve_.trained_length};
+    scoring.device = loaded_.device;
+    if (options_.progress) {
+      scoring.progress = [this](std::int64_t done) {
+        options_.progress(pass_ * sample_.targets() + done, passes_ * sample_.targets());
+      };
+    }
+    return scoring;
+  }
+
+  void look_far() {
+    const CurvePoint* longest = nullptr;
+    for (const CurvePoint& point : curve_.points)
+      if (point.applicable) longest = &point;
+    if (longest == nullptr || longest->length < 2 || options_.rules.far_context_tokens == 0) return;
+    curve_.far_context = measure_far_context(loaded_.model, sample_,
+                                             {longest->length, options_.rules.far_context_tokens},
+                                             scoring_at(*longest));
   }
 
   LoadedModel& loaded_;
   const TextSample& sample_;
   const CurveOptions& options_;
-  std::int64_t bytes_;
+  Curve curve_;
+  std::vector<MeasuredLength> all_;
+  std::int64_t passes_ = 1, pass_ = 0;
 };
 
 }  // namespace
 
-std::int64_t text_bytes(const Tokenizer& tokenizer, const TextSample& sample) {
-  std::int64_t bytes = 0;
-  for (const std::int32_t id : sample.scored()) bytes += tokenizer.byte_length(id);
-  return bytes;
-}
-
 Curve measure_curve(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options) {
   return CurveMeasurement(loaded, sample, options).run();
-}
-
-CurveProtocol describe_protocol(const Config& config, torch::Device device,
-                                const CurveOptions& options) {
-  CurveProtocol protocol;
-  const bool sliding = options.protocol == Protocol::kSliding;
-  protocol.name = sliding ? "sliding" : "non-overlapping";
-  protocol.stride = sliding ? options.stride : 0;
-  const std::string stride =
-      options.stride > 0 ? cat(options.stride, " targets") : std::string("half a window");
-  protocol.description = sliding ? "Windows of each length move on by " + stride +
-                                       "; each scores the targets that are new in it."
-                                 : "Windows of each length stand side by side; every target is "
-                                   "scored once, with what precedes it in its window.";
-  protocol.description +=
-      " Every length scores the same targets: all of the text, or, where it is longer than "
-      "evaluate.max_tokens, whole windows of the longest length spread evenly over it. The text's "
-      "first token is predicted from an end-of-document token, that of a later part from what "
-      "precedes it in the text.";
-  if (options.stretch != Stretch::kNone) {
-    protocol.description +=
-        cat(" Positions are stretched (", stretch_name(options.stretch), ") by ",
-            options.stretch_factor > 0 ? significant(options.stretch_factor, 4)
-                                       : std::string("each length over the trained length"),
-            ".");
-  }
-  protocol.document_borders =
-      config.data.separate_documents
-          ? "Each token sees its own document only."
-          : "Documents form one stream and attention crosses their borders, as in training.";
-  protocol.precision =
-      config.runtime.precision == Precision::kBf16 ? "bf16 activations, fp32 logits" : "fp32";
-  protocol.device = describe_device(device);
-  return protocol;
 }
 
 }  // namespace alibi

@@ -22,11 +22,6 @@ std::int64_t parse_length(const std::string& text, std::int64_t trained_length) 
 // a shorter window.
 constexpr std::int64_t kLeastGroups = 16;
 
-SampleRule rule_of(std::int64_t window, std::int64_t most, Protocol protocol, std::int64_t group) {
-  const std::int64_t context = protocol == Protocol::kSliding ? window : 1;
-  return {.window = window, .most = most, .context = context, .group = group};
-}
-
 }  // namespace
 
 std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
@@ -36,17 +31,36 @@ std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
   return {lengths.begin(), lengths.end()};
 }
 
-SampleRule sample_rule(const std::vector<std::int64_t>& lengths, Protocol protocol,
-                       std::int64_t most) {
+SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules) {
   const std::int64_t longest = lengths.back();
+  const bool side_by_side = rules.protocol == Protocol::kNonOverlapping;
+  const bool looks_back = rules.protocol == Protocol::kSliding ||
+                          rules.protocol == Protocol::kStreaming || rules.split_stride;
+  SampleRule rule{
+      .window = longest, .most = rules.max_tokens, .context = looks_back ? longest : 1, .group = 1};
   std::int64_t group = 1;
   for (const std::int64_t length : lengths) {
     // group * longest is a multiple of `length`; what would leave fewer than kLeastGroups is left.
     const std::int64_t more = length / std::gcd(length, group * longest);
-    if (more > most / kLeastGroups / longest / group) return rule_of(longest, most, protocol, 1);
+    if (more > rules.max_tokens / kLeastGroups / longest / group) return rule;
     group *= more;
   }
-  return rule_of(longest, most, protocol, group);
+  if (side_by_side) rule.group = group;
+  return rule;
+}
+
+void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules) {
+  const std::int64_t shortest = lengths.front();
+  const auto check = [&](const char* key, std::int64_t found, std::int64_t most) {
+    if (found <= most) return;
+    throw usage_error(
+        cat("/evaluate/", key),
+        cat("found ", found, ", expected at most ", most, ", as the shortest length is ", shortest),
+        "lower it, or leave the shorter lengths out");
+  };
+  check("stride", rules.stride.value_or(0), shortest);
+  check("split_stride", rules.split_stride.value_or(0), shortest);
+  check("sinks", rules.sinks, shortest - 1);
 }
 
 void check_sample(const TextSample& sample, const std::string& place) {

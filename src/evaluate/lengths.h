@@ -15,11 +15,13 @@ namespace alibi {
 std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
                                         std::int64_t trained_length);
 
-// How a curve over `lengths` (rising) cuts a text of which at most `most` tokens are scored:
+// How a curve over `lengths` (rising) cuts a text of which at most rules.max_tokens are scored:
 // windows of the longest length, in groups that every length divides, where such groups are not too
-// few. Sliding windows keep a whole window of context before each part.
-SampleRule sample_rule(const std::vector<std::int64_t>& lengths, Protocol protocol,
-                       std::int64_t most);
+// few. Windows that slide and caches keep a whole window of context before each part.
+SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules);
+
+// Throws a usage Error when a stride or the sinks do not fit the shortest of `lengths`.
+void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules);
 
 // Throws Error headed by `place` when the text has not one window.
 void check_sample(const TextSample& sample, const std::string& place);

@@ -38,6 +38,7 @@ torch::Tensor rows_of(std::vector<std::int64_t>& values, const Batch& batch, tor
 torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& options) {
   ForwardOptions forward;
   forward.stretch = options.stretch;
+  forward.slopes = options.slopes;
   if (!batch.document_starts.empty())
     forward.document_start_BT = rows_of(batch.document_starts, batch, options.device);
   const torch::Tensor hidden_BTC =

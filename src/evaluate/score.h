@@ -39,6 +39,7 @@ struct ScoringOptions {
   std::int64_t chunk_rows = 1024;    // of the loss
   bool separate_documents = false;
   PositionStretch stretch;
+  std::vector<double> slopes;  // instead of the model's; empty: those
   torch::Device device = torch::kCPU;
   std::function<void(std::int64_t scored)> progress;
 };

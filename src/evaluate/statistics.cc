@@ -27,6 +27,22 @@ Blocks blocks_of(std::span<const float> losses, std::int64_t block) {
   return blocks;
 }
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double mean_of_row(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double deviation_of(const std::vector<double>& values) {
+  if (values.size() < 2) return kNone;
+  const double mean = mean_of_row(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
 double percentile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(std::floor(at));
@@ -55,8 +71,30 @@ std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t 
   return means;
 }
 
+std::vector<Interval> joint_95(const std::vector<double>& centres,
+                               const std::vector<std::vector<double>>& draws) {
+  ensure(centres.size() == draws.size(), "a centre for each row of draws");
+  std::vector<double> deviations, largest;
+  for (const std::vector<double>& row : draws) {
+    deviations.push_back(deviation_of(row));
+    largest.resize(std::max(largest.size(), row.size()));
+  }
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const double mean = mean_of_row(draws[i]);
+    for (std::size_t d = 0; d < draws[i].size() && deviations[i] > 0; ++d)
+      largest[d] = std::max(largest[d], std::abs(draws[i][d] - mean) / deviations[i]);
+  }
+  std::sort(largest.begin(), largest.end());
+  const double reach = largest.empty() ? kNone : percentile(largest, 0.95);
+  std::vector<Interval> intervals;
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const double wide = draws[i].empty() ? kNone : reach * deviations[i];
+    intervals.push_back({centres[i] - wide, centres[i] + wide});
+  }
+  return intervals;
+}
+
 Interval middle_95(std::vector<double> values) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (values.empty()) return {kNone, kNone};
   std::sort(values.begin(), values.end());
   return {percentile(values, 0.025), percentile(values, 0.975)};

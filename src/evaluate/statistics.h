@@ -21,6 +21,12 @@ inline constexpr std::int64_t kLeastBlocks = 4;
 // same size, so differences between two results are paired.
 std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block);
 
+// One interval for each row of `draws` (equal numbers of draws, the same blocks in all) so that,
+// with a chance of 95 %, all hold together: centre +- q * standard deviation of the row, where q is
+// the 95th percentile over draws of the largest deviation in any row. NaN without draws.
+std::vector<Interval> joint_95(const std::vector<double>& centres,
+                               const std::vector<std::vector<double>>& draws);
+
 Interval middle_95(std::vector<double> values);  // 2.5th to 97.5th percentile; NaN of none
 
 }  // namespace alibi

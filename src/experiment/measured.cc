@@ -22,6 +22,9 @@ class Members {
     const bool null = std::holds_alternative<std::monostate>(value.value);
     return null ? kNotMeasured : as_number(value, place_);
   }
+  bool present(std::string_view name) const {  // and not null
+    return !std::holds_alternative<std::monostate>(required(object_, name, place_).value);
+  }
   std::int64_t count(std::string_view name) const {
     return as_count(required(object_, name, place_), place_);
   }
@@ -43,11 +46,12 @@ class Members {
   std::string place_;
 };
 
-void check_head(const Members& root, const char* kind, const std::string& place) {
-  if (root.count("format_version") == 1 && root.text("kind") == kind) return;
+void check_head(const Members& root, const char* kind, std::int64_t version,
+                const std::string& place) {
+  if (root.count("format_version") == version && root.text("kind") == kind) return;
   throw Error(place,
               cat("found \"", root.text("kind"), "\" of format ", root.count("format_version"),
-                  ", expected \"", kind, "\" of format 1"),
+                  ", expected \"", kind, "\" of format ", version),
               "remove it: it will be written anew");
 }
 
@@ -64,12 +68,39 @@ CurvePoint read_point(const Members& m) {
   p.change_from_1x = m.number("change_from_1x");
   p.change_low = m.number("change_low");
   p.change_high = m.number("change_high");
+  p.loss_joint_low = m.number("loss_joint_low");
+  p.loss_joint_high = m.number("loss_joint_high");
+  p.change_joint_low = m.number("change_joint_low");
+  p.change_joint_high = m.number("change_joint_high");
   p.bits_per_byte = m.number("bits_per_byte");
+  p.word_perplexity = m.number("word_perplexity");
+  p.full_loss = m.number("full_loss");
+  p.early_gain = m.number("early_gain");
+  p.early_gain_low = m.number("early_gain_low");
+  p.early_gain_high = m.number("early_gain_high");
+  p.context_gain = m.number("context_gain");
+  p.context_gain_low = m.number("context_gain_low");
+  p.context_gain_high = m.number("context_gain_high");
   p.targets = m.count("targets");
   p.seconds = m.number("seconds");
   p.tokens_per_second = m.number("tokens_per_second");
   p.peak_memory_bytes = m.count("peak_memory_bytes");
   return p;
+}
+
+LossChange read_change(const Members& m, const std::string& name) {
+  return {m.number(name), m.number(name + "_low"), m.number(name + "_high")};
+}
+
+FarContext read_far_context(const Members& m, const std::string& place) {
+  FarContext far{m.count("window"), m.count("targets"), {}, m.count("useful"), m.truth("bounded")};
+  for (const StrictJson& value : m.list("bins")) {
+    const Members bin(as_object(value, place), place);
+    far.bins.push_back({bin.count("first"), bin.count("last"), bin.count("targets"),
+                        read_change(bin, "swapped"), read_change(bin, "shuffled"),
+                        read_change(bin, "cut")});
+  }
+  return far;
 }
 
 Curve read_curve(const Members& m, const std::string& place) {
@@ -83,8 +114,10 @@ Curve read_curve(const Members& m, const std::string& place) {
   c.sequence_length = m.count("sequence_length");
   c.train_sequence_length_scaling = m.number("train_sequence_length_scaling");
   c.parameters = m.count("parameters");
+  for (const StrictJson& slope : m.list("slopes")) c.slopes.push_back(as_number(slope, place));
   for (const StrictJson& point : m.list("points"))
     c.points.push_back(read_point({as_object(point, place), place}));
+  if (m.present("far_context")) c.far_context = read_far_context(m.member("far_context"), place);
   return c;
 }
 
@@ -94,9 +127,10 @@ CurveSet read_curves(const std::filesystem::path& file) {
   const std::string place = file.string();
   const StrictObject object = parse_strict_json(read_file(file), place);
   const Members root(object, place), protocol = root.member("protocol"), text = root.member("text");
-  check_head(root, "curve", place);
+  check_head(root, "curve", 2, place);
   CurveSet set;
   set.protocol = {protocol.text("name"),        protocol.count("stride"),
+                  protocol.count("sinks"),      protocol.count("split_stride"),
                   protocol.text("description"), protocol.text("document_borders"),
                   protocol.text("precision"),   protocol.text("device"),
                   protocol.text("kernel")};
@@ -105,7 +139,8 @@ CurveSet read_curves(const std::filesystem::path& file) {
               text.text("sha256"),
               text.count("tokens_scored"),
               text.count("tokens_cut_off"),
-              text.count("bytes")};
+              text.count("bytes"),
+              text.count("words")};
   for (const StrictJson& name : text.list("files"))
     set.text.files.push_back(as_string(name, place));
   for (const StrictJson& curve : root.list("curves"))
@@ -117,7 +152,7 @@ Usage read_usage(const std::filesystem::path& file) {
   const std::string place = file.string();
   const StrictObject object = parse_strict_json(read_file(file), place);
   const Members root(object, place);
-  check_head(root, "usage", place);
+  check_head(root, "usage", 1, place);
   return {root.number("seconds"), root.count("peak_memory_bytes")};
 }
 

@@ -55,6 +55,12 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   };
   point.loss = estimate(values(variant.name, [](const CurvePoint& p) { return p.loss; }));
   point.perplexity = std::exp(point.loss.mean);
+  const auto figure = [&](double CurvePoint::*member) {
+    return estimate(values(variant.name, [member](const CurvePoint& p) { return p.*member; }));
+  };
+  point.change = figure(&CurvePoint::change_from_1x);
+  point.early_gain = figure(&CurvePoint::early_gain);
+  point.context_gain = figure(&CurvePoint::context_gain);
   point.bits_per_byte =
       estimate(values(variant.name, [](const CurvePoint& p) { return p.bits_per_byte; })).mean;
   if (variant.name == all.reference) {
@@ -67,6 +73,25 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= reference[i];
   point.difference = estimate(differences);
   point.verdict = judge(point.difference);
+}
+
+// Bins are the same for every seed: they follow from the lengths.
+void fill_far_context(const Comparison& all, ComparedVariant& variant) {
+  std::vector<const FarContext*> seeds;
+  for (const ComparedRun& run : all.runs) {
+    if (run.variant == variant.name && !run.curve.far_context.bins.empty())
+      seeds.push_back(&run.curve.far_context);
+  }
+  for (std::size_t i = 0; !seeds.empty() && i < seeds.front()->bins.size(); ++i) {
+    const auto over = [&](LossChange FarBin::*kind) {
+      std::vector<double> means;
+      for (const FarContext* far : seeds) means.push_back((far->bins.at(i).*kind).mean);
+      return estimate(means);
+    };
+    const FarBin& bin = seeds.front()->bins[i];
+    variant.far_context.push_back(
+        {bin.first, bin.last, over(&FarBin::swapped), over(&FarBin::shuffled), over(&FarBin::cut)});
+  }
 }
 
 }  // namespace
@@ -122,6 +147,7 @@ void fill_estimates(Comparison& comparison) {
     variant.train_seconds = estimate(seconds).mean;
     variant.train_tokens_per_second = estimate(rates).mean;
     for (ComparedPoint& point : variant.points) fill_point(comparison, variant, point);
+    fill_far_context(comparison, variant);
   }
 }
 

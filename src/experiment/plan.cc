@@ -24,10 +24,18 @@ Config variant_config(const ComparisonFile& file, const ComparisonVariant& varia
   return config;
 }
 
-// What decides a variant's figures: its run, and what evaluation does to it.
+// What evaluation does to a run, and may differ between variants.
+std::string treatment(const EvaluateConfig& e) {
+  return cat(stretch_name(e.stretch), " ", e.stretch_factor.value_or(0), " ", e.sinks);
+}
+
+// Beside the run's identity a kernel decides what training costs, which is a figure too.
+std::string training_identity(const Config& config) {
+  return cat(identity_json(config), config.runtime.attention.kernel);
+}
+
 std::string whole_identity(const Config& config) {
-  const EvaluateConfig& e = config.evaluate;
-  return cat(identity_json(config), stretch_name(e.stretch), " ", e.stretch_factor.value_or(0));
+  return training_identity(config) + treatment(config.evaluate);
 }
 
 void refuse_equal_variants(const ExperimentPlan& plan) {
@@ -48,12 +56,12 @@ void refuse_other_rules(const ExperimentPlan& plan) {
   for (const PlannedVariant& variant : plan.variants) {
     const EvaluateConfig& e = variant.config.evaluate;
     if (e.protocol == first.protocol && e.stride == first.stride &&
-        e.max_tokens == first.max_tokens)
+        e.split_stride == first.split_stride && e.max_tokens == first.max_tokens)
       continue;
-    throw usage_error(
-        plan.file.place + ": /variants/" + variant.name,
-        "has another evaluate.protocol, stride or max_tokens than " + plan.variants.front().name,
-        "set them for all, under /config");
+    throw usage_error(plan.file.place + ": /variants/" + variant.name,
+                      "has another evaluate.protocol, stride, split_stride or max_tokens than " +
+                          plan.variants.front().name,
+                      "set them for all, under /config");
   }
 }
 
@@ -71,7 +79,8 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan) {
 void check_text(const ExperimentPlan& plan, const PlannedVariant& variant,
                 const PreparedText& text) {
   const EvaluateConfig& e = variant.config.evaluate;
-  const SampleRule rule = sample_rule(plan.lengths, e.protocol, e.max_tokens);
+  check_rules(plan.lengths, e);
+  const SampleRule rule = sample_rule(plan.lengths, e);
   const DataConfig& data = variant.config.data;
   const std::vector<std::string>& files = plan.file.text.empty() ? data.valid : plan.file.text;
   check_sample(files.empty() ? sample_tokens(text.valid, rule)
@@ -96,7 +105,8 @@ void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes)
       run.config.run.name = plan.variants[i].name;
       // Variants that differ in their evaluation only share one trained run, named after the first.
       const std::string identity = run_identity(run.config, data_hashes[i]);
-      const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
+      const std::string key = identity + run.config.runtime.attention.kernel;
+      const std::string& owner = names.try_emplace(key, plan.variants[i].name).first->second;
       run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
       run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));
       run.config.run.folder = (plan.folder / "runs" / run.trained).string();

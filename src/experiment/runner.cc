@@ -16,7 +16,8 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr double kLook = 0.5;  // seconds between two looks at a process
+constexpr const char* kCurveFormat = "2";  // another one is measured anew
+constexpr double kLook = 0.5;              // seconds between two looks at a process
 
 // Why a process failed: the last line it printed.
 std::string last_line(const fs::path& log) {
@@ -27,13 +28,16 @@ std::string last_line(const fs::path& log) {
 
 // The protocol as overrides: a run's own config may say something else by now.
 std::vector<std::string> protocol_arguments(const EvaluateConfig& e) {
-  std::vector<std::string> all{"--set", cat("evaluate.protocol=", protocol_name(e.protocol)),
-                               "--set", cat("evaluate.max_tokens=", e.max_tokens),
-                               "--set", cat("evaluate.batch_tokens=", e.batch_tokens)};
-  all.insert(all.end(), {"--set", cat("evaluate.stretch=", stretch_name(e.stretch))});
-  if (e.stretch_factor)
-    all.insert(all.end(), {"--set", cat("evaluate.stretch_factor=", *e.stretch_factor)});
-  if (e.stride) all.insert(all.end(), {"--set", cat("evaluate.stride=", *e.stride)});
+  std::vector<std::string> sets = {
+      cat("protocol=", protocol_name(e.protocol)), cat("max_tokens=", e.max_tokens),
+      cat("batch_tokens=", e.batch_tokens), cat("far_context_tokens=", e.far_context_tokens),
+      cat("stretch=", stretch_name(e.stretch))};
+  if (e.stretch_factor) sets.push_back(cat("stretch_factor=", *e.stretch_factor));
+  if (e.stride) sets.push_back(cat("stride=", *e.stride));
+  if (e.split_stride) sets.push_back(cat("split_stride=", *e.split_stride));
+  if (e.sinks > 0) sets.push_back(cat("sinks=", e.sinks));
+  std::vector<std::string> all;
+  for (const std::string& set : sets) all.insert(all.end(), {"--set", "evaluate." + set});
   return all;
 }
 
@@ -126,8 +130,8 @@ class Runner {
 
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
-    std::string key = sha256_file(checkpoint / "manifest.json") + lengths_text(plan_, ",") +
-                      join(protocol_arguments(run.config.evaluate), " ");
+    std::string key = sha256_file(checkpoint / "manifest.json") + kCurveFormat +
+                      lengths_text(plan_, ",") + join(protocol_arguments(run.config.evaluate), " ");
     for (const std::string& text : plan_.file.text) {
       std::error_code ignored;
       key += cat("\n", text);

@@ -103,7 +103,7 @@ void log_sums(const float* highest, const float* sums, float* out, float* recipr
 // ---- gradients ----
 
 struct KeyRow {  // 16 queries of one key
-  __m512 weight, gradient;
+  __m512 weight, gradient, away;
 };
 
 // What the keys of a tile share of 16 queries.
@@ -131,7 +131,7 @@ KeyRow key_row(const GradientTile& t, const Queries& q, int key, int query) {
     p = _mm512_maskz_mov_ps(mask, p);
   }
   const __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(t.products + at), q.delta);
-  return {p, _mm512_mul_ps(p, centred)};
+  return {p, _mm512_mul_ps(p, centred), away};
 }
 
 void store_key_rows(Fp32, const GradientTile& t, int at, const KeyRow& even, const KeyRow& odd) {
@@ -159,21 +159,32 @@ void store_key_rows(Bf16, const GradientTile& t, int at, const KeyRow& even, con
   _mm512_storeu_si512(pairs, interleave(even_gradient, odd_gradient));
 }
 
-template <class Type, bool kMasked>
+template <class Type, bool kMasked, bool kSlope>
 void gradient_rows(const GradientTile& t) {
+  __m512 slope = kSlope ? _mm512_loadu_ps(t.slope_sums) : _mm512_setzero_ps();
   for (int query = 0; query < kTile; query += 16) {
     const Queries q = queries(t, query);
     for (int key = 0; key < kTile; key += 2) {
       const KeyRow even = key_row<kMasked>(t, q, key, query);
       const KeyRow odd = key_row<kMasked>(t, q, key + 1, query);
       store_key_rows(Type{}, t, key * kTile + query, even, odd);
+      if (!kSlope) continue;
+      slope = _mm512_fmadd_ps(even.gradient, even.away, slope);
+      slope = _mm512_fmadd_ps(odd.gradient, odd.away, slope);
     }
   }
+  if (kSlope) _mm512_storeu_ps(t.slope_sums, slope);
+}
+
+template <class Type, bool kMasked>
+void gradient_of(const GradientTile& t) {
+  t.slope_sums != nullptr ? gradient_rows<Type, kMasked, true>(t)
+                          : gradient_rows<Type, kMasked, false>(t);
 }
 
 template <class Type>
 void gradient(const GradientTile& t) {
-  t.sight != nullptr ? gradient_rows<Type, true>(t) : gradient_rows<Type, false>(t);
+  t.sight != nullptr ? gradient_of<Type, true>(t) : gradient_of<Type, false>(t);
 }
 
 // ---- results ----

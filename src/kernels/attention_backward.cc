@@ -3,8 +3,10 @@
 //   dk += ds q;  dq^T += k^T ds
 // Tiles are [key][query], so that only ds is needed in two layouts. dq gathers over key blocks in
 // rising order and dk, dv over query blocks in rising order, whichever way a unit is swept.
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <numeric>
 
 #include "kernels/attention_blocks.h"
 #include "kernels/attention_skip.h"
@@ -96,7 +98,8 @@ class UnitBackward {
                    .scale = place.scale,
                    .slope = place.slope,
                    .distance = place.distance(key_block),
-                   .sight = clear ? nullptr : &sight});
+                   .sight = clear ? nullptr : &sight,
+                   .slope_sums = keys && a_.slope_parts != nullptr ? slope_sums_ : nullptr});
     if (keys) {
       ops_.product({kTile, width_, kTile, s_.weights, u_.gradient_pairs + n, s_.v, true});
       ops_.product({kTile, width_, kTile, s_.gradients, u_.query_pairs + n, s_.k, true});
@@ -109,11 +112,16 @@ class UnitBackward {
   void key_block(std::int64_t j, float* q_blocks) {
     clear(s_.k, 1);
     clear(s_.v, 1);
-    for (std::int64_t n = 0; n < a_.unit_query_blocks(); ++n) {
-      if (j < u_.first_block[n] || j > last_block(n)) continue;
-      const BlockPlace place = block_place(a_, unit_, n);
-      if (skips(place, n, j)) continue;
-      tile(place, n, j, q_blocks == nullptr ? nullptr : q_blocks + n * kTile * width_, true);
+    for (std::int64_t head = 0; head < a_.group(); ++head) {
+      std::fill_n(slope_sums_, kLanes, 0.0F);
+      const std::int64_t first = head * a_.query_blocks();
+      for (std::int64_t n = first; n < first + a_.query_blocks(); ++n) {
+        if (j < u_.first_block[n] || j > last_block(n)) continue;
+        const BlockPlace place = block_place(a_, unit_, n);
+        if (skips(place, n, j)) continue;
+        tile(place, n, j, q_blocks == nullptr ? nullptr : q_blocks + n * kTile * width_, true);
+      }
+      store_slope_part(head, j);
     }
     float ones[kTile], scales[kTile];
     for (int i = 0; i < kTile; ++i) {
@@ -142,6 +150,12 @@ class UnitBackward {
   }
 
  private:
+  void store_slope_part(std::int64_t head, std::int64_t j) const {
+    if (a_.slope_parts == nullptr) return;
+    a_.slope_parts[(unit_ * a_.group() + head) * a_.key_blocks() + j] =
+        std::accumulate(slope_sums_, slope_sums_ + kLanes, 0.0);
+  }
+
   std::int64_t last_block(std::int64_t n) const {
     const std::int64_t last_row = (n % a_.query_blocks() + 1) * kTile - 1;
     const std::int64_t row = last_row < a_.sizes.queries ? last_row : a_.sizes.queries - 1;
@@ -157,6 +171,7 @@ class UnitBackward {
   std::int64_t unit_, width_;
   PackedUnit u_;
   const Scratch& s_;
+  float slope_sums_[kLanes] = {};
 };
 
 }  // namespace

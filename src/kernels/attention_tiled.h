@@ -36,6 +36,9 @@ struct TiledAttention {
   std::int32_t* visited_BHN = nullptr;   // if given: key blocks visited by each query block
   // backward only
   HeadRows output_gradient, q_gradient, k_gradient, v_gradient;
+  // If given, [units][group()][key_blocks()]: each block's part of the slopes' gradient, the sum of
+  // score gradient * (key - query).
+  double* slope_parts = nullptr;
 
   std::int64_t units() const { return sizes.sequences * sizes.key_value_heads; }
   std::int64_t group() const { return sizes.heads / sizes.key_value_heads; }

@@ -77,6 +77,7 @@ struct GradientTile {
   float scale, slope;
   std::int32_t distance;
   const TileSight* sight;
+  float* slope_sums;  // [kLanes], gains the sums of gradient * (key - query); null: not wanted
 };
 
 struct TilePacking {

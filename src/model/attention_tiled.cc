@@ -82,6 +82,9 @@ Call make_call(const TileSet& set, const AttentionInputs& inputs) {
   if (o.slopes_H.defined()) {
     call.slopes = o.slopes_H.detach().to(torch::kFloat).contiguous();
     a.slopes_H = call.slopes.data_ptr<float>();
+    // A learned slope may fall below 0, where far keys gain: what skips them counts on the
+    // opposite.
+    if (call.slopes.min().item<float>() < 0) a.skip = SkipRule::kOff;
   }
   if (o.document_start_BT.defined()) {
     call.starts = o.document_start_BT.contiguous();
@@ -203,7 +206,7 @@ void backward_by_blocks(const Call& call) {
 
 bool tiled_attention_supports(const TileSet& set, const AttentionProblem& p, torch::Device device) {
   if (!device.is_cpu() || p.scalar == ScalarKind::kFp64) return false;
-  if (p.dropout || p.bias_gradient || p.bias == ScoreBias::kBuckets) return false;
+  if (p.dropout || p.bias == ScoreBias::kBuckets) return false;
   if (p.head_width % 8 != 0 || p.head_width > 256) return false;
   return (p.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32)->available();
 }
@@ -236,7 +239,14 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
   a.q_gradient = head_rows(gradients.q_BHTD);
   a.k_gradient = head_rows(gradients.k_BGSD);
   a.v_gradient = head_rows(gradients.v_BGSD);
+  torch::Tensor parts_BHJ;
+  if (inputs.options.slopes_H.defined() && inputs.options.slopes_H.requires_grad()) {
+    parts_BHJ = torch::empty({a.sizes.sequences, a.sizes.heads, a.key_blocks()}, torch::kDouble);
+    a.slope_parts = parts_BHJ.data_ptr<double>();
+  }
   units_are_enough(a) ? backward_by_units(call) : backward_by_blocks(call);
+  if (parts_BHJ.defined())
+    gradients.slopes_H = parts_BHJ.sum(2).sum(0).to(inputs.options.slopes_H.scalar_type());
   return gradients;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace alibi {
 namespace {
 
@@ -21,12 +23,26 @@ KeyValueCache::View KeyValueCache::extend(std::int64_t layer, const torch::Tenso
                                           const torch::Tensor& v_BGTD) {
   const torch::NoGradGuard guard;
   View& stored = layers_.at(static_cast<std::size_t>(layer));
-  const std::int64_t added = k_BGTD.size(2), needed = length_ + added;
-  make_room(stored.k_BGSD, k_BGTD, length_, needed);
-  make_room(stored.v_BGSD, v_BGTD, length_, needed);
-  stored.k_BGSD.narrow(2, length_, added).copy_(k_BGTD);
-  stored.v_BGSD.narrow(2, length_, added).copy_(v_BGTD);
+  const std::int64_t added = k_BGTD.size(2), stay = kept(added), needed = stay + added;
+  drop_oldest(stored.k_BGSD, stay);
+  drop_oldest(stored.v_BGSD, stay);
+  make_room(stored.k_BGSD, k_BGTD, stay, needed);
+  make_room(stored.v_BGSD, v_BGTD, stay, needed);
+  stored.k_BGSD.narrow(2, stay, added).copy_(k_BGTD);
+  stored.v_BGSD.narrow(2, stay, added).copy_(v_BGTD);
   return {stored.k_BGSD.narrow(2, 0, needed), stored.v_BGSD.narrow(2, 0, needed)};
+}
+
+std::int64_t KeyValueCache::kept(std::int64_t added) const {
+  if (window_ == 0) return held_;
+  ensure(added <= window_ && sinks_ < window_, "new positions and sinks fit into the window");
+  return std::min(held_, window_ - added);
+}
+
+void KeyValueCache::drop_oldest(torch::Tensor& store, std::int64_t stay) const {
+  if (stay == held_) return;
+  const std::int64_t first = std::min(sinks_, stay), recent = stay - first;
+  store.narrow(2, first, recent).copy_(store.narrow(2, held_ - recent, recent).clone());
 }
 
 }  // namespace alibi

@@ -1,4 +1,9 @@
-// Keys and values of the past, one pair per layer, for generation token by token.
+// Keys and values of the past, one pair per layer, for generation and streaming.
+//
+// With a window the cache rolls: it holds at most that many positions, of which the text's first
+// `sinks` stay for good (Xiao et al. 2024, "attention sinks") and the oldest of the others go. What
+// a score knows of distance is then the place in the cache: right for all but the sinks, which
+// count as if they stood just before the oldest of the others.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,22 +14,30 @@ namespace alibi {
 
 class KeyValueCache {
  public:
-  explicit KeyValueCache(std::int64_t layers) : layers_(static_cast<std::size_t>(layers)) {}
+  explicit KeyValueCache(std::int64_t layers, std::int64_t window = 0, std::int64_t sinks = 0)
+      : layers_(static_cast<std::size_t>(layers)), window_(window), sinks_(sinks) {}
 
-  std::int64_t length() const { return length_; }  // positions that every layer holds
+  std::int64_t length() const { return length_; }  // positions seen so far by every layer
 
   struct View {
     torch::Tensor k_BGSD, v_BGSD;
   };
-  // Adds T new positions to one layer and returns all of its S = length() + T. Storage doubles when
-  // full.
+  // Adds T new positions to one layer (at most the window) and returns all that it holds, the new
+  // ones last. Storage doubles when full.
   View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD);
   // Ends a forward pass over T positions: every layer has been extended by them.
-  void advance(std::int64_t positions) { length_ += positions; }
+  void advance(std::int64_t positions) {
+    held_ = kept(positions) + positions;
+    length_ += positions;
+  }
 
  private:
+  std::int64_t kept(std::int64_t added) const;  // positions that stay when `added` come
+  void drop_oldest(torch::Tensor& store, std::int64_t stay) const;
+
   std::vector<View> layers_;
-  std::int64_t length_ = 0;
+  std::int64_t window_, sinks_;  // window 0: all is kept
+  std::int64_t length_ = 0, held_ = 0;
 };
 
 }  // namespace alibi

@@ -120,6 +120,14 @@ std::int64_t GptImpl::parameter_count() const {
   return count;
 }
 
+std::vector<double> GptImpl::slopes() const {
+  if (!learned_slopes_H_.defined()) return slopes_;
+  const torch::Tensor now_H =
+      learned_slopes_H_.detach().to(torch::kCPU, torch::kDouble).contiguous();
+  const double* first = now_H.data_ptr<double>();
+  return {first, first + now_H.numel()};
+}
+
 std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length,
                                       torch::Device device, bool training) const {
   ForwardOptions options;
@@ -186,11 +194,9 @@ torch::Tensor GptImpl::slopes_for(const ForwardOptions& options) const {
   torch::Tensor slopes_H = fixed_slopes_H_;
   if (learned_slopes_H_.defined()) slopes_H = learned_slopes_H_;
   if (!slopes_H.defined()) return slopes_H;
-  if (options.stretch.active()) {
-    const torch::Tensor now_H = slopes_H.detach().to(torch::kCPU, torch::kDouble).contiguous();
-    const double* first = now_H.data_ptr<double>();
-    slopes_H = torch::tensor(stretched_slopes({first, first + now_H.numel()}, options.stretch),
-                             torch::kFloat);
+  if (options.stretch.active() || !options.slopes.empty()) {
+    const std::vector<double> base = options.slopes.empty() ? slopes() : options.slopes;
+    slopes_H = torch::tensor(stretched_slopes(base, options.stretch), torch::kFloat);
   }
   return slopes_H.to(embedding_VC_.device());
 }
@@ -219,7 +225,7 @@ torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
   if (kernel.tiles == nullptr) {
     throw Error("runtime.attention.kernel",
                 cat("found ", kernel.name, ", which knows no blocks, expected a tiled kernel"),
-                "learned slopes, T5 buckets, dropout and head widths that 8 does not divide have "
+                "T5 buckets, dropout and head widths that 8 does not divide have "
                 "none");
   }
   visited.push_back(

@@ -29,8 +29,9 @@ struct ForwardOptions {
   // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
   std::vector<torch::Tensor>* visited_blocks = nullptr;
   std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
-  bool recompute = false;   // blocks keep their input only (model/recompute.h)
-  PositionStretch stretch;  // evaluation only
+  bool recompute = false;      // blocks keep their input only (model/recompute.h)
+  PositionStretch stretch;     // evaluation only
+  std::vector<double> slopes;  // evaluation only: instead of the model's own; empty: those
 };
 
 SkipRule skip_rule(AttentionSkip skip);  // the config's word for it
@@ -65,7 +66,9 @@ class GptImpl : public torch::nn::Module {
   const ModelConfig& config() const { return config_; }
   std::int64_t vocabulary() const { return vocabulary_; }
   std::int64_t parameter_count() const;
-  const std::vector<double>& slopes() const { return slopes_; }  // empty without linear biases
+  std::vector<double> slopes() const;  // as trained by now; empty without linear biases
+  // Whether its attention kernel can count the key blocks it visits.
+  bool counts_blocks() const;
   // Name of the attention kernel a batch of this shape would run on.
   std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
                                bool training) const;

@@ -26,9 +26,13 @@ const PositionTraits& position_traits(Position method);
 // ALiBi's slopes, one per head. kGeometric: 2^(-bias_max i / heads), i = 1..heads, for any count
 // (Press et al. 2021, section 3). kPress: the same for powers of two; other counts take the list of
 // the next lower power of two, then every other slope of the doubled list, in the published
-// reference order.
+// reference order. kEqual: the geometric list's geometric mean, for every head.
 std::vector<double> slopes_by_rule(SlopeRule rule, std::int64_t heads, double bias_max);
-std::vector<double> alibi_slopes(const ModelConfig& model);  // the explicit list, or by rule
+// Drawn from the exponential distribution with the geometric list's mean, steepest first (Press et
+// al. 2021, section 3, tried drawn slopes without naming a scale).
+std::vector<double> exponential_slopes(std::int64_t heads, double bias_max, std::uint64_t seed);
+// The explicit list, or by rule for the biased heads and 0 for the others.
+std::vector<double> alibi_slopes(const ModelConfig& model);
 
 // Rows first .. first+T-1 of Vaswani et al. 2017, section 3.5, sines in the first half of the
 // columns and cosines in the second: fp32 (T, C).

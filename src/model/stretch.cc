@@ -30,10 +30,17 @@ std::vector<double> stretched_slopes(const std::vector<double>& slopes,
                                      const PositionStretch& stretch) {
   if (!stretch.active()) return slopes;
   ensure(stretch.kind != Stretch::kYarn, "yarn is for rotary positions");
-  const auto [least, most] = std::minmax_element(slopes.begin(), slopes.end());
+  std::vector<double> biased = slopes;  // heads without a bias have nothing to stretch
+  std::erase_if(biased, [](double slope) { return slope <= 0; });
+  if (biased.empty()) return slopes;
+  const auto [least, most] = std::minmax_element(biased.begin(), biased.end());
   const double flattest = std::log(*least), range = std::log(*most) - flattest;
   std::vector<double> stretched;
   for (const double slope : slopes) {
+    if (slope <= 0) {
+      stretched.push_back(slope);
+      continue;
+    }
     const bool all = stretch.kind == Stretch::kLinear || range == 0;
     const double share = all ? 1 : 1 - (std::log(slope) - flattest) / range;
     stretched.push_back(slope * std::pow(stretch.factor, -share));

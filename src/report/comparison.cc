@@ -18,6 +18,7 @@ std::vector<std::string> point_row(const ComparedVariant& variant, const Compare
           length,
           times(point.multiple),
           four_digits(point.perplexity),
+          point.length == variant.trained_length ? "" : percent(point.change.mean),
           std::isfinite(point.loss.mean) ? fixed(point.loss.mean, 4) : "-",
           std::isfinite(point.loss.deviation) ? fixed(point.loss.deviation, 4) : "-",
           point.verdict == Verdict::kReference ? "" : signed_figure(point.difference.mean),
@@ -114,6 +115,7 @@ std::string comparison_table(const Comparison& c) {
                {"length", right},
                {"", right},
                {"perplexity", right},
+               {"from 1x", right},
                {"loss", right},
                {"sd", right},
                {cat("against ", c.reference), right},
@@ -125,7 +127,8 @@ std::string comparison_table(const Comparison& c) {
     for (const ComparedPoint& point : variant.points)
       table.rows.push_back(point_row(variant, point));
   }
-  return cat(format_table(table), "\n", costs(c), "\n", comparison_summary(c), failures(c));
+  return cat(format_table(table), "\n", costs(c), "\n", comparison_context(c),
+             comparison_summary(c), failures(c));
 }
 
 std::string comparison_summary(const Comparison& c) {

@@ -2,7 +2,7 @@
 // that is noise.
 //
 // experiment/ fills these structs; writers and the page only read them. comparison.json,
-// format_version 1 (figures that were not measured are null):
+// format_version 2 (figures that were not measured are null):
 //   {format_version, kind: "comparison", program_version, created, command_line, name, title,
 //    measure: "loss" | "bits_per_byte", reference, seeds: [..],
 //    protocol: {..}, text: {..}                      as in curve.json (report/curve.h)
@@ -10,10 +10,13 @@
 //      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes,
 //      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
-//        perplexity, bits_per_byte, difference, difference_error, difference_low,
-//        difference_high, verdict}]}],
+//        perplexity, change, change_low, change_high, bits_per_byte, early_gain, early_gain_low,
+//        early_gain_high, context_gain, context_gain_low, context_gain_high, difference,
+//        difference_error, difference_low, difference_high, verdict}],
+//      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
 //    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
-//      peak_memory_bytes, losses: [{length, loss, bits_per_byte}]}]}
+//      peak_memory_bytes, slopes: [..], useful_context, useful_context_bounded,
+//      losses: [{length, loss, bits_per_byte}]}]}
 // comparison.csv: one line per variant and length.
 #pragma once
 
@@ -46,11 +49,19 @@ struct ComparedPoint {
   double multiple = 0;  // of the variant's own trained length
   bool applicable = true;
   std::string note;
-  Estimate loss;                     // nats per token
-  double perplexity = kNotMeasured;  // e^mean loss
+  Estimate loss;                      // nats per token
+  double perplexity = kNotMeasured;   // e^mean loss
+  Estimate change;                    // of perplexity from 1x, as a fraction
+  Estimate early_gain, context_gain;  // the split of the gain over 1x, nats per token
   double bits_per_byte = kNotMeasured;
   Estimate difference;  // of the measure, this variant's less the reference's, seed by seed
   Verdict verdict = Verdict::kUnknown;
+};
+
+// As FarBin, means over seeds.
+struct ComparedFarBin {
+  std::int64_t first = 0, last = 0;
+  Estimate swapped, shuffled, cut;
 };
 
 struct ComparedVariant {
@@ -60,6 +71,7 @@ struct ComparedVariant {
   double train_seconds = kNotMeasured, train_tokens_per_second = kNotMeasured;  // means
   std::int64_t peak_memory_bytes = 0;                                           // the largest
   std::vector<ComparedPoint> points;
+  std::vector<ComparedFarBin> far_context;
 };
 
 struct ComparedRun {
@@ -90,6 +102,10 @@ std::string comparison_summary(const Comparison& comparison);  // sentences, one
 std::string comparison_json(const Comparison& comparison);
 std::string comparison_csv(const Comparison& comparison);
 std::string comparison_page(const Comparison& comparison);
+
+// What each variant does with its context: gains split, useful context; empty where not measured.
+std::string comparison_context(const Comparison& comparison);  // for the terminal
+std::string comparison_context_html(const Comparison& comparison);
 
 // One curve per variant, means over seeds with their intervals: what the pictures draw.
 CurveSet mean_curves(const Comparison& comparison);

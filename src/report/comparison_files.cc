@@ -25,6 +25,13 @@ Json parsed(const std::string& text) {
   return text.empty() ? Json::object() : Json::parse(text, nullptr, false);
 }
 
+// "x", "x_low", "x_high"
+void add_estimate(Json& to, const std::string& name, const Estimate& e) {
+  to[name] = number(e.mean);
+  to[name + "_low"] = number(e.low);
+  to[name + "_high"] = number(e.high);
+}
+
 Cells point_cells(const ComparedPoint& p) {
   return {{"length", p.length},
           {"multiple", number(p.multiple)},
@@ -36,7 +43,16 @@ Cells point_cells(const ComparedPoint& p) {
           {"loss_high", number(p.loss.high)},
           {"loss_sd", number(p.loss.deviation)},
           {"perplexity", number(p.perplexity)},
+          {"change", number(p.change.mean)},
+          {"change_low", number(p.change.low)},
+          {"change_high", number(p.change.high)},
           {"bits_per_byte", number(p.bits_per_byte)},
+          {"early_gain", number(p.early_gain.mean)},
+          {"early_gain_low", number(p.early_gain.low)},
+          {"early_gain_high", number(p.early_gain.high)},
+          {"context_gain", number(p.context_gain.mean)},
+          {"context_gain_low", number(p.context_gain.low)},
+          {"context_gain_high", number(p.context_gain.high)},
           {"difference", number(p.difference.mean)},
           {"difference_error", number(p.difference.error)},
           {"difference_low", number(p.difference.low)},
@@ -62,6 +78,14 @@ Json variant_object(const ComparedVariant& variant) {
   result["points"] = Json::array();
   for (const ComparedPoint& point : variant.points)
     result["points"].push_back(object(point_cells(point)));
+  result["far_context"] = Json::array();
+  for (const ComparedFarBin& bin : variant.far_context) {
+    Json one = object({{"first", bin.first}, {"last", bin.last}});
+    add_estimate(one, "swapped", bin.swapped);
+    add_estimate(one, "shuffled", bin.shuffled);
+    add_estimate(one, "cut", bin.cut);
+    result["far_context"].push_back(std::move(one));
+  }
   return result;
 }
 
@@ -73,6 +97,9 @@ Json run_object(const ComparedRun& run) {
                         {"train_seconds", number(run.train_seconds)},
                         {"train_tokens_per_second", number(run.train_tokens_per_second)},
                         {"peak_memory_bytes", run.peak_memory_bytes},
+                        {"slopes", run.curve.slopes},
+                        {"useful_context", run.curve.far_context.useful},
+                        {"useful_context_bounded", run.curve.far_context.bounded},
                         {"losses", Json::array()}});
   for (const CurvePoint& point : run.curve.points) {
     result["losses"].push_back(object({{"length", point.length},
@@ -98,7 +125,7 @@ std::string csv_line(const Cells& variant, const Cells& point, bool names) {
 }  // namespace
 
 std::string comparison_json(const Comparison& c) {
-  Json root = {{"format_version", 1},
+  Json root = {{"format_version", 2},
                {"kind", "comparison"},
                {"program_version", c.program_version},
                {"created", c.created},

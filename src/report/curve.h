@@ -1,19 +1,25 @@
 // A measured extrapolation curve: loss against context length, from a model trained at one length.
 //
 // evaluate/ fills these structs; writers, plots and the page only read them. A figure that was not
-// measured is NaN (or 0 where it counts something). curve.json, format_version 1 (non-finite
+// measured is NaN (or 0 where it counts something). curve.json, format_version 2 (non-finite
 // figures are null):
 //   {format_version, kind: "curve", program_version, created, command_line,
-//    protocol: {name, stride, description, document_borders, precision, device, kernel,
+//    protocol: {name, stride, sinks, split_stride, description, document_borders, precision,
+//    device, kernel,
 //      sha256 (of all but device and kernel)},
-//    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes},
+//    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes, words},
 //    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
 //    sequence_length,
-//      train_sequence_length_scaling, parameters,
+//      train_sequence_length_scaling, parameters, slopes: [..],
 //      points: [{length, multiple, applicable, note, loss, loss_low, loss_high, perplexity,
-//        perplexity_low, perplexity_high, change_from_1x, change_low, change_high, bits_per_byte,
-//        targets, seconds, tokens_per_second, peak_memory_bytes}],
-//      loss_by_position: [{length, bins: [{first, last, loss, count}]}]}]}
+//        perplexity_low, perplexity_high, change_from_1x, change_low, change_high,
+//        loss_joint_low, loss_joint_high, change_joint_low, change_joint_high, bits_per_byte,
+//        word_perplexity, full_loss, early_gain, early_gain_low, early_gain_high, context_gain,
+//        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
+//        peak_memory_bytes}],
+//      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
+//      far_context: null or {window, targets, useful, bounded, bins: [{first, last, targets,
+//        swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}}]}
 // curve.csv: one line per point; columns of its curve, of the protocol (no sentences), its own.
 #pragma once
 
@@ -34,7 +40,18 @@ struct CurvePoint {
   double perplexity = kNotMeasured, perplexity_low = kNotMeasured, perplexity_high = kNotMeasured;
   // perplexity / perplexity at 1x - 1, with its paired interval
   double change_from_1x = kNotMeasured, change_low = kNotMeasured, change_high = kNotMeasured;
+  // Of all lengths together: with a chance of 95 % every one of them holds (sup-t bands).
+  double loss_joint_low = kNotMeasured, loss_joint_high = kNotMeasured;
+  double change_joint_low = kNotMeasured, change_joint_high = kNotMeasured;
   double bits_per_byte = kNotMeasured;
+  double word_perplexity = kNotMeasured;  // e^(nats per word)
+  // With windows slid by split_stride, so that every target has nearly the whole length before it:
+  // the loss, and what of the gain over 1x (nats, above 0: better) comes from fewer targets with a
+  // short context and what from the longer context itself (Press et al. 2022, appendix B).
+  double full_loss = kNotMeasured;
+  double early_gain = kNotMeasured, early_gain_low = kNotMeasured, early_gain_high = kNotMeasured;
+  double context_gain = kNotMeasured, context_gain_low = kNotMeasured,
+         context_gain_high = kNotMeasured;
   std::int64_t targets = 0;
   double seconds = kNotMeasured, tokens_per_second = kNotMeasured;
   std::int64_t peak_memory_bytes = 0;
@@ -54,6 +71,30 @@ struct LossByPosition {
   std::vector<PositionBin> bins;
 };
 
+// A mean change of the loss in nats with its paired 95 % interval; above 0: it hurts.
+struct LossChange {
+  double mean = kNotMeasured, low = kNotMeasured, high = kNotMeasured;
+};
+
+// Targets with first .. last tokens of true context when all that lies farther back is another
+// text's, shuffled, or not there.
+struct FarBin {
+  std::int64_t first = 0, last = 0, targets = 0;
+  LossChange swapped, shuffled, cut;
+};
+
+// How far a model looks: what its loss loses when distant context is taken from it (the question of
+// Khandelwal et al. 2018).
+struct FarContext {
+  std::int64_t window = 0;  // tokens read: the far half is changed, the near half scored
+  std::int64_t targets = 0;
+  std::vector<FarBin> bins;
+  // Nearest distance from which on a swap is not measurable; `bounded` false: it is at the last bin
+  // still, so this is a lower limit.
+  std::int64_t useful = 0;
+  bool bounded = false;
+};
+
 struct Curve {
   std::string name, position;  // the label in every legend; "alibi", "sinusoidal", ...
   std::string checkpoint, checkpoint_sha256;
@@ -62,13 +103,16 @@ struct Curve {
   std::int64_t sequence_length = 0;  // L
   double train_sequence_length_scaling = 1;
   std::int64_t parameters = 0;
+  std::vector<double> slopes;      // ALiBi's, one per head, as trained
   std::vector<CurvePoint> points;  // by rising length
   std::vector<LossByPosition> loss_by_position;
+  FarContext far_context;  // without bins: not measured
 };
 
 struct CurveProtocol {
-  std::string name;                           // "non-overlapping", "sliding"
-  std::int64_t stride = 0;                    // 0: none, or not the same for every length
+  std::string name;         // "non-overlapping", "sliding", "streaming", "one-pass"
+  std::int64_t stride = 0;  // 0: none, or not the same for every length
+  std::int64_t sinks = 0, split_stride = 0;
   std::string description, document_borders;  // a sentence each
   std::string precision, device, kernel;
 };
@@ -77,7 +121,8 @@ struct CurveText {
   std::vector<std::string> files;
   std::string selection;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
   std::string sha256;     // of the scored tokens
-  std::int64_t tokens_scored = 0, tokens_cut_off = 0, bytes = 0;  // cut off: all not scored
+  std::int64_t tokens_scored = 0, tokens_cut_off = 0, bytes = 0,
+               words = 0;  // cut off: all not scored
 };
 
 struct CurveSet {

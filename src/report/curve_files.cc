@@ -31,7 +31,19 @@ Cells point_cells(const CurvePoint& point) {
           {"change_from_1x", number(point.change_from_1x)},
           {"change_low", number(point.change_low)},
           {"change_high", number(point.change_high)},
+          {"loss_joint_low", number(point.loss_joint_low)},
+          {"loss_joint_high", number(point.loss_joint_high)},
+          {"change_joint_low", number(point.change_joint_low)},
+          {"change_joint_high", number(point.change_joint_high)},
           {"bits_per_byte", number(point.bits_per_byte)},
+          {"word_perplexity", number(point.word_perplexity)},
+          {"full_loss", number(point.full_loss)},
+          {"early_gain", number(point.early_gain)},
+          {"early_gain_low", number(point.early_gain_low)},
+          {"early_gain_high", number(point.early_gain_high)},
+          {"context_gain", number(point.context_gain)},
+          {"context_gain_low", number(point.context_gain_low)},
+          {"context_gain_high", number(point.context_gain_high)},
           {"targets", point.targets},
           {"seconds", number(point.seconds)},
           {"tokens_per_second", number(point.tokens_per_second)},
@@ -53,6 +65,8 @@ Cells curve_cells(const Curve& curve) {
 Cells protocol_cells(const CurveProtocol& protocol) {
   return {{"name", protocol.name},
           {"stride", protocol.stride},
+          {"sinks", protocol.sinks},
+          {"split_stride", protocol.split_stride},
           {"description", protocol.description},
           {"document_borders", protocol.document_borders},
           {"precision", protocol.precision},
@@ -83,7 +97,8 @@ Json text_object(const CurveText& text) {
           {"sha256", text.sha256},
           {"tokens_scored", text.tokens_scored},
           {"tokens_cut_off", text.tokens_cut_off},
-          {"bytes", text.bytes}};
+          {"bytes", text.bytes},
+          {"words", text.words}};
 }
 
 std::string compact(const Json& json) {
@@ -105,12 +120,35 @@ Json loss_by_position(const Curve& curve) {
   return lengths;
 }
 
+Json far_context(const FarContext& far) {
+  if (far.bins.empty()) return nullptr;
+  Json bins = Json::array();
+  for (const FarBin& bin : far.bins) {
+    Json one = object({{"first", bin.first}, {"last", bin.last}, {"targets", bin.targets}});
+    for (const auto& [name, change] : {std::pair<std::string, LossChange>{"swapped", bin.swapped},
+                                       {"shuffled", bin.shuffled},
+                                       {"cut", bin.cut}}) {
+      one[name] = number(change.mean);
+      one[name + "_low"] = number(change.low);
+      one[name + "_high"] = number(change.high);
+    }
+    bins.push_back(std::move(one));
+  }
+  return object({{"window", far.window},
+                 {"targets", far.targets},
+                 {"useful", far.useful},
+                 {"bounded", far.bounded},
+                 {"bins", std::move(bins)}});
+}
+
 Json curve_object(const Curve& curve) {
   Json result = object(curve_cells(curve));
+  result["slopes"] = curve.slopes;
   result["points"] = Json::array();
   for (const CurvePoint& point : curve.points)
     result["points"].push_back(object(point_cells(point)));
   result["loss_by_position"] = loss_by_position(curve);
+  result["far_context"] = far_context(curve.far_context);
   return result;
 }
 
@@ -154,7 +192,7 @@ std::string csv_cell(const std::string& text) {
 }
 
 std::string curve_json(const CurveSet& set) {
-  Json root = {{"format_version", 1},
+  Json root = {{"format_version", 2},
                {"kind", "curve"},
                {"program_version", set.program_version},
                {"created", set.created},

@@ -93,8 +93,10 @@ const char* figure_axis(CurveFigure figure) {
 
 std::string protocol_line(const CurveSet& set) {
   std::vector<std::string> parts;
-  if (!set.protocol.name.empty()) parts.push_back(set.protocol.name + " windows");
+  if (!set.protocol.name.empty())
+    parts.push_back(set.protocol.name + (set.protocol.name == "streaming" ? " cache" : " windows"));
   if (set.protocol.stride > 0) parts.push_back("stride " + with_commas(set.protocol.stride));
+  if (set.protocol.sinks > 0) parts.push_back(cat(set.protocol.sinks, " sinks"));
   if (set.text.tokens_scored > 0) {
     parts.push_back(with_commas(set.text.tokens_scored) + " targets at every length");
   }

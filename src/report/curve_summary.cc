@@ -45,6 +45,23 @@ std::string limit_in_words(const Curve& curve) {
   return cat(" Not applicable at ", join(lengths, ", "), " tokens.");
 }
 
+// A claim over all lengths beyond 1x, where their joint intervals allow one.
+std::string whole_curve_in_words(const Curve& curve) {
+  int beyond = 0, lower = 0, higher = 0;
+  for (const CurvePoint& point : curve.points) {
+    if (point.length <= curve.trained_length || !std::isfinite(point.change_joint_low)) continue;
+    ++beyond;
+    if (point.change_joint_high < 0) ++lower;
+    if (point.change_joint_low > 0) ++higher;
+  }
+  if (beyond < 2) return "";
+  const std::string joint = " (joint 95 % intervals over the whole curve).";
+  if (lower == beyond) return " At every length beyond 1x it is lower than at 1x" + joint;
+  if (higher == beyond) return " At every length beyond 1x it is higher than at 1x" + joint;
+  return cat(" Of ", beyond, " lengths beyond 1x, ", lower, " are measurably lower than 1x and ",
+             higher, " higher", joint);
+}
+
 }  // namespace
 
 bool measured(const CurvePoint& point) {
@@ -73,7 +90,7 @@ std::string curve_summary(const Curve& curve) {
     text += cat(" Its lowest perplexity, ", four_digits(lowest->perplexity), ", is at ",
                 place(*lowest), ".");
   }
-  return text + limit_in_words(curve);
+  return text + whole_curve_in_words(curve) + limit_in_words(curve);
 }
 
 std::string curve_caution(const CurveProtocol& protocol) {
@@ -87,6 +104,11 @@ std::string curve_caution(const CurveProtocol& protocol) {
            "tokens of context, so few targets suffer from a short one; what remains of that effect "
            "still "
            "shrinks with length, and " +
+           common;
+  }
+  if (protocol.name == "streaming") {
+    return "Streaming: every target has nearly a whole cache before it, and what is older is seen "
+           "only through what the layers kept of it; " +
            common;
   }
   return "At longer lengths fewer targets stand near the start of a window, where context is short "

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "report/context.h"
 #include "report/curve.h"
 #include "report/table.h"
 
@@ -68,11 +69,21 @@ std::string one_table(const Curve& curve) {
   return format_table(table);
 }
 
+// Below a curve's table: what it does with its context.
+std::string context_lines(const Curve& curve) {
+  std::string text;
+  if (has_split(curve))
+    text += cat("\ngains over 1x, nats per token\n", format_table(split_table(curve)));
+  const std::string useful = useful_context_words(curve.far_context);
+  return useful.empty() ? text : cat(text, useful, "\n");
+}
+
 std::string foot(const CurveSet& set) {
   const CurveProtocol& protocol = set.protocol;
   std::vector<std::pair<std::string, std::string>> lines;
   std::string name = protocol.name;
   if (protocol.stride > 0) name += cat(", stride ", with_commas(protocol.stride));
+  if (protocol.sinks > 0) name += cat(", ", protocol.sinks, " sinks");
   if (!protocol.description.empty()) name += cat(": ", protocol.description);
   lines.emplace_back("protocol", name);
   if (!protocol.document_borders.empty())
@@ -94,7 +105,8 @@ std::string foot(const CurveSet& set) {
 
 std::string curve_table(const CurveSet& set) {
   std::string text;
-  for (const Curve& curve : set.curves) text += curve_head(curve) + one_table(curve) + "\n";
+  for (const Curve& curve : set.curves)
+    text += curve_head(curve) + one_table(curve) + context_lines(curve) + "\n";
   if (set.curves.empty()) text += "no curves\n\n";
   return text + foot(set);
 }

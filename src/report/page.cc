@@ -66,7 +66,7 @@ constexpr const char* kTableHead =
     "<thead><tr><th>length</th><th></th><th>perplexity</th><th class=\"interval\">95 % "
     "interval</th>"
     "<th>change from 1x</th><th class=\"interval\">95 % interval</th><th>loss</th><th>bits per "
-    "byte</th>"
+    "byte</th><th>per word</th>"
     "<th>targets</th><th>tokens/s</th><th>memory</th></tr></thead>\n";
 
 std::string table_row(const Curve& curve, const CurvePoint& point) {
@@ -75,7 +75,7 @@ std::string table_row(const Curve& curve, const CurvePoint& point) {
   row += table_cell(length_cell(curve, point.length)) + table_cell(times(point.multiple));
   if (!point.applicable) {
     const std::string why = point.note.empty() ? "" : ": " + point.note;
-    return cat(row, "<td colspan=\"9\" class=\"left wrap\">not applicable", escape_markup(why),
+    return cat(row, "<td colspan=\"10\" class=\"left wrap\">not applicable", escape_markup(why),
                "</td></tr>\n");
   }
   row += table_cell(four_digits(point.perplexity)) +
@@ -87,6 +87,7 @@ std::string table_row(const Curve& curve, const CurvePoint& point) {
                  "interval");
   row += table_cell(std::isfinite(point.loss) ? fixed(point.loss, 4) : "-");
   row += table_cell(std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-");
+  row += table_cell(four_digits(point.word_perplexity));
   row += table_cell(point.targets > 0 ? with_commas(point.targets) : "-");
   row += table_cell(std::isfinite(point.tokens_per_second) ? human_count(point.tokens_per_second)
                                                            : "-");
@@ -104,13 +105,13 @@ std::string tables(const CurveSet& set) {
     for (const CurvePoint& point : curve.points) {
       text += table_row(curve, point);
       if (point.applicable && !point.note.empty()) {
-        text += cat("<tr><td></td><td></td><td colspan=\"9\" class=\"left wrap small\">",
+        text += cat("<tr><td></td><td></td><td colspan=\"10\" class=\"left wrap small\">",
                     escape_markup(point.note), "</td></tr>\n");
       }
     }
     if (curve.points.empty())
-      text += "<tr><td colspan=\"11\" class=\"left\">no lengths measured</td></tr>\n";
-    text += "</tbody></table></div>\n";
+      text += "<tr><td colspan=\"12\" class=\"left\">no lengths measured</td></tr>\n";
+    text += "</tbody></table></div>\n" + context_parts(curve);
   }
   return text;
 }

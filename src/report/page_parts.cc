@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "report/context.h"
 #include "report/curve_plots.h"
 #include "report/page.h"
 #include "report/svg.h"
@@ -52,6 +53,19 @@ std::string table_cell(const std::string& text, const char* kind) {
                          : cat("<td class=\"", kind, "\">", escape_markup(text), "</td>");
 }
 
+std::string html_table(const Table& table) {
+  std::string html = "<div class=\"wide\"><table>\n<thead><tr>";
+  for (const TableColumn& column : table.columns)
+    html += cat("<th>", escape_markup(column.title), "</th>");
+  html += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : table.rows) {
+    html += "<tr>";
+    for (const std::string& cell : row) html += table_cell(cell);
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
 std::string figure(const std::string& svg) { return "<figure>\n" + svg + "</figure>\n"; }
 
 std::string definitions(const Pairs& pairs) {
@@ -89,11 +103,29 @@ std::string curve_figures(const CurveSet& set) {
   return text + figure(curve_svg(curve_plot(set, CurveFigure::kLoss)));
 }
 
+std::string context_parts(const Curve& curve) {
+  std::string html;
+  if (has_split(curve)) {
+    html += element("h4", "Where the gain comes from") +
+            element("p",
+                    "Gain over 1x in nats per token: what comes from fewer targets with a "
+                    "short context, and what from the longer context itself.") +
+            html_table(split_table(curve));
+  }
+  if (curve.far_context.bins.empty()) return html;
+  std::string words = useful_context_words(curve.far_context);
+  words[0] = 'U';
+  return html + element("h4", "How far it looks") + element("p", unbroken(words + ".")) +
+         figure(curve_svg(far_context_plot(curve))) +
+         html_table(far_context_table(curve.far_context));
+}
+
 std::string how_measured(const CurveProtocol& protocol, const CurveText& text) {
   std::string html = "<h2>How it was measured</h2>\n";
   html +=
       definitions({{"Protocol", protocol.name},
                    {"Stride", protocol.stride > 0 ? with_commas(protocol.stride) + " tokens" : ""},
+                   {"Sinks", protocol.sinks > 0 ? with_commas(protocol.sinks) + " tokens" : ""},
                    {"Description", protocol.description},
                    {"Documents", protocol.document_borders},
                    {"Precision", protocol.precision},
@@ -103,6 +135,7 @@ std::string how_measured(const CurveProtocol& protocol, const CurveText& text) {
   html += definitions({{"Files", join(text.files, ", ")},
                        {"Size", text.bytes > 0 ? human_bytes(static_cast<double>(text.bytes)) : ""},
                        {"Targets scored", with_commas(text.tokens_scored) + " at every length"},
+                       {"Words", text.words > 0 ? with_commas(text.words) : ""},
                        {"Not scored", with_commas(text.tokens_cut_off) + " tokens"},
                        {"Selection", text.selection},
                        {"SHA-256", text.sha256}});

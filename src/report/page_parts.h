@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/curve.h"
+#include "report/table.h"
 
 namespace alibi {
 
@@ -13,6 +14,7 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 std::string element(const char* tag, const std::string& text);
 std::string table_cell(const std::string& text, const char* kind = nullptr);  // kind: a class
+std::string html_table(const Table& table);  // all cells to the right, as a terminal's table
 std::string figure(const std::string& svg);
 std::string definitions(const Pairs& pairs);  // a <dl>; pairs without a value are left out
 std::string unbroken(std::string text);       // a percent sign must not start a line
@@ -23,6 +25,8 @@ std::string whole_page(const std::string& heading, const std::vector<std::string
 
 // "Perplexity", "Loss" and, where some curves are flat beside others, those close up.
 std::string curve_figures(const CurveSet& set);
+// "What it does with its context": splits of gains, useful context; empty where not measured.
+std::string context_parts(const Curve& curve);
 // Protocol and text.
 std::string how_measured(const CurveProtocol& protocol, const CurveText& text);
 

@@ -226,7 +226,7 @@ TEST(BrokenEvaluation, IsRefused) {
                  "has no effect on a trained model");
   expect_refused(evaluate({"--set", "guard.non_finite=skip"}), 2, "--set guard.", "no effect");
   expect_refused(evaluate({"--set", "evaluate.protocol=sliding", "--set", "evaluate.stride=17"}), 2,
-                 "/evaluate/stride", "expected at most the shortest length 16");
+                 "/evaluate/stride", "expected at most 16");
   expect_refused(evaluate({"--title", "a"}), 2, "--title", "no effect without --output");
   expect_refused(evaluate({"--name", "a", "--name", "b"}), 2, "--name", "2 names for 1");
   expect_refused(evaluate({"--set", "evaluate.lenghts=[]"}), 2, "/evaluate/lenghts", "lengths");

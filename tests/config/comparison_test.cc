@@ -103,6 +103,7 @@ TEST(ComparisonsOfTheProgram, LoadAndDiffer) {
   int count = 0;
   for (const char* folder : {"configs/compare", "configs/reproduce"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() != ".json") continue;
       const ComparisonFile file = load_comparison(entry.path().string());
       ++count;
       for (const ComparisonVariant& variant : file.variants) {

@@ -59,7 +59,7 @@ std::vector<std::string> candidates(const Field& field) {
   if (std::holds_alternative<std::string*>(field.target)) return {"\"other\""};
   if (std::holds_alternative<std::vector<std::string>*>(field.target)) return {"[\"3x\"]"};
   if (std::holds_alternative<std::vector<double>*>(field.target))
-    return {"[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]"};
+    return {"[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]", "[0.5, 1]"};
   if (std::holds_alternative<double*>(field.target) ||
       std::holds_alternative<std::optional<double>*>(field.target))
     return {"0.25", "0.125", "1.5", "0.0625"};
@@ -78,6 +78,9 @@ TEST(RoundTrip, EveryKeyByItself) {
                                                        {"model.position=t5"},
                                                        {"schedule.kind=wsd"},
                                                        {"evaluate.protocol=sliding"},
+                                                       {"evaluate.protocol=streaming"},
+                                                       {"evaluate.task=passkey"},
+                                                       {"model.slope_rule=exponential"},
                                                        {"evaluate.stretch=ntk"}};
   std::set<std::string> seen, all;
   for (const std::vector<std::string>& base_overrides : bases) {

@@ -69,6 +69,25 @@ TEST(Reshape, FlattenedInputsAndTargetsAreTheSameForEveryScaling) {
   }
 }
 
+TEST(Reshape, ALengthMixtureDrawsTheShapeOfEachStepAndKeepsItsTokens) {
+  const Text text(1003);
+  BatchConfig mixed = shape(64, 4);
+  mixed.length_mixture = {0.25, 0.5, 1};
+  const BatchReader whole(text.shards(), shape(64, 4), 7, false),
+      mixture(text.shards(), mixed, 7, false), again(text.shards(), mixed, 7, false);
+  std::map<std::int64_t, int> lengths;
+  for (std::int64_t step = 0; step < 300; ++step) {
+    const Batch a = whole.read(step), b = mixture.read(step);
+    ASSERT_EQ(a.inputs, b.inputs);
+    ASSERT_EQ(a.targets, b.targets);
+    EXPECT_EQ(b.rows * b.length, 256);
+    EXPECT_EQ(b.length, again.shape_at(step).length);
+    ++lengths[b.length];
+  }
+  ASSERT_EQ(lengths.size(), 3U);
+  for (const std::int64_t length : {16, 32, 64}) EXPECT_NEAR(lengths[length], 100, 30) << length;
+}
+
 TEST(Reshape, ARowBecomesConsecutiveRowsAndLosesNoTarget) {
   const Text text(1003);
   const Batch whole = BatchReader(text.shards(), shape(64, 4), 1, false).read(3);

@@ -3,47 +3,17 @@
 
 #include <cmath>
 
-#include "config/load.h"
 #include "evaluate/curve.h"
-#include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
 #include "evaluate/score.h"
+#include "evaluate/tiny_model.h"
 
 namespace alibi {
 namespace {
 
-LoadedModel tiny(const std::string& position, const std::vector<std::string>& more = {}) {
-  torch::set_num_threads(1);
-  std::vector<std::string> keys = {
-      "model.layers=1",         "model.width=16",
-      "model.heads=2",          "batch.sequence_length=32",
-      "tokenizer.kind=bytes",   "batch.train_sequence_length_scaling=0.5",
-      "runtime.precision=fp32", "model.position=" + position};
-  keys.insert(keys.end(), more.begin(), more.end());
-  LoadedModel loaded{.folder = "nowhere",
-                     .config = load_config({}, keys),
-                     .tokenizer = Tokenizer::bytes(),
-                     .progress = {}};
-  loaded.model = Gpt(loaded.config.model, 259, torch::kFloat);
-  loaded.model->initialize(1, 0.3);  // far from uniform
-  loaded.model->eval();
-  return loaded;
-}
-
-std::vector<std::int32_t> some_targets(std::int64_t count) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < count; ++i)
-    ids.push_back(i % 23 == 22 ? Tokenizer::kEnd : static_cast<std::int32_t>(3 + (i * i) % 90));
-  return ids;
-}
-
-TextSample whole(const std::vector<std::int32_t>& ids, std::int64_t window) {
-  const std::int64_t size = std::ssize(ids);
-  return {.ids = ids,
-          .runs = {{.first = 0, .count = size, .context = 0}},
-          .rule = {.window = window, .most = size},
-          .available = size,
-          .windows = size / window};
-}
+using test::some_targets;
+using test::tiny;
+using test::whole;
 
 // -log p(target `at` | the `context` inputs before it), one forward pass for this token alone.
 double direct(LoadedModel& loaded, const std::vector<std::int32_t>& targets, std::int64_t at,
@@ -111,14 +81,15 @@ Curve measure(LoadedModel& loaded, const CurveOptions& options, std::int64_t cou
 
 TEST(Curve, FiguresAgreeWithEachOther) {
   LoadedModel loaded = tiny("alibi");
-  std::vector<std::string> tasks;
-  CurveOptions options{.lengths = {8, 16, 32, 64}, .progress = {}};
-  options.progress = [&](const std::string& task, std::int64_t done, std::int64_t total) {
-    EXPECT_LE(done, total);
-    if (tasks.empty() || tasks.back() != task) tasks.push_back(task);
+  std::int64_t last = 0;
+  CurveOptions options{.lengths = {8, 16, 32, 64}, .rules = {}, .progress = {}};
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(total, 4 * 256);
+    EXPECT_GE(done, last);
+    last = done;
   };
   const Curve curve = measure(loaded, options);
-  EXPECT_EQ(tasks, (std::vector<std::string>{"length 8", "length 16", "length 32", "length 64"}));
+  EXPECT_EQ(last, 4 * 256);
   EXPECT_EQ(curve.trained_length, 16);
   EXPECT_EQ(curve.sequence_length, 32);
   EXPECT_EQ(curve.position, "alibi");
@@ -134,6 +105,8 @@ TEST(Curve, FiguresAgreeWithEachOther) {
     EXPECT_LE(point.loss_low, point.loss);
     EXPECT_GE(point.loss_high, point.loss);
     EXPECT_DOUBLE_EQ(point.perplexity_low, std::exp(point.loss_low));
+    EXPECT_LT(point.loss_joint_low, point.loss);
+    EXPECT_GT(point.loss_joint_high, point.loss);
     EXPECT_NEAR(point.bits_per_byte, point.loss / std::log(2.0) * 256 / bytes, 1e-9);
     EXPECT_NEAR(point.change_from_1x, point.perplexity / base.perplexity - 1, 1e-9);
     EXPECT_DOUBLE_EQ(point.multiple, static_cast<double>(point.length) / 16);
@@ -147,7 +120,7 @@ TEST(Curve, FiguresAgreeWithEachOther) {
 
 TEST(Curve, EachPointIsTheMeanOfItsScores) {
   LoadedModel loaded = tiny("alibi");
-  const Curve curve = measure(loaded, {.lengths = {16, 64}, .progress = {}});
+  const Curve curve = measure(loaded, {.lengths = {16, 64}, .rules = {}, .progress = {}});
   const auto targets = some_targets(256);
   for (const CurvePoint& point : curve.points) {
     const auto losses =
@@ -197,14 +170,16 @@ TEST(Score, ASampleScoresAsTheWholeTextDoes) {
 
 TEST(Curve, SlidingUsesItsStride) {
   LoadedModel loaded = tiny("alibi");
-  CurveOptions options{.lengths = {16, 32}, .protocol = Protocol::kSliding, .progress = {}};
+  CurveOptions options{.lengths = {16, 32}, .rules = {}, .progress = {}};
+  options.rules.protocol = Protocol::kSliding;
   const Curve half = measure(loaded, options);
-  options.stride = 8;
+  options.rules.stride = 8;
   const Curve eight = measure(loaded, options);
   EXPECT_EQ(half.points[0].loss, eight.points[0].loss);
   EXPECT_NE(half.points[1].loss, eight.points[1].loss);
   EXPECT_TRUE(half.loss_by_position.empty());
-  const CurveProtocol words = describe_protocol(loaded.config, loaded.device, options);
+  loaded.config.evaluate = options.rules;
+  const CurveProtocol words = describe_protocol(loaded.config, loaded.device);
   EXPECT_EQ(words.name, "sliding");
   EXPECT_EQ(words.stride, 8);
   EXPECT_NE(words.description.find("8 targets"), std::string::npos);
@@ -214,22 +189,23 @@ TEST(Curve, SlidingUsesItsStride) {
 TEST(Curve, StretchedPositionsAreThoseOfAModelBuiltThatWay) {
   LoadedModel plain = tiny("alibi"), built = tiny("alibi", {"model.slopes=[0.03125, 0.001953125]"});
   ASSERT_EQ(plain.model->slopes(), (std::vector<double>{0.0625, 0.00390625}));
-  CurveOptions options{.lengths = {16, 32}, .progress = {}};
+  CurveOptions options{.lengths = {16, 32}, .rules = {}, .progress = {}};
   const Curve same = measure(plain, options), expected = measure(built, options);
-  options.stretch = Stretch::kLinear;
+  options.rules.stretch = Stretch::kLinear;
   const Curve stretched = measure(plain, options);
   EXPECT_EQ(stretched.points[0].loss, same.points[0].loss) << "1x stays as it is";
   EXPECT_EQ(stretched.points[1].loss, expected.points[1].loss) << "32 is twice the trained length";
   EXPECT_NE(stretched.points[1].loss, same.points[1].loss);
-  options.stretch_factor = 2;
+  options.rules.stretch_factor = 2;
   EXPECT_EQ(measure(plain, options).points[0].loss, expected.points[0].loss);
-  EXPECT_NE(describe_protocol(plain.config, torch::kCPU, options).description.find("linear) by 2"),
+  plain.config.evaluate = options.rules;
+  EXPECT_NE(describe_protocol(plain.config, torch::kCPU).description.find("linear) by 2"),
             std::string::npos);
 }
 
 TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {
   LoadedModel loaded = tiny("learned", {"model.max_sequence_length=32"});
-  const Curve curve = measure(loaded, {.lengths = {16, 32, 64}, .progress = {}});
+  const Curve curve = measure(loaded, {.lengths = {16, 32, 64}, .rules = {}, .progress = {}});
   ASSERT_EQ(curve.points.size(), 3U);
   EXPECT_TRUE(curve.points[0].applicable);
   EXPECT_TRUE(curve.points[1].applicable);
@@ -237,7 +213,7 @@ TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {
   EXPECT_EQ(curve.points[2].note, "learned positions end at 32");
   EXPECT_TRUE(std::isnan(curve.points[2].loss));
   CurveSet set;
-  set.protocol = describe_protocol(loaded.config, loaded.device, {.lengths = {16}, .progress = {}});
+  set.protocol = describe_protocol(loaded.config, loaded.device);
   set.curves.push_back(curve);
   EXPECT_NE(curve_table(set).find("learned positions end at 32"), std::string::npos);
 }

@@ -78,9 +78,16 @@ TEST(Lengths, RefusesWhatIsNoLength) {
   EXPECT_SAYS(error_text([&] { parse_lengths({"1.3x"}, 128); }), "1x is the trained length 128");
 }
 
+EvaluateConfig rules_of(Protocol protocol, std::int64_t most) {
+  EvaluateConfig rules;
+  rules.protocol = protocol;
+  rules.max_tokens = most;
+  return rules;
+}
+
 TEST(SampleRule, WindowsOfTheLongestLengthInGroupsThatAllLengthsDivide) {
   const auto rule = [](const std::vector<std::int64_t>& lengths, std::int64_t most) {
-    return sample_rule(lengths, Protocol::kNonOverlapping, most);
+    return sample_rule(lengths, rules_of(Protocol::kNonOverlapping, most));
   };
   EXPECT_EQ(rule({128, 256, 512, 1280}, 1'000'000).window, 1280);
   EXPECT_EQ(rule({128, 256, 512, 1280}, 1'000'000).group, 2);  // 512 does not divide 1280
@@ -89,7 +96,32 @@ TEST(SampleRule, WindowsOfTheLongestLengthInGroupsThatAllLengthsDivide) {
   EXPECT_EQ(rule({7, 11, 13}, 1'000'000).group, 77);
   EXPECT_EQ(rule({999'999'999'989, 999'999'999'999}, 1'000'000).group, 1);
   EXPECT_EQ(rule({16, 32}, 100).context, 1);
-  EXPECT_EQ(sample_rule({16, 32}, Protocol::kSliding, 100).context, 32);
+  EXPECT_EQ(sample_rule({16, 32}, rules_of(Protocol::kSliding, 100)).context, 32);
+}
+
+TEST(SampleRule, WhatLooksBackKeepsAWindowOfContext) {
+  EvaluateConfig split = rules_of(Protocol::kNonOverlapping, 100'000);
+  split.split_stride = 4;
+  EXPECT_EQ(sample_rule({16, 32}, split).context, 32);
+  EXPECT_EQ(sample_rule({16, 32}, rules_of(Protocol::kStreaming, 100)).context, 32);
+  EXPECT_EQ(sample_rule({7, 11, 13}, rules_of(Protocol::kOnePass, 1'000'000)).group, 1);
+}
+
+TEST(Rules, WhatTheShortestLengthCannotHoldIsRefused) {
+  EvaluateConfig rules = rules_of(Protocol::kSliding, 100);
+  rules.stride = 17;
+  EXPECT_SAYS(error_text([&] {
+                check_rules({16, 32}, rules);
+              }),
+              "/evaluate/stride: found 17, expected at most 16");
+  rules = rules_of(Protocol::kStreaming, 100);
+  rules.sinks = 16;
+  EXPECT_SAYS(error_text([&] {
+                check_rules({16, 32}, rules);
+              }),
+              "/evaluate/sinks: found 16, expected at most 15");
+  rules.sinks = 15;
+  EXPECT_NO_THROW(check_rules({16, 32}, rules));
 }
 
 TEST(SampleRule, ATextWithoutAWindowIsRefused) {

@@ -12,8 +12,8 @@ namespace {
 
 CurveSet example() {
   CurveSet set;
-  set.protocol = {"sliding", 32, "a sentence", "another", "fp32", "cpu", "avx512"};
-  set.text = {{"a.txt", "b.txt"}, "all", "0123", 640, 7, 1000};
+  set.protocol = {"sliding", 32, 4, 16, "a sentence", "another", "fp32", "cpu", "avx512"};
+  set.text = {{"a.txt", "b.txt"}, "all", "0123", 640, 7, 1000, 150};
   Curve curve;
   curve.name = "c";
   curve.position = "learned";
@@ -31,7 +31,10 @@ CurveSet example() {
   missing.length = 128;
   missing.applicable = false;
   missing.note = "ends at 64";
+  good.early_gain = 0.25;
+  curve.slopes = {0.5, 0.25};
   curve.points = {good, missing};
+  curve.far_context = {128, 640, {{1, 1, 5, {0.5, 0.25, 0.75}, {}, {}}}, 1, true};
   set.curves = {curve};
   return set;
 }
@@ -50,7 +53,7 @@ TEST(ReadCurves, GivesBackWhatWasWritten) {
 TEST(ReadCurves, RefusesOtherFiles) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "curve.json";
-  for (const char* text : {"", "{}", "{\"format_version\": 2, \"kind\": \"curve\"}",
+  for (const char* text : {"", "{}", "{\"format_version\": 1, \"kind\": \"curve\"}",
                            "{\"format_version\": 1, \"kind\": \"usage\", \"seconds\": 1}"}) {
     write_file_atomic(file, text);
     EXPECT_ANY_THROW(read_curves(file)) << text;

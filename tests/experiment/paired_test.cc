@@ -68,7 +68,7 @@ TEST(FillEstimates, PairsRunsOfOneSeed) {
   for (const char* name : {"a", "b"}) {
     ComparedVariant variant;
     variant.name = name;
-    variant.points = {{.length = 64, .note = {}, .loss = {}, .difference = {}}};
+    variant.points.emplace_back().length = 64;
     c.variants.push_back(variant);
   }
   fill_estimates(c);

@@ -23,6 +23,15 @@ TEST(StretchedSlopes, LinearDividesThemAllAndNtkTheFlattestMost) {
   EXPECT_NEAR(ntk.back(), slopes.back() / 4, 1e-12);
 }
 
+TEST(StretchedSlopes, LeaveHeadsWithoutABiasAlone) {
+  const std::vector<double> slopes = {0.5, 0.25, 0};
+  EXPECT_EQ(stretched_slopes(slopes, stretch(Stretch::kLinear, 4)),
+            (std::vector<double>{0.125, 0.0625, 0}));
+  EXPECT_EQ(stretched_slopes(slopes, stretch(Stretch::kNtk, 4)),
+            (std::vector<double>{0.5, 0.0625, 0}));
+  EXPECT_EQ(stretched_slopes({0, 0}, stretch(Stretch::kNtk, 4)), (std::vector<double>{0, 0}));
+}
+
 TEST(StretchedSlopes, TakeAnyCountAndOrder) {
   const std::vector<double> twelve = slopes_by_rule(SlopeRule::kPress, 12, 8);
   const auto ntk = stretched_slopes(twelve, stretch(Stretch::kNtk, 8));

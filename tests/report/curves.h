@@ -50,11 +50,15 @@ inline Curve curve(const std::string& name, const std::vector<double>& perplexit
 
 inline CurveSet curve_set(std::vector<Curve> curves) {
   CurveSet set;
-  set.protocol = {
-      "non-overlapping", 0, "Windows do not overlap.", "Windows cross borders.", "fp32", "cpu",
-      "reference"};
-  set.text = {
-      {"a.txt", "b.txt"}, "40 of 57 windows of 12,800 tokens", "def456", 512000, 17, 1900000};
+  set.protocol = {"non-overlapping",        0,      0,     0,          "Windows do not overlap.",
+                  "Windows cross borders.", "fp32", "cpu", "reference"};
+  set.text = {{"a.txt", "b.txt"},
+              "40 of 57 windows of 12,800 tokens",
+              "def456",
+              512000,
+              17,
+              1900000,
+              250000};
   set.program_version = "0.1.0";
   set.command_line = "alibi evaluate runs/a --text \"a b.txt\"";
   set.created = "2026-01-31T12:00:00Z";

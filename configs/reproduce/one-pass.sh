@@ -1,0 +1,21 @@
+# A whole curve from one pass over the longest windows, beside the same curve measured length by length.
+run=runs/reproduce/one-pass
+"$alibi" train configs/quickstart.json configs/reproduce/one-pass/train.json --resume
+"$alibi" evaluate "$run" --output "$out/brute-force" "$@"
+"$alibi" evaluate "$run" --set evaluate.protocol=one_pass --output "$out/one-pass" "$@"
+
+# Columns are found by their titles; no cell of these two files holds a comma.
+awk -F, '
+  FNR == 1 { file++; for (i = 1; i <= NF; i++) column[$i] = i; next }
+  { length_ = $column["length"]; seconds[file] += $column["seconds"] }
+  file == 1 { brute[length_] = $column["loss"] }
+  file == 2 { low = $column["loss_joint_low"]; high = $column["loss_joint_high"]; points++
+    within = brute[length_] >= low && brute[length_] <= high; agree += within
+    printf "| %d | %.4f | %.4f | %.4f to %.4f | %s |\n", length_, brute[length_], $column["loss"], low, high,
+           within ? "yes" : "no" }
+  END { printf "\n%d of %d lengths agree within the joint 95 %% intervals; one pass took %.1f s, the lengths one by "\
+               "one %.1f s: %.1f times as long.\n", agree, points, seconds[2], seconds[1], seconds[1] / seconds[2] }
+' "$out/brute-force/curve.csv" "$out/one-pass/curve.csv" |
+  { printf '# A curve from one pass\n\nLoss in nats per token. `scripts/reproduce one-pass` wrote this.\n\n'
+    printf '| length | length by length | one pass | joint 95 %% interval | agrees |\n|---|---|---|---|---|\n'
+    cat; } | tee "$out/README.md"

@@ -1,0 +1,83 @@
+#include "commands/evaluate_passkey.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/stop.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "commands/evaluation_text.h"
+#include "evaluate/passkey.h"
+#include "report/jsonl.h"
+#include "report/progress.h"
+
+namespace alibi {
+namespace {
+
+PasskeyResult measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& filler) {
+  std::unique_ptr<TaskProgress> line;
+  PasskeyOptions options{.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = {}};
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    if (stop_signal() != 0) throw stopped_error("evaluate", stop_signal(), "nothing was written");
+    if (line == nullptr)
+      line = std::make_unique<TaskProgress>(stderr, one.name, double(total), "cells");
+    line->show(static_cast<double>(done));
+  };
+  PasskeyResult result = measure_passkeys(loaded, filler, options);
+  result.name = one.name;
+  return result;
+}
+
+// Every text with its answer, as lines that a model can also be trained on.
+std::string shown_texts(const PasskeyResult& result, const EvaluationCase& one,
+                        const Tokenizer& tokenizer, const TextSample& filler) {
+  std::string lines;
+  for (const PasskeyCell& cell : result.cells) {
+    if (!cell.note.empty()) continue;
+    for (std::int64_t trial = 0; trial < cell.trials; ++trial) {
+      const PasskeyText text = passkey_text(
+          tokenizer, filler,
+          {cell.length, cell.depth, trial, one.plan.config.evaluate.passkey.documents});
+      lines += json_line({{"length", cell.length},
+                          {"depth", cell.depth},
+                          {"key", text.key},
+                          {"text", tokenizer.decode(text.ids)}}) +
+               "\n";
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRequest& request,
+                       const Session& session) {
+  PasskeySet set;
+  set.program_version = kVersion;
+  set.command_line = session.command_line();
+  set.created = utc_timestamp();
+  set.documents = cases.front().plan.config.evaluate.passkey.documents;
+  const SampleRule rule = shared_rule(cases);
+  std::string texts;
+  for (const EvaluationCase& one : cases) {
+    LoadedModel loaded = load_model(one.plan);
+    const EvaluationText filler = read_evaluation_text(request.text, loaded, rule);
+    set.results.push_back(measure(loaded, one, filler.sample));
+    if (texts.empty())
+      texts = shown_texts(set.results.back(), one, loaded.tokenizer, filler.sample);
+  }
+  std::fputs(passkey_table(set).c_str(), stdout);
+  if (request.output.empty()) return;
+  const std::filesystem::path folder = request.output;
+  make_folders(folder);
+  write_file_atomic(folder / "passkey.json", passkey_json(set));
+  write_file_atomic(folder / "passkey.csv", passkey_csv(set));
+  write_file_atomic(folder / "passkey.jsonl", texts);
+  write_file_atomic(folder / "index.html", passkey_page(set, request.title));
+  std::printf("\nwritten: %s\n", (folder / "index.html").c_str());
+}
+
+}  // namespace alibi

@@ -1,0 +1,70 @@
+#include "commands/evaluation_plan.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
+
+namespace alibi {
+namespace {
+
+EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
+  EvaluationCase one{.name = {},
+                     .plan = plan_model(request.checkpoints[index], request.overrides),
+                     .lengths = {},
+                     .protocol = {}};
+  const Config& config = one.plan.config;
+  one.name = index < request.names.size() ? request.names[index] : config.run.name;
+  one.lengths =
+      parse_lengths(request.lengths.empty() ? config.evaluate.lengths : split(request.lengths, ','),
+                    batch_shape(config.batch).length);
+  check_rules(one.lengths, config.evaluate);
+  one.protocol = describe_protocol(config, one.plan.device);
+  return one;
+}
+
+// One table holds one protocol.
+void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& other) {
+  const CurveProtocol &a = first.protocol, &b = other.protocol;
+  const std::vector<std::vector<std::string>> rules = {
+      {"evaluate.task", first.passkey() ? "passkey" : "perplexity",
+       other.passkey() ? "passkey" : "perplexity"},
+      {"evaluate.protocol", a.name, b.name},
+      {"evaluate.stride", cat(a.stride), cat(b.stride)},
+      {"evaluate.sinks", cat(a.sinks), cat(b.sinks)},
+      {"evaluate.split_stride", cat(a.split_stride), cat(b.split_stride)},
+      {"evaluate.max_tokens", cat(first.plan.config.evaluate.max_tokens),
+       cat(other.plan.config.evaluate.max_tokens)},
+      {"data.separate_documents", a.document_borders, b.document_borders},
+      {"runtime.precision", a.precision, b.precision}};
+  for (const auto& rule : rules) {
+    if (rule[1] == rule[2]) continue;
+    throw usage_error("evaluate",
+                      cat(first.name, " and ", other.name, " have different protocols: ", rule[0],
+                          " is \"", rule[1], "\" and \"", rule[2], "\""),
+                      rule[0].starts_with("data.")
+                          ? "evaluate them apart"
+                          : "--set " + rule[0] + "=... for all, or evaluate them apart");
+  }
+}
+
+}  // namespace
+
+std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
+  std::vector<EvaluationCase> cases;
+  for (std::size_t i = 0; i < request.checkpoints.size(); ++i) {
+    cases.push_back(plan_case(request, i));
+    refuse_other_protocol(cases.front(), cases.back());
+  }
+  return cases;
+}
+
+SampleRule shared_rule(const std::vector<EvaluationCase>& cases) {
+  std::set<std::int64_t> lengths;
+  for (const EvaluationCase& one : cases) lengths.insert(one.lengths.begin(), one.lengths.end());
+  return sample_rule({lengths.begin(), lengths.end()}, cases.front().plan.config.evaluate);
+}
+
+}  // namespace alibi

@@ -1,0 +1,144 @@
+#include "evaluate/attention_picture.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "evaluate/protocol.h"
+#include "model/position.h"
+
+namespace alibi {
+namespace {
+
+constexpr double kReachShare = 0.9;
+
+// (H, S) fp64: each head's bias at distances 0 .. S-1.
+torch::Tensor bias_by_distance(const AttentionInputs& inputs, std::int64_t length) {
+  const ScoreOptions& o = inputs.options;
+  const torch::Tensor distance_S = torch::arange(length);
+  torch::Tensor bias_HS = torch::zeros({inputs.q_BHTD.size(1), length}, torch::kDouble);
+  if (o.slopes_H.defined())
+    bias_HS = -o.slopes_H.detach().to(torch::kCPU, torch::kDouble).unsqueeze(1) * distance_S;
+  if (o.buckets_NH.defined()) {
+    const torch::Tensor bucket_S =
+        t5_bucket(distance_S, o.buckets_NH.size(0), o.bucket_max_distance);
+    bias_HS = o.buckets_NH.detach().to(torch::kCPU, torch::kDouble).index({bucket_S}).t();
+  }
+  return bias_HS;
+}
+
+// q.k scaled, (H, T, T) fp64.
+torch::Tensor scores_of(const AttentionInputs& inputs) {
+  const torch::Tensor q_HTD = inputs.q_BHTD[0].detach().to(torch::kCPU, torch::kDouble);
+  const torch::Tensor k_GTD = inputs.k_BGSD[0].detach().to(torch::kCPU, torch::kDouble);
+  const torch::Tensor k_HTD = k_GTD.repeat_interleave(q_HTD.size(0) / k_GTD.size(0), 0);
+  return torch::matmul(q_HTD, k_HTD.transpose(1, 2)) * inputs.options.scale;
+}
+
+// Mean weight at each distance over the queries of the later half, (H, T).
+torch::Tensor weight_by_distance(const torch::Tensor& scores_HTT, const torch::Tensor& bias_HS) {
+  const std::int64_t length = scores_HTT.size(1), first = length / 2;
+  const torch::Tensor query_T = torch::arange(length).unsqueeze(1);
+  const torch::Tensor distance_TT = query_T - torch::arange(length).unsqueeze(0);
+  torch::Tensor sum_HTT =
+      scores_HTT + bias_HS.index({torch::indexing::Slice(), distance_TT.clamp_min(0)});
+  sum_HTT.masked_fill_(distance_TT < 0, -INFINITY);
+  const torch::Tensor weights_HTT = sum_HTT.softmax(2);
+  torch::Tensor by_HS = torch::zeros({scores_HTT.size(0), length}, torch::kDouble);
+  for (std::int64_t i = first; i < length; ++i)
+    by_HS.narrow(1, 0, i + 1).add_(weights_HTT.select(1, i).narrow(1, 0, i + 1).flip(1));
+  return by_HS / static_cast<double>(length - first);
+}
+
+std::vector<float> floats(const torch::Tensor& x) {
+  const torch::Tensor flat = x.to(torch::kFloat).contiguous().flatten();
+  return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
+}
+
+std::vector<AttentionHead> heads_of(const AttentionInputs& inputs, std::int64_t shown) {
+  const torch::Tensor scores_HTT = scores_of(inputs);
+  const torch::Tensor bias_HS = bias_by_distance(inputs, scores_HTT.size(1));
+  const torch::Tensor weight_HS = weight_by_distance(scores_HTT, bias_HS);
+  const torch::Tensor reached_HS = weight_HS.cumsum(1) < kReachShare;
+  std::vector<AttentionHead> heads;
+  for (std::int64_t h = 0; h < scores_HTT.size(0); ++h) {
+    AttentionHead head;
+    if (inputs.options.slopes_H.defined()) head.slope = inputs.options.slopes_H[h].item<double>();
+    head.reach = reached_HS[h].sum().item<double>();
+    head.mean_distance = (weight_HS[h] * torch::arange(weight_HS.size(1))).sum().item<double>();
+    head.scores = floats(scores_HTT[h].narrow(0, 0, shown).narrow(1, 0, shown).tril());
+    head.bias_by_distance = floats(bias_HS[h].narrow(0, 0, shown));
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+struct SlopeCase {
+  const char* rule;
+  std::vector<double> slopes;
+};
+
+std::vector<SlopeCase> slope_cases(const LoadedModel& loaded) {
+  const ModelConfig& m = loaded.config.model;
+  const auto heads = static_cast<std::size_t>(m.heads);
+  return {{"as trained", loaded.model->slopes()},
+          {"geometric", slopes_by_rule(SlopeRule::kGeometric, m.heads, 8)},
+          {"equal", slopes_by_rule(SlopeRule::kEqual, m.heads, 8)},
+          {"none", std::vector<double>(heads, 0.0)}};
+}
+
+}  // namespace
+
+AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample,
+                                   const PictureRule& rule) {
+  const torch::NoGradGuard guard;
+  AttentionPicture picture;
+  picture.position = position_traits(loaded.config.model.position).name;
+  picture.checkpoint = loaded.folder.string();
+  picture.trained_length = batch_shape(loaded.config.batch).length;
+  picture.window = rule.window > 0 ? rule.window : picture.trained_length;
+  const std::int64_t shown = std::min(rule.shown, picture.window);
+  const std::int64_t available = std::ssize(sample.ids);
+  ensure(available >= picture.window, "the sample has a window");
+  const std::vector<std::int64_t> ids(sample.ids.end() - picture.window, sample.ids.end());
+  std::vector<AttentionInputs> inputs;
+  ForwardOptions options;
+  options.attention_inputs = &inputs;
+  loaded.model->hidden(torch::tensor(ids).unsqueeze(0).to(loaded.device), options);
+  for (std::int64_t i = 0; i < shown; ++i) {
+    const auto id = static_cast<std::int32_t>(ids[static_cast<std::size_t>(i)]);
+    picture.tokens.push_back(id == Tokenizer::kEnd ? "<end>" : loaded.tokenizer.surface(id));
+  }
+  for (const AttentionInputs& layer : inputs) picture.layers.push_back(heads_of(layer, shown));
+  return picture;
+}
+
+std::vector<SlopeCurve> slope_curves(
+    LoadedModel& loaded, const TextSample& sample, const std::vector<std::int64_t>& lengths,
+    const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  if (loaded.config.model.position != Position::kAlibi) return {};
+  constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
+  std::vector<SlopeCurve> curves;
+  for (const SlopeCase& one : slope_cases(loaded)) {
+    for (const double factor : kFactors) {
+      if (one.slopes.front() == 0 && factor != 1) continue;
+      SlopeCurve curve{one.rule, factor, one.slopes, lengths, {}};
+      for (double& slope : curve.slopes) slope *= factor;
+      ScoringOptions scoring;
+      scoring.chunk_rows = loaded.config.runtime.loss_chunk_rows;
+      scoring.separate_documents = loaded.config.data.separate_documents;
+      scoring.device = loaded.device;
+      scoring.slopes = curve.slopes;
+      for (const std::int64_t length : lengths) {
+        const auto scored = score_length(loaded, sample, EvaluateConfig(), length, scoring);
+        curve.perplexities.push_back(std::exp(mean_of(scored.losses)));
+      }
+      curves.push_back(std::move(curve));
+      if (progress) progress(std::ssize(curves), 16);
+    }
+  }
+  return curves;
+}
+
+}  // namespace alibi

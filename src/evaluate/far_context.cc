@@ -1,0 +1,145 @@
+#include "evaluate/far_context.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "evaluate/statistics.h"
+
+namespace alibi {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+// The sample's windows that are read: each its inputs and, last, one target more.
+std::vector<Ids> chosen_windows(const TextSample& sample, std::int64_t length, std::int64_t most) {
+  std::vector<std::int64_t> starts;
+  for (const SampleRun& run : sample.runs) {
+    const std::int64_t first =
+        run.context > 0 ? run.first : run.first + 1;  // an input stands before
+    for (std::int64_t at = first; at + length <= run.first + run.count; at += length)
+      starts.push_back(at);
+  }
+  const std::int64_t count = std::min<std::int64_t>(most, std::ssize(starts));
+  std::vector<Ids> windows;
+  for (std::int64_t i = 0; i < count; ++i) {  // spread evenly
+    const auto at =
+        sample.ids.begin() + starts[static_cast<std::size_t>(i * std::ssize(starts) / count)];
+    windows.emplace_back(at - 1, at + length);
+  }
+  return windows;
+}
+
+class Ablation {
+ public:
+  Ablation(Gpt& model, std::vector<Ids> windows, const ScoringOptions& options)
+      : model_(model),
+        windows_(std::move(windows)),
+        options_(options),
+        near_(std::ssize(windows_.front()) / 2),
+        far_(std::ssize(windows_.front()) - 1 - near_),
+        plain_(losses(windows_, far_ + near_)) {}
+
+  std::int64_t near() const { return near_; }
+  std::int64_t targets() const { return near_ * std::ssize(windows_); }
+
+  // Losses less those with the true far half, window by window.
+  std::vector<float> swapped() const {
+    std::vector<Ids> other = windows_;
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      const Ids& from = windows_[(i + other.size() / 2) % other.size()];
+      std::copy(from.begin(), from.begin() + far_, other[i].begin());
+    }
+    return difference(losses(other, far_ + near_));
+  }
+  std::vector<float> shuffled() const {
+    std::vector<Ids> other = windows_;
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      const Permutation order(RandomKey{0}.with("shuffle").with(static_cast<std::uint64_t>(i)),
+                              static_cast<std::uint64_t>(far_));
+      for (std::int64_t j = 0; j < far_; ++j)
+        other[i][static_cast<std::size_t>(j)] = windows_[i][order(static_cast<std::uint64_t>(j))];
+    }
+    return difference(losses(other, far_ + near_));
+  }
+  std::vector<float> cut() const { return difference(losses(windows_, near_)); }
+
+ private:
+  // Of the near half's targets, with the last `length` inputs of each window.
+  std::vector<float> losses(const std::vector<Ids>& windows, std::int64_t length) const {
+    Ids text;
+    std::vector<Window> places;
+    for (const Ids& window : windows) {
+      text.insert(text.end(), window.begin(), window.end());
+      places.push_back({std::ssize(text) - length, length, near_});
+    }
+    const std::vector<float> all = score(model_, text, places, options_);
+    std::vector<float> near;
+    for (const Window& place : places) {
+      const auto end = all.begin() + place.first + length;
+      near.insert(near.end(), end - near_, end);
+    }
+    return near;
+  }
+  std::vector<float> difference(std::vector<float> changed) const {
+    for (std::size_t i = 0; i < changed.size(); ++i) changed[i] -= plain_[i];
+    return changed;
+  }
+
+  Gpt& model_;
+  std::vector<Ids> windows_;
+  const ScoringOptions& options_;
+  std::int64_t near_, far_;
+  std::vector<float> plain_;
+};
+
+// Of the near targets first .. last of every window.
+LossChange change_in(const std::vector<float>& differences, std::int64_t near, std::int64_t first,
+                     std::int64_t last) {
+  std::vector<float> part;
+  for (auto window = differences.begin(); window != differences.end(); window += near)
+    part.insert(part.end(), window + first - 1, window + last);
+  const Interval interval = middle_95(bootstrap_means(part, last - first + 1));
+  return {mean_of(part), interval.low, interval.high};
+}
+
+}  // namespace
+
+void fill_useful_context(FarContext& far) {
+  far.useful = 0;
+  far.bounded = false;
+  for (const FarBin& bin : far.bins) {
+    if (!(bin.swapped.low > 0)) {
+      far.bounded = true;
+      return;
+    }
+    far.useful = bin.last;
+  }
+}
+
+FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
+                               const ScoringOptions& options) {
+  ensure(rule.window >= 2, "a window has two halves");
+  FarContext far;
+  const std::int64_t most = std::max<std::int64_t>(2, rule.targets / (rule.window / 2));
+  std::vector<Ids> windows = chosen_windows(sample, rule.window, most);
+  if (windows.size() < 2) return far;
+  ScoringOptions quiet = options;
+  quiet.progress = nullptr;
+  const Ablation ablation(model, std::move(windows), quiet);
+  const std::int64_t near = ablation.near();
+  const std::vector<float> swapped = ablation.swapped(), shuffled = ablation.shuffled(),
+                           cut = ablation.cut();
+  far.window = rule.window;
+  far.targets = ablation.targets();
+  for (std::int64_t first = 1; first <= near; first = far.bins.back().last + 1) {
+    const std::int64_t last = first == 1 ? 1 : std::min(near, 2 * (first - 1));
+    far.bins.push_back({first, last, far.targets / near * (last - first + 1),
+                        change_in(swapped, near, first, last),
+                        change_in(shuffled, near, first, last), change_in(cut, near, first, last)});
+  }
+  fill_useful_context(far);
+  return far;
+}
+
+}  // namespace alibi

@@ -1,0 +1,27 @@
+// How much a model's loss owes to context beyond each distance.
+//
+// Windows of the longest length are read in two halves. The near half is scored: its target number
+// d has d tokens of true context in that half, and the far half before them. That is then swapped
+// for text from elsewhere in the sample, or shuffled, or left out, and the same targets are scored
+// again: the paired differences, by d, say what the context beyond d tokens is worth.
+#pragma once
+
+#include "evaluate/score.h"
+#include "report/curve.h"
+
+namespace alibi {
+
+struct FarContextRule {
+  std::int64_t window = 0;   // at least 2
+  std::int64_t targets = 0;  // to score, at most; one window at least
+};
+
+// Bins of d: 1, 2, 3-4, 5-8, ... Without two windows in the sample nothing is measured (no bins).
+FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
+                               const ScoringOptions& options);
+
+// Fills `useful` and `bounded` from the bins: the last distance of the bins, from the nearest on,
+// whose swap measurably hurts.
+void fill_useful_context(FarContext& far);
+
+}  // namespace alibi

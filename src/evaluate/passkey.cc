@@ -1,0 +1,196 @@
+#include "evaluate/passkey.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "evaluate/statistics.h"
+#include "model/position.h"
+
+namespace alibi {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+std::string five_digits(RandomKey key, std::uint64_t number) {
+  return cat(10'000 + static_cast<std::int64_t>(uniform(key, number) * 90'000));
+}
+
+// "The pass key of box B": a name only where there are several.
+std::string subject(const PasskeyPlace& place, std::int64_t document) {
+  return place.documents == 1 ? "pass key"
+                              : cat("pass key of box ", static_cast<char>('A' + document));
+}
+
+std::string statement(const PasskeyPlace& place, std::int64_t document, const std::string& key) {
+  const std::string name = subject(place, document);
+  return cat("\nThe ", name, " is ", key, ". Remember it. The ", name, " is ", key, ".\n");
+}
+
+// Consecutive tokens of the sample from a drawn place on, around its end.
+Ids filler_from(const TextSample& filler, RandomKey key, std::int64_t count) {
+  const std::vector<std::int32_t>& all = filler.ids;
+  const auto start = static_cast<std::size_t>(uniform(key, 0) * static_cast<double>(all.size()));
+  Ids ids;
+  for (std::size_t i = 0; std::ssize(ids) < count; ++i) {
+    ensure(i < all.size() || !ids.empty(), "a filler has words");
+    const std::int32_t id = all[(start + i) % all.size()];
+    if (id != Tokenizer::kEnd) ids.push_back(id);  // it becomes one document
+  }
+  return ids;
+}
+
+// Losses and hits of the answers of texts of one length.
+struct Answered {
+  std::vector<float> loss;  // nats per token of each answer
+  std::int64_t found = 0;
+};
+
+class Retrieval {
+ public:
+  Retrieval(LoadedModel& loaded, const TextSample& filler, const PasskeyOptions& options)
+      : loaded_(loaded), filler_(filler), options_(options) {}
+
+  PasskeyCell cell(std::int64_t length, double depth) {
+    PasskeyCell cell;
+    cell.length = length;
+    cell.depth = depth;
+    cell.note = why_not(length);
+    if (!cell.note.empty()) return cell;
+    const Answered told = answer(length, depth, false), untold = answer(length, depth, true);
+    std::vector<float> gains;
+    for (std::size_t i = 0; i < told.loss.size(); ++i)
+      gains.push_back(untold.loss[i] - told.loss[i]);
+    const Interval interval = middle_95(bootstrap_means(gains, 1));
+    cell.trials = std::ssize(gains);
+    cell.found = told.found;
+    cell.gain = {mean_of(gains), interval.low, interval.high};
+    return cell;
+  }
+
+ private:
+  std::string why_not(std::int64_t length) const {
+    const ModelConfig& model = loaded_.config.model;
+    if (position_traits(model.position).has_length_limit && length > *model.max_sequence_length)
+      return cat("learned positions end at ", *model.max_sequence_length);
+    try {
+      passkey_text(loaded_.tokenizer, filler_,
+                   {length, 0, 0, options_.rules.passkey.documents, false});
+    } catch (const Error& error) {
+      return "too short for the sentences";
+    }
+    return "";
+  }
+
+  Answered answer(std::int64_t length, double depth, bool false_key) {
+    const std::int64_t trials = options_.rules.passkey.trials;
+    const std::int64_t rows = std::max<std::int64_t>(1, options_.rules.batch_tokens / length);
+    Answered all;
+    for (std::int64_t first = 0; first < trials; first += rows) {
+      std::vector<PasskeyText> texts;
+      for (std::int64_t trial = first; trial < std::min(first + rows, trials); ++trial)
+        texts.push_back(
+            passkey_text(loaded_.tokenizer, filler_,
+                         {length, depth, trial, options_.rules.passkey.documents, false_key}));
+      answer_batch(texts, length, all);
+    }
+    return all;
+  }
+
+  void answer_batch(const std::vector<PasskeyText>& texts, std::int64_t length, Answered& all) {
+    const torch::NoGradGuard guard;
+    torch::Tensor ids_BN = torch::empty({std::ssize(texts), length + 1}, torch::kLong);
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      std::copy(texts[row].ids.begin(), texts[row].ids.end(),
+                ids_BN.data_ptr<std::int64_t>() + static_cast<std::int64_t>(row) * (length + 1));
+    }
+    ForwardOptions forward;
+    const double multiple =
+        static_cast<double>(length) / static_cast<double>(batch_shape(loaded_.config.batch).length);
+    forward.stretch = {options_.rules.stretch, options_.rules.stretch_factor.value_or(multiple),
+                       batch_shape(loaded_.config.batch).length};
+    const torch::Tensor hidden_BTC =
+        loaded_.model->hidden(ids_BN.narrow(1, 0, length).to(loaded_.device), forward);
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      const std::int64_t count = texts[row].answer;
+      const auto at = static_cast<std::int64_t>(row);
+      const torch::Tensor logits_AV =
+          loaded_.model->logits(hidden_BTC[at].narrow(0, length - count, count)).cpu();
+      const torch::Tensor key_A = ids_BN[at].narrow(0, length + 1 - count, count);
+      all.loss.push_back(
+          -logits_AV.log_softmax(1).gather(1, key_A.unsqueeze(1)).mean().item<float>());
+      all.found += logits_AV.argmax(1).equal(key_A) ? 1 : 0;
+    }
+  }
+
+  LoadedModel& loaded_;
+  const TextSample& filler_;
+  const PasskeyOptions& options_;
+};
+
+}  // namespace
+
+PasskeyText passkey_text(const Tokenizer& tokenizer, const TextSample& filler,
+                         const PasskeyPlace& place) {
+  const RandomKey random =
+      RandomKey{0}.with("passkey").with(static_cast<std::uint64_t>(place.trial));
+  const std::int64_t asked = place.trial % place.documents;
+  PasskeyText text;
+  text.key = five_digits(random, static_cast<std::uint64_t>(asked));
+  const std::string name = subject(place, asked);
+  const Ids question = tokenizer.encode(cat("\nWhat is the ", name, "? The ", name, " is"));
+  const Ids answer = tokenizer.encode(cat(" ", text.key, "."));
+  text.answer = std::ssize(answer) - 1;  // the full stop only keeps the digits' tokens the same
+  std::vector<Ids> statements;
+  std::int64_t fixed = std::ssize(question) + text.answer + place.documents;
+  for (std::int64_t document = 0; document < place.documents; ++document) {
+    const bool other = place.false_key && document == asked;
+    const auto number = static_cast<std::uint64_t>(other ? place.documents : document);
+    statements.push_back(tokenizer.encode(statement(place, document, five_digits(random, number))));
+    fixed += std::ssize(statements.back());
+  }
+  const std::int64_t room = place.length + 1 - fixed;
+  if (room < 0) {
+    throw Error("evaluate.passkey",
+                cat("found length ", place.length, ", expected at least ", fixed - 1,
+                    " tokens for the sentences"),
+                "choose longer lengths");
+  }
+  for (std::int64_t document = 0; document < place.documents; ++document) {
+    const std::int64_t count =
+        room * (document + 1) / place.documents - room * document / place.documents;
+    const Ids around =
+        filler_from(filler, random.with(static_cast<std::uint64_t>(document)), count);
+    const auto at = around.begin() + std::llround(place.depth * static_cast<double>(count));
+    const Ids& stated = statements[static_cast<std::size_t>(document)];
+    text.ids.push_back(Tokenizer::kEnd);
+    text.ids.insert(text.ids.end(), around.begin(), at);
+    text.ids.insert(text.ids.end(), stated.begin(), stated.end());
+    text.ids.insert(text.ids.end(), at, around.end());
+  }
+  text.ids.insert(text.ids.end(), question.begin(), question.end());
+  text.ids.insert(text.ids.end(), answer.begin(), answer.end() - 1);
+  return text;
+}
+
+PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
+                               const PasskeyOptions& options) {
+  PasskeyResult result;
+  result.position = position_traits(loaded.config.model.position).name;
+  result.checkpoint = loaded.folder.string();
+  result.trained_length = batch_shape(loaded.config.batch).length;
+  const std::vector<double>& depths = options.rules.passkey.depths;
+  const std::int64_t total = std::ssize(options.lengths) * std::ssize(depths);
+  Retrieval retrieval(loaded, filler, options);
+  for (const std::int64_t length : options.lengths) {
+    for (const double depth : depths) {
+      result.cells.push_back(retrieval.cell(length, depth));
+      if (options.progress) options.progress(std::ssize(result.cells), total);
+    }
+  }
+  return result;
+}
+
+}  // namespace alibi

@@ -1,0 +1,102 @@
+#include "evaluate/protocol.h"
+
+#include <algorithm>
+
+#include "evaluate/streaming.h"
+
+namespace alibi {
+namespace {
+
+// Positions 1, 2, 3-4, 5-8, ...: each bin twice as wide as the one before.
+std::vector<PositionBin> position_bins(std::span<const float> losses,
+                                       const std::vector<Window>& windows, std::int64_t length) {
+  std::vector<PositionBin> bins;
+  for (std::int64_t first = 1; first <= length; first = bins.back().last + 1) {
+    const std::int64_t last = first == 1 ? 1 : std::min(length, 2 * (first - 1));
+    bins.push_back({.first = first, .last = last, .loss = 0, .count = 0});
+  }
+  for (const Window& window : windows) {
+    auto bin = bins.begin();
+    for (std::int64_t position = 1; position <= window.length; ++position) {
+      if (position > bin->last) ++bin;
+      bin->loss += losses[static_cast<std::size_t>(window.first + position - 1)];
+      ++bin->count;
+    }
+  }
+  std::erase_if(bins, [](const PositionBin& bin) { return bin.count == 0; });
+  for (PositionBin& bin : bins) bin.loss /= static_cast<double>(bin.count);
+  return bins;
+}
+
+ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, Protocol protocol,
+                           std::int64_t length, std::int64_t stride,
+                           const ScoringOptions& scoring) {
+  const std::vector<Window> windows = windows_of(protocol, sample, length, stride);
+  const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
+  ScoredLength scored{scored_losses(sample, all), sample.scored(), sample.rule.window, {}};
+  if (protocol == Protocol::kNonOverlapping) scored.bins = position_bins(all, windows, length);
+  return scored;
+}
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+}  // namespace
+
+ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
+                          const EvaluateConfig& rules, std::int64_t length,
+                          const ScoringOptions& scoring) {
+  if (rules.protocol == Protocol::kStreaming) {
+    const std::vector<float> all =
+        score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
+    return {scored_losses(sample, all), sample.scored(), sample.rule.window, {}};
+  }
+  const std::int64_t half = std::max<std::int64_t>(1, length / 2);
+  return score_windows(loaded, sample, rules.protocol, length, rules.stride.value_or(half),
+                       scoring);
+}
+
+ScoredLength score_full_context(LoadedModel& loaded, const TextSample& sample,
+                                const EvaluateConfig& rules, std::int64_t length,
+                                const ScoringOptions& scoring) {
+  return score_windows(loaded, sample, Protocol::kSliding, length, rules.split_stride.value(),
+                       scoring);
+}
+
+std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& sample,
+                                         const std::vector<std::int64_t>& lengths,
+                                         const ScoringOptions& scoring) {
+  const std::int64_t longest = lengths.back();
+  std::vector<Window> windows = windows_of(Protocol::kNonOverlapping, sample, longest, 0);
+  std::erase_if(windows, [&](const Window& window) { return window.length < longest; });
+  const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
+  std::vector<ScoredLength> scored;
+  for (const std::int64_t length : lengths) {
+    ScoredLength& one = scored.emplace_back();
+    one.block = length;  // a window of it
+    for (Window& window : windows) {
+      one.losses.insert(one.losses.end(), all.begin() + window.first,
+                        all.begin() + window.first + length);
+      one.ids.insert(one.ids.end(), sample.ids.begin() + window.first,
+                     sample.ids.begin() + window.first + length);
+    }
+  }
+  scored.back().bins = position_bins(all, windows, longest);
+  return scored;
+}
+
+TextSize text_size(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+  TextSize size;
+  bool space = true;
+  for (const std::int32_t id : ids) {
+    const std::string& surface = tokenizer.surface(id);
+    size.bytes += std::ssize(surface);
+    for (const char c : surface) {
+      if (space && !is_space(c)) ++size.words;
+      space = is_space(c);
+    }
+    if (surface.empty()) space = true;  // the end of a document
+  }
+  return size;
+}
+
+}  // namespace alibi

@@ -1,0 +1,105 @@
+#include "evaluate/streaming.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "loss/cross_entropy.h"
+#include "text/tokenizer.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::int64_t kLongestStep = 512;
+
+std::int64_t step_of(const StreamRule& rule) {
+  const std::int64_t room = rule.window - rule.sinks;
+  return std::clamp<std::int64_t>(room / 4, 1, kLongestStep);
+}
+
+// Runs of one shape, side by side as the rows of one stream.
+class Stream {
+ public:
+  Stream(Gpt& model, const TextSample& sample, std::span<const SampleRun> runs,
+         const StreamRule& rule, const ScoringOptions& options)
+      : model_(model),
+        sample_(sample),
+        runs_(runs),
+        options_(options),
+        cache_(model->config().layers, rule.window, rule.sinks),
+        step_(step_of(rule)),
+        // The first token of a context is an input only: what precedes it is not there.
+        lead_(std::max<std::int64_t>(0, runs.front().context - 1)) {}
+
+  void run(std::vector<float>& losses) {
+    const std::int64_t length = lead_ + runs_.front().count;
+    for (std::int64_t at = 0; at < length; at += step_)
+      step(at, std::min(step_, length - at), losses);
+  }
+
+ private:
+  void step(std::int64_t at, std::int64_t count, std::vector<float>& losses) {
+    std::vector<std::int64_t> inputs, targets;
+    for (const SampleRun& run : runs_) {
+      for (std::int64_t i = run.first - lead_ + at; i < run.first - lead_ + at + count; ++i) {
+        inputs.push_back(i == 0 ? Tokenizer::kEnd : sample_.ids[static_cast<std::size_t>(i - 1)]);
+        targets.push_back(sample_.ids[static_cast<std::size_t>(i)]);
+      }
+    }
+    ForwardOptions forward;
+    forward.cache = &cache_;
+    forward.stretch = options_.stretch;
+    forward.slopes = options_.slopes;
+    const torch::Tensor hidden_BTC = model_->hidden(tensor(inputs, count), forward);
+    const torch::Tensor losses_BT =
+        token_losses(hidden_BTC.flatten(0, 1), model_->head_VC(), tensor(targets, count).flatten(),
+                     options_.chunk_rows)
+            .view({std::ssize(runs_), count})
+            .to(torch::kCPU, torch::kFloat)
+            .contiguous();
+    for (std::size_t row = 0; row < runs_.size(); ++row) {
+      const float* first = losses_BT.data_ptr<float>() + static_cast<std::int64_t>(row) * count;
+      const std::int64_t unscored = std::clamp<std::int64_t>(lead_ - at, 0, count);
+      std::copy(first + unscored, first + count,
+                losses.begin() + runs_[row].first - lead_ + at + unscored);
+    }
+  }
+
+  torch::Tensor tensor(std::vector<std::int64_t>& values, std::int64_t count) const {
+    return torch::from_blob(values.data(), {std::ssize(runs_), count}, torch::kLong)
+        .clone()
+        .to(options_.device);
+  }
+
+  Gpt& model_;
+  const TextSample& sample_;
+  std::span<const SampleRun> runs_;
+  const ScoringOptions& options_;
+  KeyValueCache cache_;
+  std::int64_t step_, lead_;
+};
+
+bool one_shape(const SampleRun& a, const SampleRun& b) {
+  return a.count == b.count && a.context == b.context;
+}
+
+}  // namespace
+
+std::vector<float> score_streaming(Gpt& model, const TextSample& sample, const StreamRule& rule,
+                                   const ScoringOptions& options) {
+  ensure(!options.separate_documents, "a stream crosses the borders of documents");
+  const torch::NoGradGuard guard;
+  std::vector<float> losses(sample.ids.size());
+  const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / step_of(rule));
+  std::int64_t scored = 0;
+  for (auto begin = sample.runs.begin(); begin != sample.runs.end();) {
+    auto end = begin;
+    while (end != sample.runs.end() && end - begin < most && one_shape(*begin, *end)) ++end;
+    Stream(model, sample, {begin, end}, rule, options).run(losses);
+    scored += (end - begin) * begin->count;
+    if (options.progress) options.progress(scored);
+    begin = end;
+  }
+  return losses;
+}
+
+}  // namespace alibi

@@ -1,0 +1,208 @@
+#include "report/attention_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+#include "report/page_parts.h"
+#include "report/svg.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kShortReach = 4;  // tokens: a head that sees no farther is steep
+constexpr double kFlatBias = 1;    // nats at the trained length: a bias below it hardly tells
+
+double rounded(double value) {  // what a picture can show
+  return std::isfinite(value) ? std::round(value * 1000) / 1000 : 0;
+}
+
+Json numbers(const std::vector<float>& values) {
+  Json list = Json::array();
+  for (const float value : values) list.push_back(rounded(value));
+  return list;
+}
+
+// Rows of the lower triangle, one after another.
+Json triangle(const AttentionHead& head, std::size_t size) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t j = 0; j <= i; ++j) list.push_back(rounded(head.scores[i * size + j]));
+  return list;
+}
+
+Json head_json(const AttentionHead& head, std::size_t size) {
+  return {{"slope", std::isfinite(head.slope) ? Json(head.slope) : Json(nullptr)},
+          {"reach", head.reach},
+          {"bias", numbers(head.bias_by_distance)},
+          {"scores", triangle(head, size)}};
+}
+
+Json curve_object(const SlopeCurve& curve) {
+  return {{"rule", curve.rule},
+          {"factor", curve.factor},
+          {"slopes", curve.slopes},
+          {"lengths", curve.lengths},
+          {"perplexities", curve.perplexities}};
+}
+
+std::string page_data(const AttentionPicture& picture) {
+  Json data = {{"tokens", picture.tokens},
+               {"trained", picture.trained_length},
+               {"layers", Json::array()},
+               {"curves", Json::array()}};
+  for (const std::vector<AttentionHead>& layer : picture.layers) {
+    Json heads = Json::array();
+    for (const AttentionHead& head : layer) heads.push_back(head_json(head, picture.tokens.size()));
+    data["layers"].push_back(std::move(heads));
+  }
+  for (const SlopeCurve& curve : picture.curves) data["curves"].push_back(curve_object(curve));
+  std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
+  // Inside a script element no "</" may stand.
+  for (std::size_t at = 0; (at = text.find("</", at)) != std::string::npos; at += 3)
+    text.replace(at, 2, "<\\/");
+  return text;
+}
+
+std::string slope_text(const AttentionHead& head) {
+  return std::isfinite(head.slope) ? significant(head.slope, 4) : "-";
+}
+
+Table reach_rows(const AttentionPicture& picture) {
+  const Align right = Align::kRight;
+  Table table{{{"layer", right},
+               {"head", right},
+               {"slope", right},
+               {"bias at 1x", right},
+               {"reach", right},
+               {"mean distance", right}},
+              {}};
+  for (std::size_t layer = 0; layer < picture.layers.size(); ++layer) {
+    for (std::size_t h = 0; h < picture.layers[layer].size(); ++h) {
+      const AttentionHead& head = picture.layers[layer][h];
+      const double far = head.slope * static_cast<double>(picture.trained_length - 1);
+      table.rows.push_back({cat(layer + 1), cat(h + 1), slope_text(head),
+                            std::isfinite(far) ? significant(-far, 4) : "-", fixed(head.reach, 0),
+                            fixed(head.mean_distance, 1)});
+    }
+  }
+  return table;
+}
+
+std::string reach_words(const AttentionPicture& picture) {
+  return cat("reach: the distance within which 90 % of a head's weight lies, over windows of ",
+             with_commas(picture.window),
+             " tokens; bias at 1x: nats at the farthest key of the "
+             "trained length ",
+             with_commas(picture.trained_length));
+}
+
+// "layer 1 head 1 (2 tokens)", ... of the heads that `holds`.
+template <class Holds, class Words>
+std::string named_heads(const AttentionPicture& picture, const Holds& holds, const Words& words) {
+  std::vector<std::string> names;
+  for (std::size_t layer = 0; layer < picture.layers.size(); ++layer) {
+    for (std::size_t h = 0; h < picture.layers[layer].size(); ++h) {
+      const AttentionHead& head = picture.layers[layer][h];
+      if (holds(head)) names.push_back(cat(layer + 1, ".", h + 1, " (", words(head), ")"));
+    }
+  }
+  return join(names, ", ");
+}
+
+std::string controls(const AttentionPicture& picture) {
+  std::string html = "<div class=\"controls\">";
+  html +=
+      "<label>layer <select id=\"layer\"></select></label>"
+      "<label>head <select id=\"head\"></select></label>";
+  if (!picture.curves.empty()) {
+    html +=
+        "<label>rule <select id=\"rule\"></select></label>"
+        "<label>slopes &times; <input id=\"factor\" type=\"range\" min=\"-2\" max=\"2\" "
+        "value=\"0\" step=\"1\"><output id=\"factor-text\">1</output></label>";
+  }
+  return html + "<label>length <input id=\"length\" type=\"range\" min=\"4\" max=\"" +
+         cat(picture.tokens.size(), "\" value=\"", picture.tokens.size()) +
+         "\"><output id=\"length-text\"></output></label></div>\n";
+}
+
+constexpr const char* kStage = R"html(
+<p id="tokens" class="tokens" aria-label="the text; click a token"></p>
+<div class="maps">
+<figure><figcaption>q&middot;k, scaled</figcaption><canvas id="scores"></canvas></figure>
+<figure><figcaption>bias</figcaption><canvas id="biases"></canvas></figure>
+<figure><figcaption>sum</figcaption><canvas id="sums"></canvas></figure>
+<figure><figcaption>softmax</figcaption><canvas id="weights"></canvas></figure>
+</div>
+<p class="small">Rows are queries, columns keys; future keys are blank. Click a token or a row.</p>
+<h3 id="row-title"></h3>
+<div class="wide"><table id="row"></table></div>
+<h2>All heads</h2>
+<p class="small">Softmax of every head for the shown tokens; click one to choose it.</p>
+<div id="all" class="all"></div>
+)html";
+
+}  // namespace
+
+std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
+  std::vector<std::string> lines;
+  const std::string steep = named_heads(
+      picture, [](const AttentionHead& head) { return head.reach <= kShortReach; },
+      [](const AttentionHead& head) { return fixed(head.reach, 0) + " tokens"; });
+  if (!steep.empty())
+    lines.push_back(cat("heads that see nothing beyond ", kShortReach,
+                        " tokens, as layer.head (reach): ", steep));
+  const auto far = [&](const AttentionHead& head) {
+    return head.slope * static_cast<double>(picture.trained_length - 1);
+  };
+  const std::string flat = named_heads(
+      picture, [&](const AttentionHead& head) { return far(head) < kFlatBias; },
+      [&](const AttentionHead& head) { return significant(far(head), 2) + " nats"; });
+  if (!flat.empty())
+    lines.push_back(cat("heads to which the bias is no bias within the trained length ",
+                        picture.trained_length, ", as layer.head (bias at its end): ", flat));
+  return lines;
+}
+
+std::string reach_table(const AttentionPicture& picture) {
+  std::string text = format_table(reach_rows(picture)) + reach_words(picture) + "\n";
+  for (const std::string& line : attention_warnings(picture)) text += "warning: " + line + "\n";
+  return text;
+}
+
+std::string attention_page(const AttentionPicture& picture, const std::string& title) {
+  const bool lesson = !picture.curves.empty();
+  std::string body;
+  if (lesson) {
+    body += element("p",
+                    "Each head scores every earlier token by q.k, adds a bias that falls with "
+                    "distance by its slope, and shares its attention out by softmax. Choose a "
+                    "head, click a token, change the slopes, and see what they do to the matrices "
+                    "and to the measured perplexity.");
+  }
+  for (const std::string& line : attention_warnings(picture))
+    body += "<p class=\"caution\">" + escape_markup("Warning: " + line) + "</p>\n";
+  body += controls(picture) + kStage;
+  if (lesson) {
+    body +=
+        "<h2>What the slopes do to perplexity</h2>\n<p class=\"small\">Measured on held-out "
+        "text with the weights as they were trained, the slopes alone changed.</p>\n"
+        "<figure><canvas id=\"curve\"></canvas></figure>\n"
+        "<div class=\"wide\"><table id=\"curve-table\"></table></div>\n";
+  }
+  body += "<h2>Reach</h2>\n" + element("p", reach_words(picture)) + html_table(reach_rows(picture));
+  body += cat("<h2>Command</h2>\n<pre>", escape_markup(picture.command_line), "</pre>\n");
+  body += cat("<style>", kAttentionStyle, "</style>\n<script>const data = ", page_data(picture),
+              ";\n", kAttentionScript, "</script>\n");
+  return whole_page(
+      title.empty() ? cat("Attention of ", picture.name) : title,
+      {cat(picture.position, ", trained at ", with_commas(picture.trained_length)),
+       picture.checkpoint, "made by alibi " + picture.program_version, picture.created},
+      body);
+}
+
+}  // namespace alibi

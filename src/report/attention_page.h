@@ -1,0 +1,50 @@
+// The page of `inspect attention` and the lesson made of it: matrices one can click, sliders for
+// slopes and length. One file without anything from elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/curve.h"
+
+namespace alibi {
+
+struct AttentionHead {
+  double slope = kNotMeasured;  // ALiBi's
+  // Least distance within which 90 % of the weight lies, mean over queries with half the window
+  // before them; and the mean distance of a unit of weight.
+  double reach = kNotMeasured, mean_distance = kNotMeasured;
+  std::vector<float> scores;            // q.k scaled, rows of the shown tokens, T x T; future: 0
+  std::vector<float> bias_by_distance;  // nats, 0 .. T-1
+};
+
+// Measured with slopes that the model was not trained with.
+struct SlopeCurve {
+  std::string rule;   // "as trained", "geometric", "equal", "none"
+  double factor = 1;  // times the rule's
+  std::vector<double> slopes;
+  std::vector<std::int64_t> lengths;
+  std::vector<double> perplexities;
+};
+
+struct AttentionPicture {
+  std::string name, position, checkpoint;
+  std::int64_t trained_length = 0, window = 0;
+  std::vector<std::string> tokens;                 // shown
+  std::vector<std::vector<AttentionHead>> layers;  // [layer][head]
+  std::vector<SlopeCurve> curves;                  // empty: no lesson on slopes
+  std::string program_version, command_line, created;
+};
+
+// One line for each head that sees nothing beyond a few tokens, or to which the bias at the trained
+// length is no bias.
+std::vector<std::string> attention_warnings(const AttentionPicture& picture);
+
+std::string reach_table(const AttentionPicture& picture);  // for the terminal
+std::string attention_page(const AttentionPicture& picture, const std::string& title);
+
+extern const char kAttentionScript[];  // the page's program
+extern const char kAttentionStyle[];
+
+}  // namespace alibi

@@ -1,0 +1,175 @@
+// The program of the attention page. It computes nothing that was not measured: scores come from
+// the checkpoint, biases and softmax are made of them here, so that sliders can move them.
+#include "report/attention_page.h"
+
+namespace alibi {
+
+const char kAttentionStyle[] = R"css(
+.controls { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; margin: 1rem 0; align-items: center; }
+.controls select, .controls input { font: inherit; vertical-align: middle; }
+.tokens { line-height: 2; overflow-wrap: anywhere; }
+.tokens button { font: .85rem ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--rule);
+  background: transparent; color: inherit; border-radius: 4px; padding: 0 .25rem; margin: 1px; cursor: pointer;
+  white-space: pre; }
+.tokens button[aria-pressed=true] { outline: 2px solid var(--accent); }
+.maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .8rem; }
+.maps figure { margin: 0; } figcaption { font-size: .8rem; color: var(--muted); }
+.maps canvas { width: 100%; image-rendering: pixelated; border: 1px solid var(--rule); cursor: crosshair; }
+.all { display: grid; grid-template-columns: repeat(auto-fill, minmax(4.6rem, 1fr)); gap: .5rem; }
+.all button { padding: 0; border: 1px solid var(--rule); background: transparent; color: var(--muted);
+  font-size: .7rem; cursor: pointer; } .all button[aria-pressed=true] { outline: 2px solid var(--accent); }
+.all canvas { width: 100%; display: block; image-rendering: pixelated; }
+#curve { width: 100%; }
+)css";
+
+const char kAttentionScript[] = R"js(
+"use strict";
+const at = id => document.getElementById(id);
+const state = {layer: 0, head: 0, rule: "as trained", factor: 1, length: data.tokens.length, query: 0};
+state.query = Math.min(data.tokens.length - 1, 20);
+const lesson = data.curves.length > 0;
+const now = () => data.curves.find(c => c.rule === state.rule && c.factor === state.factor);
+
+// Rows of a lower triangle: score, bias, sum and softmax of each key of each query.
+function rows(layer, head) {
+  const of = data.layers[layer][head], slopes = lesson && now() ? now().slopes : null;
+  const all = [];
+  for (let i = 0, k = 0; i < state.length; ++i) {
+    const scores = of.scores.slice(k, k + i + 1);
+    k += i + 1;
+    const biases = scores.map((_, j) => slopes ? -slopes[head] * (i - j) : of.bias[i - j]);
+    const sums = scores.map((s, j) => s + biases[j]);
+    const most = Math.max(...sums), e = sums.map(s => Math.exp(s - most));
+    const total = e.reduce((a, b) => a + b, 0);
+    all.push({scores, biases, sums, weights: e.map(x => x / total)});
+  }
+  return all;
+}
+// White through blue to dark for shares 0 .. 1; red below 0 in maps with a sign.
+function colour(share, sign) {
+  const c = Math.min(1, Math.abs(share));
+  return sign && share < 0 ? [255 - 45 * c, 255 - 175 * c, 255 - 215 * c] : [255 - 255 * c, 255 - 141 * c, 255 - 77 * c];
+}
+function paint(canvas, all, kind, linear) {
+  const n = all.length, context = canvas.getContext("2d");
+  canvas.width = canvas.height = n;
+  const image = context.createImageData(n, n);
+  let most = 1e-9;
+  for (const row of all) for (const x of row[kind]) most = Math.max(most, Math.abs(x));
+  for (let i = 0; i < n; ++i) for (let j = 0; j <= i; ++j) {
+    const x = all[i][kind][j] / most, [r, g, b] = colour(linear ? x : Math.sqrt(x), linear), p = 4 * (i * n + j);
+    image.data.set([r, g, b, 255], p);
+  }
+  context.putImageData(image, 0, 0);
+}
+function cells(tag, values) {
+  const row = document.createElement("tr");
+  for (const value of values) row.appendChild(document.createElement(tag)).textContent = value;
+  return row;
+}
+const visible = token => token.replace(/\n/g, "\u21b5").replace(/ /g, "\u00b7");
+function draw() {
+  state.query = Math.min(state.query, state.length - 1);
+  const all = rows(state.layer, state.head), row = all[state.query];
+  for (const [id, kind, linear] of [["scores", "scores", true], ["biases", "biases", true], ["sums", "sums", true],
+    ["weights", "weights", false]]) paint(at(id), all, kind, linear);
+  [...at("tokens").children].forEach((button, j) => {
+    const seen = j <= state.query, share = seen ? row.weights[j] : 0;
+    button.style.background = share > 0.002 ? `rgba(0, 114, 178, ${(0.75 * Math.sqrt(share)).toFixed(3)})` : "transparent";
+    button.style.opacity = seen ? 1 : 0.4;
+    button.setAttribute("aria-pressed", j === state.query);
+  });
+  at("row-title").textContent = `What token ${state.query + 1} "${visible(data.tokens[state.query])}" attends to`
+    + ` (layer ${state.layer + 1}, head ${state.head + 1})`;
+  const table = at("row");
+  table.replaceChildren(cells("th", ["key", "token", "distance", "q\u00b7k", "bias", "sum", "softmax"]));
+  row.weights.map((w, j) => j).sort((a, b) => row.weights[b] - row.weights[a]).slice(0, 12).forEach(j =>
+    table.appendChild(cells("td", [j + 1, visible(data.tokens[j]), state.query - j, row.scores[j].toFixed(2),
+      row.biases[j].toFixed(2), row.sums[j].toFixed(2), (100 * row.weights[j]).toFixed(1) + " %"])));
+  for (const button of at("all").children) {
+    const layer = +button.dataset.layer, head = +button.dataset.head;
+    paint(button.firstChild, rows(layer, head), "weights", false);
+    button.setAttribute("aria-pressed", layer === state.layer && head === state.head);
+  }
+  at("layer").value = state.layer;
+  at("head").value = state.head;
+  at("length-text").textContent = " " + state.length + " tokens";
+  if (lesson) drawCurve();
+}
+function drawCurve() {
+  const canvas = at("curve"), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 700, height = 260;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.height = height + "px";
+  const c = canvas.getContext("2d"), style = getComputedStyle(document.body);
+  c.scale(ratio, ratio);
+  const trained = data.curves.find(x => x.rule === "as trained" && x.factor === 1), chosen = now();
+  const values = [...trained.perplexities, ...chosen.perplexities], lengths = trained.lengths;
+  const low = Math.min(...values) * 0.97, high = Math.max(...values) * 1.03;
+  const x = l => 50 + (width - 70) * (Math.log(l / lengths[0]) / Math.log(lengths[lengths.length - 1] / lengths[0]));
+  const y = p => height - 30 - (height - 50) * Math.log(p / low) / Math.log(high / low);
+  c.font = "12px sans-serif";
+  c.fillStyle = c.strokeStyle = style.color;
+  for (const l of lengths) c.fillText(l, x(l) - 10, height - 8);
+  for (const p of [low, Math.sqrt(low * high), high]) c.fillText(p.toPrecision(3), 4, y(p) + 4);
+  c.globalAlpha = 0.5;
+  c.fillRect(x(data.trained), 10, 1, height - 40);
+  c.globalAlpha = 1;
+  c.fillText("trained length", x(data.trained) + 5, 20);
+  const line = (curve, colour, dash) => {
+    c.strokeStyle = colour;
+    c.lineWidth = 2;
+    c.setLineDash(dash);
+    c.beginPath();
+    curve.perplexities.forEach((p, i) => c.lineTo(x(lengths[i]), y(p)));
+    c.stroke();
+  };
+  line(trained, "#888", [5, 4]);
+  line(chosen, "#0072b2", []);
+  const name = state.rule + (state.rule === "none" ? "" : ", times " + state.factor);
+  at("curve-table").replaceChildren(cells("th", ["perplexity at", ...lengths]),
+    cells("td", ["as trained (dashed)", ...trained.perplexities.map(p => p.toFixed(2))]),
+    cells("td", [name, ...chosen.perplexities.map(p => p.toFixed(2))]));
+}
+function fill(select, names) {
+  names.forEach((name, i) => select.add(new Option(name, typeof name === "number" ? i : name)));
+}
+data.tokens.forEach((token, j) => {
+  const button = document.createElement("button");
+  button.textContent = visible(token);
+  button.onclick = () => { state.query = j; draw(); };
+  at("tokens").appendChild(button);
+});
+data.layers.forEach((heads, layer) => heads.forEach((of, head) => {
+  const button = document.createElement("button");
+  button.append(document.createElement("canvas"), `${layer + 1}.${head + 1}`);
+  Object.assign(button.dataset, {layer, head});
+  button.title = of.slope === null ? "" : `slope ${of.slope}, reach ${of.reach} tokens`;
+  button.onclick = () => { state.layer = layer; state.head = head; draw(); };
+  at("all").appendChild(button);
+}));
+fill(at("layer"), data.layers.map((_, i) => i + 1));
+fill(at("head"), data.layers[0].map((_, i) => i + 1));
+at("layer").onchange = () => { state.layer = +at("layer").value; draw(); };
+at("head").onchange = () => { state.head = +at("head").value; draw(); };
+at("length").oninput = () => { state.length = +at("length").value; draw(); };
+if (lesson) {
+  fill(at("rule"), [...new Set(data.curves.map(c => c.rule))]);
+  const choose = () => {
+    state.rule = at("rule").value;
+    state.factor = state.rule === "none" ? 1 : 2 ** at("factor").value;
+    at("factor-text").textContent = " " + state.factor;
+    draw();
+  };
+  at("rule").onchange = at("factor").oninput = choose;
+  window.addEventListener("resize", drawCurve);
+}
+for (const id of ["scores", "biases", "sums", "weights"]) at(id).onclick = event => {
+  const box = at(id).getBoundingClientRect();
+  state.query = Math.max(0, Math.min(state.length - 1, Math.floor((event.clientY - box.top) / box.height * state.length)));
+  draw();
+};
+draw();
+)js";
+
+}  // namespace alibi

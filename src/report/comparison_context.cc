@@ -1,0 +1,108 @@
+// What variants do with their context, means over seeds.
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/comparison.h"
+#include "report/page_parts.h"
+#include "report/plot.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+std::vector<std::string> cells_of(const Estimate& e) {
+  return {signed_figure(e.mean), interval_text(e.low, e.high, signed_figure)};
+}
+
+Table split_table(const Comparison& c) {
+  const Align right = Align::kRight;
+  Table table{{{"variant", Align::kLeft},
+               {"length", right},
+               {"fewer early tokens", right},
+               {"95 % interval", right},
+               {"longer context", right},
+               {"95 % interval", right}},
+              {}};
+  for (const ComparedVariant& variant : c.variants) {
+    for (const ComparedPoint& point : variant.points) {
+      if (point.context_gain.count == 0 || point.length == variant.trained_length) continue;
+      std::vector<std::string> row = {variant.name, with_commas(point.length)};
+      for (const Estimate& e : {point.early_gain, point.context_gain})
+        for (std::string& cell : cells_of(e)) row.push_back(std::move(cell));
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+// "64, 64, at least 128": of each seed.
+std::string useful_of(const Comparison& c, const ComparedVariant& variant) {
+  std::vector<std::string> seeds;
+  for (const ComparedRun& run : c.runs) {
+    if (run.variant != variant.name || run.curve.far_context.bins.empty()) continue;
+    const FarContext& far = run.curve.far_context;
+    seeds.push_back(far.useful == 0 ? "none measurable"
+                                    : (far.bounded ? "" : "at least ") + with_commas(far.useful));
+  }
+  return join(seeds, ", ");
+}
+
+Table useful_table(const Comparison& c) {
+  Table table{{{"variant", Align::kLeft}, {"useful context of each seed (tokens)", Align::kLeft}},
+              {}};
+  for (const ComparedVariant& variant : c.variants) {
+    if (!variant.far_context.empty()) table.rows.push_back({variant.name, useful_of(c, variant)});
+  }
+  return table;
+}
+
+std::string far_figure(const Comparison& c, const char* what, Estimate ComparedFarBin::*kind) {
+  PlotSpec plot;
+  plot.title = cat("Far context ", what);
+  plot.subtitle = "rise of the loss, mean over seeds, 95 % intervals";
+  plot.x_title = "tokens of true context before the target";
+  plot.y_title = "nats per token";
+  for (const ComparedVariant& variant : c.variants) {
+    PlotSeries series{variant.name, "", {}};
+    for (const ComparedFarBin& bin : variant.far_context) {
+      const Estimate& e = bin.*kind;
+      series.points.push_back({static_cast<double>(bin.last), e.mean, e.low, e.high});
+    }
+    if (!series.points.empty()) plot.series.push_back(std::move(series));
+  }
+  return plot.series.empty() ? "" : figure(curve_svg(plot));
+}
+
+}  // namespace
+
+std::string comparison_context(const Comparison& c) {
+  std::string text;
+  const Table split = split_table(c), useful = useful_table(c);
+  if (!split.rows.empty()) text += cat("gain over 1x, nats per token\n", format_table(split), "\n");
+  if (!useful.rows.empty()) text += format_table(useful) + "\n";
+  return text;
+}
+
+std::string comparison_context_html(const Comparison& c) {
+  std::string html;
+  const Table split = split_table(c), useful = useful_table(c);
+  if (!split.rows.empty()) {
+    html += "<h2>Where the gain comes from</h2>\n" +
+            element("p",
+                    "Gain over 1x in nats per token (above 0: better), in two parts: fewer "
+                    "targets with a short context, and the longer context itself.") +
+            html_table(split);
+  }
+  if (useful.rows.empty()) return html;
+  html += "<h2>How far it looks</h2>\n" +
+          element("p",
+                  "All context farther back than a distance is replaced; where that no longer "
+                  "changes the loss measurably, the useful context ends.") +
+          html_table(useful);
+  html += far_figure(c, "swapped for another text's", &ComparedFarBin::swapped);
+  html += far_figure(c, "shuffled", &ComparedFarBin::shuffled);
+  return html + far_figure(c, "cut", &ComparedFarBin::cut);
+}
+
+}  // namespace alibi

@@ -1,0 +1,113 @@
+#include "report/context.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+
+namespace alibi {
+namespace {
+
+// "17" or "17-32"
+std::string range_text(const FarBin& bin) {
+  return bin.first == bin.last ? with_commas(bin.first)
+                               : cat(with_commas(bin.first), "-", with_commas(bin.last));
+}
+
+std::vector<std::string> change_cells(const LossChange& change) {
+  return {signed_figure(change.mean), interval_text(change.low, change.high, signed_figure)};
+}
+
+PlotSeries series_of(const FarContext& far, const char* label, LossChange FarBin::*kind) {
+  PlotSeries series{label, "", {}};
+  for (const FarBin& bin : far.bins) {
+    const LossChange& change = bin.*kind;
+    series.points.push_back({static_cast<double>(bin.last), change.mean, change.low, change.high});
+  }
+  return series;
+}
+
+}  // namespace
+
+std::string useful_context_words(const FarContext& far) {
+  if (far.bins.empty()) return "";
+  const std::string measured =
+      cat(with_commas(far.targets), " targets, windows of ", with_commas(far.window));
+  if (far.useful == 0) {
+    return cat("useful context: not measurable (", measured,
+               "): another text's tokens do as well even right before a target");
+  }
+  if (!far.bounded) {
+    return cat("useful context: at least ", with_commas(far.useful), " tokens (", measured,
+               "): so far back, another text's tokens still do measurable harm");
+  }
+  return cat("useful context: ", with_commas(far.useful), " tokens (", measured,
+             "): farther back, another text's tokens make no measurable difference");
+}
+
+bool has_split(const Curve& curve) {
+  return std::any_of(curve.points.begin(), curve.points.end(),
+                     [](const CurvePoint& point) { return std::isfinite(point.context_gain); });
+}
+
+Table split_table(const Curve& curve) {
+  const Align right = Align::kRight;
+  Table table{{{"length", right},
+               {"", right},
+               {"gain over 1x", right},
+               {"fewer early tokens", right},
+               {"95 % interval", right},
+               {"longer context", right},
+               {"95 % interval", right},
+               {"perplexity with full context", right}},
+              {}};
+  for (const CurvePoint& point : curve.points) {
+    if (!std::isfinite(point.context_gain)) continue;
+    table.rows.push_back(
+        {with_commas(point.length), times(point.multiple),
+         signed_figure(point.early_gain + point.context_gain), signed_figure(point.early_gain),
+         interval_text(point.early_gain_low, point.early_gain_high, signed_figure),
+         signed_figure(point.context_gain),
+         interval_text(point.context_gain_low, point.context_gain_high, signed_figure),
+         four_digits(std::exp(point.full_loss))});
+  }
+  return table;
+}
+
+Table far_context_table(const FarContext& far) {
+  const Align right = Align::kRight;
+  Table table{{{"true tokens", right},
+               {"targets", right},
+               {"swapped", right},
+               {"95 % interval", right},
+               {"shuffled", right},
+               {"95 % interval", right},
+               {"cut", right},
+               {"95 % interval", right}},
+              {}};
+  for (const FarBin& bin : far.bins) {
+    std::vector<std::string> row = {range_text(bin), with_commas(bin.targets)};
+    for (const LossChange& change : {bin.swapped, bin.shuffled, bin.cut})
+      for (std::string& cell : change_cells(change)) row.push_back(std::move(cell));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+PlotSpec far_context_plot(const Curve& curve) {
+  PlotSpec plot;
+  plot.title = cat("What far context is worth: ", curve.name);
+  plot.subtitle = cat(with_commas(curve.far_context.targets), " targets, windows of ",
+                      with_commas(curve.far_context.window), ", paired, 95 % intervals");
+  plot.x_title = "tokens of true context before the target";
+  plot.y_title = "rise of the loss (nats per token)";
+  plot.series = {series_of(curve.far_context, "swapped for another text's", &FarBin::swapped),
+                 series_of(curve.far_context, "shuffled", &FarBin::shuffled),
+                 series_of(curve.far_context, "cut", &FarBin::cut)};
+  if (curve.far_context.bins.back().last >= curve.trained_length)
+    plot.marks = {{static_cast<double>(curve.trained_length),
+                   "trained length " + with_commas(curve.trained_length)}};
+  return plot;
+}
+
+}  // namespace alibi

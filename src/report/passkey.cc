@@ -1,0 +1,175 @@
+#include "report/passkey.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/strings.h"
+#include "report/curve_files.h"
+#include "report/jsonl.h"
+#include "report/page_parts.h"
+#include "report/svg.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+
+JsonFields head_of(const PasskeySet& set) {
+  return {{"format_version", std::int64_t{1}},      {"kind", "passkey"},
+          {"program_version", set.program_version}, {"created", set.created},
+          {"command_line", set.command_line},       {"documents", set.documents}};
+}
+
+JsonFields fields_of(const PasskeyResult& result, const PasskeyCell& cell) {
+  JsonFields fields = {{"name", result.name},
+                       {"position", result.position},
+                       {"checkpoint", result.checkpoint},
+                       {"trained_length", result.trained_length},
+                       {"length", cell.length},
+                       {"depth", cell.depth},
+                       {"note", cell.note}};
+  if (!cell.note.empty()) return fields;
+  fields.insert(fields.end(), {{"trials", cell.trials},
+                               {"found", cell.found},
+                               {"gain", cell.gain.mean},
+                               {"gain_low", cell.gain.low},
+                               {"gain_high", cell.gain.high}});
+  return fields;
+}
+
+std::string number(double value) { return std::isfinite(value) ? significant(value, 6) : ""; }
+
+double share(const PasskeyCell& cell) {
+  return static_cast<double>(cell.found) / static_cast<double>(cell.trials);
+}
+
+std::string found_text(const PasskeyCell& cell) {
+  return cell.note.empty() ? fixed(100 * share(cell), 0) + " %" : "-";
+}
+
+std::vector<double> depths_of(const PasskeySet& set) {
+  std::set<double> depths;
+  for (const PasskeyResult& result : set.results)
+    for (const PasskeyCell& cell : result.cells) depths.insert(cell.depth);
+  return {depths.begin(), depths.end()};
+}
+
+std::vector<std::int64_t> lengths_of(const PasskeyResult& result) {
+  std::set<std::int64_t> lengths;
+  for (const PasskeyCell& cell : result.cells) lengths.insert(cell.length);
+  return {lengths.begin(), lengths.end()};
+}
+
+const PasskeyCell* cell_at(const PasskeyResult& result, std::int64_t length, double depth) {
+  for (const PasskeyCell& cell : result.cells)
+    if (cell.length == length && cell.depth == depth) return &cell;
+  return nullptr;
+}
+
+// What is said of a whole row: why it is empty, or its mean gain.
+std::string row_words(const PasskeyResult& result, std::int64_t length) {
+  double gain = 0, cells = 0;
+  for (const PasskeyCell& cell : result.cells) {
+    if (cell.length != length) continue;
+    if (!cell.note.empty()) return cell.note;
+    gain += cell.gain.mean;
+    ++cells;
+  }
+  return signed_figure(gain / cells);
+}
+
+constexpr const char* kExplained =
+    "Share of texts whose key was given back whole, by the depth at which it is stated; gain: nats "
+    "per token of the key that stating it gains over stating another one (above 0: something of it "
+    "reached the end).";
+
+// White to the accent colour by the share found.
+std::string colour_cell(const PasskeyCell& cell) {
+  if (!cell.note.empty()) return table_cell("-");
+  return cat("<td style=\"background:rgba(0,114,178,", fixed(0.6 * share(cell), 2), ")\">",
+             found_text(cell), "</td>");
+}
+
+std::string page_table(const PasskeySet& set, const PasskeyResult& result) {
+  std::string html = "<div class=\"wide\"><table>\n<thead><tr><th>length</th>";
+  for (const double depth : depths_of(set))
+    html += cat("<th>depth ", fixed(100 * depth, 0), "&nbsp;%</th>");
+  html += "<th>gain</th></tr></thead>\n<tbody>\n";
+  for (const std::int64_t length : lengths_of(result)) {
+    const bool trained = length == result.trained_length;
+    html += cat(trained ? "<tr class=\"trained\">" : "<tr>",
+                table_cell(with_commas(length) + (trained ? " (trained)" : "")));
+    for (const double depth : depths_of(set)) {
+      const PasskeyCell* cell = cell_at(result, length, depth);
+      html += cell == nullptr ? table_cell("") : colour_cell(*cell);
+    }
+    html += table_cell(row_words(result, length)) + "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string passkey_table(const PasskeySet& set) {
+  const Align right = Align::kRight;
+  Table table{{{"model", Align::kLeft}, {"length", right}}, {}};
+  const std::vector<double> depths = depths_of(set);
+  for (const double depth : depths)
+    table.columns.push_back({cat("depth ", fixed(100 * depth, 0), " %"), right});
+  table.columns.push_back({"gain", right});
+  for (const PasskeyResult& result : set.results) {
+    if (!table.rows.empty()) table.rows.push_back({});
+    for (const std::int64_t length : lengths_of(result)) {
+      std::vector<std::string> row = {result.name, with_commas(length)};
+      for (const double depth : depths) {
+        const PasskeyCell* cell = cell_at(result, length, depth);
+        row.push_back(cell == nullptr ? "" : found_text(*cell));
+      }
+      row.push_back(row_words(result, length));
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return cat(format_table(table), "\n", kExplained, "\n");
+}
+
+std::string passkey_json(const PasskeySet& set) {
+  std::vector<std::string> cells;
+  for (const PasskeyResult& result : set.results)
+    for (const PasskeyCell& cell : result.cells)
+      cells.push_back("  " + json_line(fields_of(result, cell)));
+  std::string head = json_line(head_of(set));
+  head.pop_back();
+  return cat(head, ",\n \"cells\":[\n", join(cells, ",\n"), "\n]}\n");
+}
+
+std::string passkey_csv(const PasskeySet& set) {
+  std::string text =
+      "name,position,checkpoint,trained_length,length,depth,note,trials,found,gain,gain_low,"
+      "gain_high\n";
+  for (const PasskeyResult& result : set.results) {
+    for (const PasskeyCell& cell : result.cells) {
+      text +=
+          cat(csv_cell(result.name), ",", result.position, ",", csv_cell(result.checkpoint), ",",
+              result.trained_length, ",", cell.length, ",", significant(cell.depth, 6), ",",
+              csv_cell(cell.note), ",", cell.trials, ",", cell.found, ",", number(cell.gain.mean),
+              ",", number(cell.gain.low), ",", number(cell.gain.high), "\n");
+    }
+  }
+  return text;
+}
+
+std::string passkey_page(const PasskeySet& set, const std::string& title) {
+  std::string body = element("p", kExplained);
+  for (const PasskeyResult& result : set.results)
+    body += element("h2", cat(result.name, " (", result.position, "), trained at ",
+                              with_commas(result.trained_length))) +
+            page_table(set, result);
+  body += cat("<h2>Command</h2>\n<pre>", escape_markup(set.command_line), "</pre>\n");
+  return whole_page(
+      title.empty() ? "A key hidden in a long text" : title,
+      {"measured by alibi " + set.program_version, set.created,
+       cat(set.documents, set.documents == 1 ? " document" : " documents", " a text")},
+      body);
+}
+
+}  // namespace alibi

@@ -1,0 +1,115 @@
+// alibi evaluate's protocols and tasks, and the attention pages, through the real program.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "commands/workplace.h"
+
+namespace alibi {
+namespace {
+
+// A tiny run, trained once for all tests of a process.
+const Workplace& trained() {
+  static const Workplace place;
+  static const bool once = [] {
+    place.works({"train", "tiny.json"});
+    return true;
+  }();
+  (void)once;
+  return place;
+}
+
+nlohmann::json curve_of(std::vector<std::string> more) {
+  more.insert(more.begin(), {"evaluate", "runs/tiny", "--output", "curve"});
+  trained().works(more);
+  return trained().json("curve/curve.json");
+}
+
+TEST(Evaluate, SplitsGainsAndNamesTheStride) {
+  const auto json = curve_of({"--set", "evaluate.split_stride=4"});
+  EXPECT_EQ(json["protocol"]["split_stride"], 4);
+  const auto& points = json["curves"][0]["points"];
+  for (const auto& point : points) {
+    EXPECT_NEAR(point["early_gain"].get<double>() + point["context_gain"].get<double>(),
+                points[0]["loss"].get<double>() - point["loss"].get<double>(), 1e-9);
+  }
+  EXPECT_NE(trained().read("curve/index.html").find("Where the gain comes from"),
+            std::string::npos);
+}
+
+TEST(Evaluate, EveryReportSaysTheUsefulContext) {
+  const ProgramResult result = trained().works({"evaluate", "runs/tiny", "--output", "curve"});
+  EXPECT_NE(result.out.find("useful context: "), std::string::npos) << result.out;
+  const auto json = trained().json("curve/curve.json");
+  EXPECT_EQ(json["curves"][0]["far_context"]["window"], 64);
+  EXPECT_NE(trained().read("curve/index.html").find("How far it looks"), std::string::npos);
+  const auto off = curve_of({"--set", "evaluate.far_context_tokens=0"});
+  EXPECT_TRUE(off["curves"][0]["far_context"].is_null());
+}
+
+TEST(Evaluate, OnePassAndStreamingAreProtocolsOfTheirOwn) {
+  const auto one = curve_of({"--set", "evaluate.protocol=one_pass"});
+  EXPECT_EQ(one["protocol"]["name"], "one-pass");
+  const auto& points = one["curves"][0]["points"];
+  EXPECT_EQ(points[0]["targets"].get<std::int64_t>() * 4, points[2]["targets"]);
+  EXPECT_LE(points[0]["loss_joint_low"], points[0]["loss"]);
+  const auto stream =
+      curve_of({"--set", "evaluate.protocol=streaming", "--set", "evaluate.sinks=2"});
+  EXPECT_EQ(stream["protocol"]["name"], "streaming");
+  EXPECT_EQ(stream["protocol"]["sinks"], 2);
+  EXPECT_NE(stream["protocol"]["sha256"], one["protocol"]["sha256"]);
+  const ProgramResult refused =
+      trained().run({"evaluate", "runs/tiny", "--set", "evaluate.protocol=streaming", "--set",
+                     "evaluate.sinks=16"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("/evaluate/sinks: found 16, expected at most 15"), std::string::npos)
+      << refused.err;
+}
+
+TEST(Evaluate, PasskeysAreAskedByLengthAndDepth) {
+  const ProgramResult result = trained().works(
+      {"evaluate", "runs/tiny", "--lengths", "64,256", "--set", "evaluate.task=passkey", "--set",
+       "evaluate.passkey.trials=2", "--set", "evaluate.passkey.depths=[0, 1]", "--output", "keys"});
+  EXPECT_NE(result.out.find("too short for the sentences"), std::string::npos) << result.out;
+  const auto json = trained().json("keys/passkey.json");
+  EXPECT_EQ(json["kind"], "passkey");
+  ASSERT_EQ(json["cells"].size(), 6U);  // 16, 64, 256 by two depths
+  EXPECT_EQ(json["cells"][5]["trials"], 2);
+  const std::string texts = trained().read("keys/passkey.jsonl");
+  const auto first = nlohmann::json::parse(texts.substr(0, texts.find('\n')));
+  EXPECT_TRUE(first["text"].get<std::string>().ends_with("The pass key is " +
+                                                         first["key"].get<std::string>()));
+  EXPECT_TRUE(trained().has("keys/index.html"));
+}
+
+TEST(Inspect, AttentionAndLessonPagesNeedNothingFromElsewhere) {
+  const ProgramResult result = trained().works(
+      {"inspect", "attention", "runs/tiny", "--lengths", "1x", "--out", "attention.html"});
+  EXPECT_NE(result.out.find("mean distance"), std::string::npos) << result.out;
+  trained().works({"inspect", "lesson", "runs/tiny", "--lengths", "1x,2x", "--out", "lesson.html"});
+  for (const char* page : {"attention.html", "lesson.html"}) {
+    const std::string html = trained().read(page);
+    for (const char* outside : {"http://", "https://", "src=", "@import"})
+      EXPECT_EQ(html.find(outside), std::string::npos) << page << " " << outside;
+    const std::size_t start = html.find("const data = ") + 13;
+    const auto data = nlohmann::json::parse(html.substr(start, html.find(";\n", start) - start));
+    EXPECT_EQ(data["tokens"].size(), 16U);
+    EXPECT_EQ(data["layers"][0].size(), 2U);
+    EXPECT_EQ(data["layers"][0][0]["scores"].size(), 16U * 17 / 2);
+    EXPECT_EQ(data["curves"].empty(), std::string(page) == "attention.html");
+  }
+}
+
+TEST(Inspect, WarnsOfSteepAndFlatHeads) {
+  const Workplace place;
+  place.works(
+      {"train", "tiny.json", "--set", "run.train_tokens=1280", "--set", "model.slopes=[4, 0.001]"});
+  const std::string out = place.works({"inspect", "attention", "runs/tiny"}).out;
+  EXPECT_NE(out.find("see nothing beyond 4 tokens, as layer.head (reach): 1.1"), std::string::npos)
+      << out;
+  EXPECT_NE(out.find("no bias within the trained length 16, as layer.head (bias at its end): 1.2"),
+            std::string::npos)
+      << out;
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,100 @@
+// Texts that hide a key, and what is counted of the answers.
+#include "evaluate/passkey.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "evaluate/tiny_model.h"
+#include "support/error_text.h"
+
+namespace alibi {
+namespace {
+
+using test::some_targets;
+using test::tiny;
+using test::whole;
+
+PasskeyText make(const PasskeyPlace& place) {
+  return passkey_text(Tokenizer::bytes(), whole(some_targets(400), 100), place);
+}
+
+std::string words(const PasskeyText& text) { return Tokenizer::bytes().decode(text.ids); }
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+TEST(Passkey, ATextHasItsLengthItsKeyAndItsAnswer) {
+  for (const double depth : {0.0, 0.5, 1.0}) {
+    const PasskeyText text = make({.length = 300, .depth = depth, .trial = 3});
+    EXPECT_EQ(std::ssize(text.ids), 301);
+    EXPECT_EQ(text.key.size(), 5U);
+    EXPECT_EQ(text.answer, 6) << "a space and five digits";
+    const std::string all = words(text);
+    EXPECT_TRUE(all.ends_with("The pass key is " + text.key)) << all;
+    EXPECT_EQ(count(all, text.key), 3U) << "stated twice, answered once";
+    const std::string stated = "\nThe pass key is 12345. Remember it. The pass key is 12345.\n";
+    const auto filler = static_cast<double>(all.find("\nWhat is the") - stated.size());
+    EXPECT_NEAR(static_cast<double>(all.find("\nThe pass key is")), depth * filler, 1);
+  }
+}
+
+TEST(Passkey, TextsDependOnTheirPlaceOnly) {
+  const PasskeyPlace place{.length = 300, .depth = 0.25, .trial = 1};
+  EXPECT_EQ(make(place).ids, make(place).ids);
+  PasskeyPlace other = place;
+  other.trial = 2;
+  EXPECT_NE(make(place).key, make(other).key);
+}
+
+TEST(Passkey, AFalseKeyIsStatedAndNotAskedFor) {
+  PasskeyPlace place{.length = 300, .depth = 0.5, .trial = 1};
+  const PasskeyText told = make(place);
+  place.false_key = true;
+  const PasskeyText untold = make(place);
+  EXPECT_EQ(told.key, untold.key);
+  EXPECT_EQ(count(words(untold), told.key), 1U) << "in the answer alone";
+  EXPECT_EQ(told.ids.size(), untold.ids.size());
+}
+
+TEST(Passkey, SeveralDocumentsEachHaveAKey) {
+  for (const std::int64_t trial : {4, 5}) {
+    const PasskeyText text = make({.length = 500, .depth = 0.5, .trial = trial, .documents = 2});
+    const std::string all = words(text);
+    EXPECT_EQ(std::ssize(text.ids), 501);
+    EXPECT_EQ(count(all, "\nThe pass key of box A is"), 1U);
+    EXPECT_EQ(count(all, "\nThe pass key of box B is"), 1U);
+    const std::string asked = trial % 2 == 0 ? "A" : "B";
+    EXPECT_TRUE(all.ends_with("The pass key of box " + asked + " is " + text.key));
+    EXPECT_EQ(std::count(text.ids.begin(), text.ids.end(), Tokenizer::kEnd), 2);
+  }
+}
+
+TEST(Passkey, ALengthTooShortForTheSentencesIsRefused) {
+  EXPECT_SAYS(error_text([] { make({.length = 60}); }), "found length 60, expected at least");
+}
+
+TEST(Passkey, EveryLengthAndDepthIsACell) {
+  LoadedModel loaded = tiny("learned", {"model.max_sequence_length=256"});
+  PasskeyOptions options{.lengths = {32, 256, 512}, .rules = {}, .progress = {}};
+  options.rules.passkey.trials = 4;
+  options.rules.passkey.depths = {0, 1};
+  const PasskeyResult result = measure_passkeys(loaded, whole(some_targets(400), 100), options);
+  ASSERT_EQ(result.cells.size(), 6U);
+  EXPECT_EQ(result.cells[0].note, "too short for the sentences");
+  EXPECT_EQ(result.cells[5].note, "learned positions end at 256");
+  for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) {
+    EXPECT_EQ(result.cells[i].note, "");
+    EXPECT_EQ(result.cells[i].trials, 4);
+    EXPECT_EQ(result.cells[i].found, 0) << "random weights";
+    EXPECT_TRUE(std::isfinite(result.cells[i].gain.mean));
+    EXPECT_LE(result.cells[i].gain.low, result.cells[i].gain.mean);
+  }
+}
+
+}  // namespace
+}  // namespace alibi

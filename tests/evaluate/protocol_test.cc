@@ -1,0 +1,179 @@
+// Streaming and one-pass scores against windows scored alone; splits and far context against their
+// definitions.
+#include "evaluate/protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "evaluate/curve.h"
+#include "evaluate/far_context.h"
+#include "evaluate/streaming.h"
+#include "evaluate/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+using test::some_targets;
+using test::tiny;
+using test::whole;
+
+TEST(Streaming, ACacheOfTheWholeTextIsOneWindow) {
+  LoadedModel loaded = tiny("alibi");
+  const auto targets = some_targets(90);
+  const TextSample sample = whole(targets, 90);
+  const auto streamed =
+      score_streaming(loaded.model, sample, {.window = 120, .sinks = 0}, ScoringOptions());
+  const auto window = score(loaded.model, targets, {{0, 90, 90}}, ScoringOptions());
+  for (std::size_t i = 0; i < 90; ++i) EXPECT_NEAR(streamed[i], window[i], 2e-5) << i;
+}
+
+// Runs of one shape are rows of one stream, and context is read before them.
+TEST(Streaming, RunsAreStreamsOfTheirOwn) {
+  LoadedModel loaded = tiny("alibi");
+  TextSample sample;
+  sample.ids = some_targets(120);
+  sample.runs = {{8, 16, 8}, {40, 16, 8}, {70, 24, 6}};
+  const ScoringOptions options;
+  const auto all = score_streaming(loaded.model, sample, {.window = 10, .sinks = 0}, options);
+  for (const SampleRun& run : sample.runs) {
+    TextSample alone = sample;
+    alone.runs = {run};
+    const auto one = score_streaming(loaded.model, alone, {.window = 10, .sinks = 0}, options);
+    for (std::int64_t i = run.first; i < run.first + run.count; ++i)
+      EXPECT_NEAR(all[std::size_t(i)], one[std::size_t(i)], 2e-5) << i;
+    EXPECT_EQ(all[std::size_t(run.first - 1)], 0) << "context is not scored";
+  }
+  const auto sunk = score_streaming(loaded.model, sample, {.window = 10, .sinks = 2}, options);
+  EXPECT_NE(sunk[80], all[80]) << "the first tokens are still seen";
+}
+
+TEST(OnePass, GivesEachLengthTheStartOfEveryWindow) {
+  for (const char* position : {"alibi", "rotary"}) {
+    LoadedModel loaded = tiny(position);
+    const auto targets = some_targets(256);
+    const auto scored = score_one_pass(loaded, whole(targets, 64), {8, 16, 64}, ScoringOptions());
+    ASSERT_EQ(scored.size(), 3U);
+    for (std::size_t l = 0; l < 3; ++l) {
+      const std::int64_t length = std::vector<std::int64_t>{8, 16, 64}[l];
+      std::vector<Window> starts;
+      for (std::int64_t at = 0; at < 256; at += 64) starts.push_back({at, length, length});
+      const auto brute = score(loaded.model, targets, starts, ScoringOptions());
+      ASSERT_EQ(std::ssize(scored[l].losses), 4 * length);
+      EXPECT_EQ(scored[l].block, length);
+      for (std::int64_t i = 0; i < 4 * length; ++i) {
+        const std::int64_t at = i / length * 64 + i % length;
+        EXPECT_NEAR(scored[l].losses[std::size_t(i)], brute[std::size_t(at)], 2e-5);
+        EXPECT_EQ(scored[l].ids[std::size_t(i)], targets[std::size_t(at)]);
+      }
+    }
+  }
+}
+
+TEST(OnePass, ACurveHasEveryLengthAndOneCost) {
+  LoadedModel loaded = tiny("learned", {"model.max_sequence_length=32"});
+  CurveOptions options{.lengths = {8, 16, 32, 64}, .rules = {}, .progress = {}};
+  options.rules.protocol = Protocol::kOnePass;
+  const Curve curve = measure_curve(loaded, whole(some_targets(256), 64), options);
+  ASSERT_EQ(curve.points.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isfinite(curve.points[i].perplexity)) << i;
+  EXPECT_TRUE(std::isnan(curve.points[0].seconds));
+  EXPECT_GT(curve.points[2].seconds, 0);
+  EXPECT_FALSE(curve.points[3].applicable);
+  EXPECT_EQ(curve.points[0].targets, 8 * 8) << "windows of 32, the longest that applies";
+}
+
+// gain = early + context, exactly; at 1x both are 0.
+TEST(Split, AddsUpToTheGain) {
+  LoadedModel loaded = tiny("alibi");
+  CurveOptions options{.lengths = {16, 32, 64}, .rules = {}, .progress = {}};
+  options.rules.split_stride = 4;
+  const auto targets = some_targets(256);
+  const Curve curve = measure_curve(loaded, whole(targets, 64), options);
+  const CurvePoint& base = curve.points[0];
+  for (const CurvePoint& point : curve.points) {
+    EXPECT_NEAR(point.early_gain + point.context_gain, base.loss - point.loss, 1e-9);
+    const auto full = score(loaded.model, targets,
+                            windows_of(Protocol::kSliding, 256, point.length, 4), ScoringOptions());
+    EXPECT_NEAR(point.full_loss, mean_of(full), 1e-5);
+    EXPECT_NEAR(point.context_gain, base.full_loss - point.full_loss, 1e-9);
+  }
+  EXPECT_EQ(base.context_gain, 0);
+  EXPECT_EQ(base.early_gain, 0);
+}
+
+TEST(TextSize, CountsBytesAndWords) {
+  const Tokenizer bytes = Tokenizer::bytes();
+  const auto size = [&](const std::string& text) { return text_size(bytes, bytes.encode(text)); };
+  EXPECT_EQ(size("two words").words, 2);
+  EXPECT_EQ(size(" a\n\tb  c ").words, 3);
+  EXPECT_EQ(size("").words, 0);
+  EXPECT_EQ(size("two words").bytes, 9);
+  std::vector<std::int32_t> two = bytes.encode("end");
+  two.push_back(Tokenizer::kEnd);
+  for (const std::int32_t id : bytes.encode("start")) two.push_back(id);
+  EXPECT_EQ(text_size(bytes, two).words, 2) << "a document's end ends a word";
+}
+
+TEST(FarContext, ComparesTheSameTargets) {
+  LoadedModel loaded = tiny("alibi");
+  const auto targets = some_targets(257);
+  const TextSample sample = whole(targets, 32);
+  const FarContext far =
+      measure_far_context(loaded.model, sample, {.window = 32, .targets = 1000}, ScoringOptions());
+  EXPECT_EQ(far.window, 32);
+  EXPECT_EQ(far.targets, 8 * 16);
+  std::int64_t next = 1;
+  for (const FarBin& bin : far.bins) {
+    EXPECT_EQ(bin.first, next);
+    next = bin.last + 1;
+    EXPECT_EQ(bin.targets, 8 * (bin.last - bin.first + 1));
+  }
+  EXPECT_EQ(next, 17);
+  // "cut" by hand for d = 1: the near half's first target, seen after one token or after 17.
+  double mean = 0;
+  for (std::int64_t window = 0; window < 8; ++window) {
+    const std::int64_t target = 1 + 32 * window + 16;  // the first run's first token has no input
+    const auto loss = [&](std::int64_t length) {
+      return score(loaded.model, targets, {{target - length + 1, length, 1}},
+                   ScoringOptions())[std::size_t(target)];
+    };
+    mean += (loss(1) - loss(17)) / 8;
+  }
+  EXPECT_NEAR(far.bins[0].cut.mean, mean, 2e-5);
+}
+
+// Where the text repeats itself, another window's far half is the same text.
+TEST(FarContext, ASwapForTheSameTextChangesNothing) {
+  LoadedModel loaded = tiny("alibi");
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 257; ++i) ids.push_back(static_cast<std::int32_t>(3 + i % 16));
+  const FarContext far = measure_far_context(loaded.model, whole(ids, 32),
+                                             {.window = 32, .targets = 1000}, ScoringOptions());
+  for (const FarBin& bin : far.bins) EXPECT_NEAR(bin.swapped.mean, 0, 1e-6);
+  EXPECT_NE(far.bins[0].shuffled.mean, 0);
+  EXPECT_EQ(far.useful, 0);
+  EXPECT_TRUE(far.bounded);
+}
+
+TEST(FarContext, UsefulContextEndsAtTheFirstSwapThatDoesNoHarm) {
+  const LossChange harm{0.2, 0.1, 0.3}, none{0.01, -0.1, 0.1};
+  const auto bin = [](std::int64_t first, std::int64_t last, const LossChange& swapped) {
+    return FarBin{first, last, 9, swapped, {}, {}};
+  };
+  FarContext far;
+  far.bins = {bin(1, 1, harm), bin(2, 2, harm), bin(3, 4, none)};
+  fill_useful_context(far);
+  EXPECT_EQ(far.useful, 2);
+  EXPECT_TRUE(far.bounded);
+  far.bins.push_back(bin(5, 8, harm));
+  fill_useful_context(far);
+  EXPECT_EQ(far.useful, 2) << "what comes after a gap does not count";
+  far.bins = {bin(1, 1, harm), bin(2, 2, harm)};
+  fill_useful_context(far);
+  EXPECT_EQ(far.useful, 2);
+  EXPECT_FALSE(far.bounded);
+}
+
+}  // namespace
+}  // namespace alibi
