@@ -1,12 +1,12 @@
 # A key hidden in a long text, asked of every position method of figure1, in one document and across two.
-compare_into data/results/figure1 configs/reproduce/figure1.json "$@"
+models=configs/reproduce/figure1.json
+"$alibi" compare "$models" --output "$out/models" "$@"
 runs=()
 names=()
 for method in alibi sinusoidal rotary t5 learned-4x none; do
-  for run in runs/reproduce/figure1/runs/"$method"-seed0-*; do
-    runs+=("$run")
-    names+=(--name "$method")
-  done
+  run=$("$alibi" compare "$models" --plan "$@" | grep "^$method-seed0-")
+  runs+=("runs/reproduce/figure1/runs/$run")
+  names+=(--name "$method")
 done
 for documents in 1 2; do
   "$alibi" evaluate "${runs[@]}" "${names[@]}" --lengths 128,256,512,1024,2048 --set evaluate.task=passkey \

@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <new>
 
 #include "base/strings.h"
 #include "base/version.h"
+#include "device/memory.h"
 
 namespace alibi {
 namespace {
@@ -95,12 +95,9 @@ int explain_parse_error(CLI::App& app, const CLI::Error& error) {
 }
 
 std::string foreign_error(const std::exception& error) {
-  const std::string text = error.what();
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      text.find("can't allocate memory") != std::string::npos ||
-                      text.find("out of memory") != std::string::npos;
-  if (memory) return "out of memory (use a smaller batch.micro_batch_tokens or model)";
-  return first_line(text);
+  if (is_out_of_memory(error))
+    return "out of memory (use a smaller batch.micro_batch_tokens or model)";
+  return first_line(error.what());
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

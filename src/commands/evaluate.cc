@@ -48,15 +48,6 @@ Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& 
   return curve;
 }
 
-CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) {
-  const std::vector<std::int32_t> scored = text.sample.scored();
-  const TextSize size = text_size(tokenizer, scored);
-  const std::int64_t targets = std::ssize(scored);
-  return {
-      text.files, text.sample.words(), text.sample.hash(), targets, text.sample.available - targets,
-      size.bytes, size.words};
-}
-
 // Where two models were not given the same tokens.
 void compare_texts(const CurveText& first, const CurveText& other, const std::string& name,
                    bool same_tokenizer) {

@@ -60,11 +60,13 @@ void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRe
   set.command_line = session.command_line();
   set.created = utc_timestamp();
   set.documents = cases.front().plan.config.evaluate.passkey.documents;
+  set.protocol = cases.front().protocol;
   const SampleRule rule = shared_rule(cases);
   std::string texts;
   for (const EvaluationCase& one : cases) {
     LoadedModel loaded = load_model(one.plan);
     const EvaluationText filler = read_evaluation_text(request.text, loaded, rule);
+    if (set.results.empty()) set.text = describe_text(filler, loaded.tokenizer);
     set.results.push_back(measure(loaded, one, filler.sample));
     if (texts.empty())
       texts = shown_texts(set.results.back(), one, loaded.tokenizer, filler.sample);

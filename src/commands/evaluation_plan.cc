@@ -25,6 +25,13 @@ EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
   return one;
 }
 
+std::string passkey_words(const EvaluationCase& one) {
+  const PasskeyConfig& p = one.plan.config.evaluate.passkey;
+  std::string text = cat(p.documents, " documents, ", p.trials, " trials, depths");
+  for (const double depth : p.depths) text += cat(" ", depth);
+  return text;
+}
+
 // One table holds one protocol.
 void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& other) {
   const CurveProtocol &a = first.protocol, &b = other.protocol;
@@ -35,6 +42,10 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
       {"evaluate.stride", cat(a.stride), cat(b.stride)},
       {"evaluate.sinks", cat(a.sinks), cat(b.sinks)},
       {"evaluate.split_stride", cat(a.split_stride), cat(b.split_stride)},
+      {"evaluate.stretch", a.treatment, b.treatment},
+      {"evaluate.far_context_tokens", cat(first.plan.config.evaluate.far_context_tokens),
+       cat(other.plan.config.evaluate.far_context_tokens)},
+      {"evaluate.passkey", passkey_words(first), passkey_words(other)},
       {"evaluate.max_tokens", cat(first.plan.config.evaluate.max_tokens),
        cat(other.plan.config.evaluate.max_tokens)},
       {"data.separate_documents", a.document_borders, b.document_borders},

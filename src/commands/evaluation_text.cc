@@ -5,6 +5,7 @@
 #include "data/prepare.h"
 #include "device/device.h"
 #include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
 
 namespace alibi {
 namespace {
@@ -33,6 +34,15 @@ EvaluationText read_evaluation_text(const std::vector<std::string>& files,
   EvaluationText text{{"held out by the run"}, sample_tokens(prepared.valid, rule)};
   check_sample(text.sample, text.files.front());
   return text;
+}
+
+CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> scored = text.sample.scored();
+  const TextSize size = text_size(tokenizer, scored);
+  const std::int64_t targets = std::ssize(scored);
+  return {
+      text.files, text.sample.words(), text.sample.hash(), targets, text.sample.available - targets,
+      size.bytes, size.words};
 }
 
 }  // namespace alibi

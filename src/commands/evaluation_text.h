@@ -6,6 +6,7 @@
 
 #include "checkpoint/load_model.h"
 #include "data/text_sample.h"
+#include "report/curve.h"
 
 namespace alibi {
 
@@ -18,5 +19,7 @@ struct EvaluationText {
 // text has not one window.
 EvaluationText read_evaluation_text(const std::vector<std::string>& files,
                                     const LoadedModel& loaded, const SampleRule& rule);
+
+CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer);
 
 }  // namespace alibi

@@ -27,7 +27,7 @@ torch::Tensor visited_shares(LoadedModel& loaded, const TextSample& sample, std:
   std::vector<torch::Tensor> visited_BHN;
   ForwardOptions options;
   options.visited_blocks = &visited_BHN;
-  loaded.model->hidden(torch::tensor(ids).unsqueeze(0), options);
+  loaded.model->hidden(torch::tensor(ids).unsqueeze(0).to(loaded.device), options);
   const std::int64_t blocks = visited_BHN.front().size(2);
   const auto causal = static_cast<double>(blocks * (blocks + 1) / 2);
   std::vector<torch::Tensor> shares;
@@ -73,13 +73,15 @@ std::vector<std::int64_t> lengths_of(const AttentionView& view, const Config& co
   for (const std::string& text : view.lengths) {
     const auto length = length_in_tokens(text, batch_shape(config.batch).length);
     if (!length) throw usage_error("--lengths", "\"" + text + "\" is no whole number of tokens");
-    lengths.push_back(*length);
+    const auto& limit = config.model.max_sequence_length;
+    if (!limit || *length <= *limit) lengths.push_back(*length);
   }
   return lengths;
 }
 
 std::string describe_shares(LoadedModel& loaded, const AttentionView& view) {
   const std::vector<std::int64_t> lengths = lengths_of(view, loaded.config);
+  if (lengths.empty()) return "";
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   const EvaluationText text =
       read_evaluation_text(view.texts, loaded, {.window = longest, .most = longest});
@@ -136,7 +138,7 @@ std::string describe_attention(const AttentionView& view, const Session& session
   LoadedModel loaded = load_model(view.target, view.overrides);
   const AttentionPicture picture = picture_of(loaded, view, session);
   std::string text;
-  if (loaded.model->counts_blocks()) text += describe_shares(loaded, view);
+  if (loaded.model->counts_blocks(loaded.device)) text += describe_shares(loaded, view);
   text += reach_table(picture);
   return view.output.empty() ? text : text + written(picture, view.output, "");
 }

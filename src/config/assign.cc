@@ -123,4 +123,20 @@ std::optional<Mismatch> assign(const Field& field, const ordered_json& value) {
   return wrong;
 }
 
+nlohmann::ordered_json field_value(const Field& field) {
+  return std::visit(Overloaded{
+                        [](const EnumTarget& target) -> ordered_json {
+                          return target.names[static_cast<std::size_t>(target.get())];
+                        },
+                        [](const auto* value) -> ordered_json {
+                          if constexpr (requires { value->has_value(); }) {
+                            return value->has_value() ? ordered_json(**value) : ordered_json();
+                          } else {
+                            return *value;
+                          }
+                        },
+                    },
+                    field.target);
+}
+
 }  // namespace alibi

@@ -20,4 +20,7 @@ struct Mismatch {
 // Stores `value` in the field's target; on a mismatch nothing is stored.
 std::optional<Mismatch> assign(const Field& field, const nlohmann::ordered_json& value);
 
+// The value it holds; null: an optional one without.
+nlohmann::ordered_json field_value(const Field& field);
+
 }  // namespace alibi

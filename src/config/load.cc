@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -58,9 +59,22 @@ class Reader {
     read_object(value, "", place);
   }
 
+  // A run stores how it was to be measured; measuring it otherwise is no fault. So what had an
+  // effect so far, and what later sources leave without one, goes back to its default.
+  void keep_as_stored() {
+    for (Section& section : sections(config_)) {
+      if (!section.path.starts_with("evaluate")) continue;
+      for (const Field& field : section.fields) {
+        const auto given = given_.find(section.pointer(field));
+        if (field.effective && given != given_.end()) stored_.insert(*given);
+      }
+    }
+  }
+
   // Every pass runs, whatever the others found: one start shows all faults. Only a source that was
   // not read at all, and may hold any key, leaves nothing to judge keys together by.
   Config finish() {
+    if (!incomplete_) drop_stored();
     if (!incomplete_) check_effects();
     if (!incomplete_) check_rules();
     if (!faults_.empty()) throw Error(faults_, ExitCode::kUsage);
@@ -164,6 +178,29 @@ class Reader {
     return given == given_.end() ? "config" : given->second;
   }
 
+  void drop_stored() {
+    for (bool again = true; std::exchange(again, false);) {  // one key may decide about another
+      for (Section& section : sections(config_)) {
+        for (Field& field : section.fields) {
+          const std::string pointer = section.pointer(field);
+          const auto stored = stored_.find(pointer), given = given_.find(pointer);
+          const bool same =
+              stored != stored_.end() && given != given_.end() && stored->second == given->second;
+          if (field.effective || !same) continue;
+          static_cast<void>(assign(field, field_value(default_field(section.path, field.name))));
+          given_.erase(given);
+          again = true;
+        }
+      }
+    }
+  }
+
+  static Field default_field(const std::string& path, const std::string& name) {
+    static Config defaults;
+    std::vector<Section> all = sections(defaults);
+    return *find_field(all, path, name);
+  }
+
   void check_effects() {
     for (Section& section : sections(config_)) {
       for (const Field& field : section.fields) {
@@ -185,7 +222,8 @@ class Reader {
   }
 
   Config config_;
-  std::map<std::string, std::string> given_;  // pointer -> source that set it last
+  std::map<std::string, std::string> given_;   // pointer -> source that set it last
+  std::map<std::string, std::string> stored_;  // the same of what was stored
   std::vector<Fault> faults_;
   std::set<std::string> faulty_;  // their pointers
   bool incomplete_ = false;       // a source could not be read
@@ -216,6 +254,7 @@ Config parse_config(const std::string& text, const std::string& place,
                     const std::vector<std::string>& overrides) {
   Reader reader;
   reader.read_text(text, place);
+  reader.keep_as_stored();
   for (const std::string& change : overrides) reader.read_override(change);
   return reader.finish();
 }

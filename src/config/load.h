@@ -22,6 +22,7 @@ Config load_config(const std::vector<std::string>& files, const std::vector<std:
                    const std::vector<ConfigFragment>& fragments = {});
 
 // The same from text: what a run or checkpoint stored, with overrides on top. `place` names it.
+// Stored keys of evaluation that the overrides leave without effect go back to their defaults.
 Config parse_config(const std::string& text, const std::string& place,
                     const std::vector<std::string>& overrides = {});
 

@@ -216,6 +216,11 @@ void check_protocol(const Config& c, Faults& faults) {
     faults.add("/evaluate/sinks", "this position method knows where tokens stood before",
                "sinks are for alibi, t5 and none");
   }
+  if (faults.sound({"/evaluate/task", "/data/separate_documents"}) && e.task == Task::kPasskey &&
+      c.data.separate_documents) {
+    faults.add("/evaluate/task", "a key is asked for beyond the end of its document",
+               "data.separate_documents keeps this model from seeing it");
+  }
   for (std::size_t i = 0; i < e.passkey.depths.size(); ++i) {
     const double depth = e.passkey.depths[i];
     if (depth >= 0 && depth <= 1) continue;

@@ -1,5 +1,5 @@
 // A Config back to JSON: what runs store, what decides their identity, and in what two differ.
-#include "base/overloaded.h"
+#include "config/assign.h"
 #include "config/fields.h"
 #include "config/load.h"
 #include "config/strict_json.h"
@@ -8,22 +8,6 @@ namespace alibi {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json field_value(const Field& field) {
-  return std::visit(Overloaded{
-                        [](const EnumTarget& target) -> ordered_json {
-                          return target.names[static_cast<std::size_t>(target.get())];
-                        },
-                        [](const auto* value) -> ordered_json {
-                          if constexpr (requires { value->has_value(); }) {
-                            return value->has_value() ? ordered_json(**value) : ordered_json();
-                          } else {
-                            return *value;
-                          }
-                        },
-                    },
-                    field.target);
-}
 
 ordered_json to_json(Config config, bool identity_only) {
   ordered_json root = ordered_json::object();

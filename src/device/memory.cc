@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <limits>
+#include <new>
 #include <sstream>
 #include <string>
 
@@ -50,6 +51,13 @@ void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_TOP_PAD, 64 << 20);
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  const std::string text = error.what();
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         text.find("can't allocate memory") != std::string::npos ||
+         text.find("out of memory") != std::string::npos;
 }
 
 }  // namespace alibi

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <exception>
 
 namespace alibi {
 
@@ -16,5 +17,8 @@ void reset_peak_memory(torch::Device device);  // silently without effect where 
 // Keeps memory that is freed for the next step instead of giving it back to the system, whose fresh
 // zeroed pages cost more than the arithmetic on them. Once, before the first tensor.
 void keep_freed_memory();
+
+// Whether what was thrown says that memory did not last, the processor's or a device's.
+bool is_out_of_memory(const std::exception& error);
 
 }  // namespace alibi

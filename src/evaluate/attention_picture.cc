@@ -12,6 +12,7 @@ namespace alibi {
 namespace {
 
 constexpr double kReachShare = 0.9;
+constexpr std::int64_t kMostWindow = 1024;  // whole matrices are made of it
 
 // (H, S) fp64: each head's bias at distances 0 .. S-1.
 torch::Tensor bias_by_distance(const AttentionInputs& inputs, std::int64_t length) {
@@ -97,7 +98,7 @@ AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample
   picture.position = position_traits(loaded.config.model.position).name;
   picture.checkpoint = loaded.folder.string();
   picture.trained_length = batch_shape(loaded.config.batch).length;
-  picture.window = rule.window > 0 ? rule.window : picture.trained_length;
+  picture.window = std::min(rule.window > 0 ? rule.window : picture.trained_length, kMostWindow);
   const std::int64_t shown = std::min(rule.shown, picture.window);
   const std::int64_t available = std::ssize(sample.ids);
   ensure(available >= picture.window, "the sample has a window");

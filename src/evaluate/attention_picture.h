@@ -10,7 +10,8 @@ namespace alibi {
 
 struct PictureRule {
   std::int64_t shown = 48;  // tokens of the matrices
-  std::int64_t window = 0;  // tokens over which the reach is measured; 0: the trained length
+  std::int64_t window =
+      0;  // tokens over which the reach is measured; 0: the trained length; at most 1024
 };
 
 // Takes the last `window` tokens of the sample, and shows the first of them. Throws Error when the

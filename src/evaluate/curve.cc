@@ -1,6 +1,7 @@
 #include "evaluate/curve.h"
 
 #include <algorithm>
+#include <exception>
 #include <type_traits>
 
 #include "base/clock.h"
@@ -12,6 +13,8 @@
 
 namespace alibi {
 namespace {
+
+constexpr std::int64_t kFarMultiple = 8;
 
 class CurveMeasurement {
  public:
@@ -53,32 +56,57 @@ class CurveMeasurement {
     const bool limited = position_traits(loaded_.config.model.position).has_length_limit && limit;
     if (limited && reach(length) > *limit) {
       point.applicable = false;
-      point.note = cat("learned positions end at ", *limit);
+      point.note =
+          cat("learned positions end at ", *limit, streaming() ? ", and a stream counts on" : "");
     }
     return measured;
   }
 
   // The largest position that a pass at this length counts to.
   std::int64_t reach(std::int64_t length) const {
-    return options_.rules.protocol == Protocol::kStreaming ? sample_.rule.window + 1 : length;
+    if (!streaming()) return length;
+    std::int64_t longest = 0;
+    for (const SampleRun& run : sample_.runs)
+      longest = std::max(longest, std::max<std::int64_t>(0, run.context - 1) + run.count);
+    return longest;
   }
+  bool streaming() const { return options_.rules.protocol == Protocol::kStreaming; }
 
   void each_length() {
     for (MeasuredLength& measured : all_) {
       const std::int64_t length = measured.point.length;
-      if (measured.point.applicable) {
-        fill(measured, timed(measured.point, [&](const ScoringOptions& scoring) {
-               return score_length(loaded_, sample_, options_.rules, length, scoring);
-             }));
-      }
+      if (measured.point.applicable && !memory_lasts([&] {
+            fill(measured, timed(measured.point, [&](const ScoringOptions& scoring) {
+                   return score_length(loaded_, sample_, options_.rules, length, scoring);
+                 }));
+          }))
+        label_out_of_memory(measured);
       ++pass_;
       if (!options_.rules.split_stride) continue;
-      if (measured.point.applicable) {
-        fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
-                                                       scoring_at(measured.point)));
-      }
+      if (measured.point.applicable && !memory_lasts([&] {
+            fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
+                                                           scoring_at(measured.point)));
+          }))
+        measured.point.note = "its split: out of memory";
       ++pass_;
     }
+  }
+
+  // A length that does not fit into memory is a labelled point; the others are measured. Says
+  // whether memory lasted.
+  template <class Pass>
+  static bool memory_lasts(const Pass& pass) {
+    try {
+      pass();
+      return true;
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error)) throw;
+      return false;
+    }
+  }
+  static void label_out_of_memory(MeasuredLength& measured) {
+    measured.point.applicable = false;
+    measured.point.note = kOutOfMemory;
   }
 
   void one_pass() {
@@ -90,9 +118,17 @@ class CurveMeasurement {
       longest = &measured;
     }
     if (longest == nullptr) return;
-    std::vector<ScoredLength> scored = timed(longest->point, [&](const ScoringOptions& scoring) {
-      return score_one_pass(loaded_, sample_, lengths, scoring);
+    std::vector<ScoredLength> scored;
+    const bool lasted = memory_lasts([&] {
+      scored = timed(longest->point, [&](const ScoringOptions& scoring) {
+        return score_one_pass(loaded_, sample_, lengths, scoring);
+      });
     });
+    if (!lasted) {
+      for (MeasuredLength& measured : all_)
+        if (measured.point.applicable) label_out_of_memory(measured);
+      return;
+    }
     auto next = scored.begin();
     for (MeasuredLength& measured : all_) {
       if (measured.point.applicable) fill(measured, std::move(*next++));
@@ -101,6 +137,11 @@ class CurveMeasurement {
 
   void fill(MeasuredLength& measured, ScoredLength scored) {
     fill_point(measured, scored, loaded_.tokenizer);
+    if (scored.short_share > 0) {
+      measured.point.note = cat(fixed(100 * scored.short_share, 0),
+                                " % of its targets stand in shorter windows, at "
+                                "the ends of parts that it does not divide");
+    }
     if (!scored.bins.empty())
       curve_.loss_by_position.push_back({measured.point.length, std::move(scored.bins)});
   }
@@ -135,14 +176,24 @@ class CurveMeasurement {
     return scoring;
   }
 
+  // Over windows of at most kFarMultiple times the trained length: far beyond it a model that does
+  // not extrapolate is broken, and says nothing of distances.
   void look_far() {
     const CurvePoint* longest = nullptr;
-    for (const CurvePoint& point : curve_.points)
-      if (point.applicable) longest = &point;
+    for (const CurvePoint& point : curve_.points) {
+      if (point.applicable && point.length <= kFarMultiple * curve_.trained_length)
+        longest = &point;
+    }
     if (longest == nullptr || longest->length < 2 || options_.rules.far_context_tokens == 0) return;
-    curve_.far_context = measure_far_context(loaded_.model, sample_,
-                                             {longest->length, options_.rules.far_context_tokens},
-                                             scoring_at(*longest));
+    ScoringOptions scoring = scoring_at(*longest);
+    if (options_.progress) {
+      const std::int64_t total = passes_ * sample_.targets();
+      scoring.progress = [this, total](std::int64_t) { options_.progress(total, total); };
+    }
+    memory_lasts([&] {
+      curve_.far_context = measure_far_context(
+          loaded_.model, sample_, {longest->length, options_.rules.far_context_tokens}, scoring);
+    });
   }
 
   LoadedModel& loaded_;

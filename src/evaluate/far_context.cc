@@ -93,51 +93,52 @@ class Ablation {
   std::vector<float> plain_;
 };
 
-// Of the near targets first .. last of every window.
-LossChange change_in(const std::vector<float>& differences, std::int64_t near, std::int64_t first,
-                     std::int64_t last) {
-  std::vector<float> part;
-  for (auto window = differences.begin(); window != differences.end(); window += near)
-    part.insert(part.end(), window + first - 1, window + last);
-  const Interval interval = middle_95(bootstrap_means(part, last - first + 1));
-  return {mean_of(part), interval.low, interval.high};
+// One kind of change in every bin, from the near targets of all windows.
+void fill_changes(std::vector<FarBin>& bins, LossChange FarBin::*kind,
+                  const std::vector<float>& differences, std::int64_t near) {
+  std::vector<double> means;
+  std::vector<std::vector<double>> draws;
+  for (const FarBin& bin : bins) {
+    std::vector<float> part;
+    for (auto window = differences.begin(); window != differences.end(); window += near)
+      part.insert(part.end(), window + bin.first - 1, window + bin.last);
+    means.push_back(mean_of(part));
+    draws.push_back(bootstrap_means(part, bin.last - bin.first + 1));  // a window is a block
+  }
+  const std::vector<Interval> joint = joint_95(means, draws);
+  for (std::size_t i = 0; i < bins.size(); ++i)
+    bins[i].*kind = {means[i], joint[i].low, joint[i].high};
 }
 
 }  // namespace
 
 void fill_useful_context(FarContext& far) {
   far.useful = 0;
-  far.bounded = false;
   for (const FarBin& bin : far.bins) {
-    if (!(bin.swapped.low > 0)) {
-      far.bounded = true;
-      return;
-    }
-    far.useful = bin.last;
+    if (bin.swapped.low > 0) far.useful = bin.last;
   }
+  far.bounded = !far.bins.empty() && far.useful < far.bins.back().last;
 }
 
 FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
                                const ScoringOptions& options) {
   ensure(rule.window >= 2, "a window has two halves");
   FarContext far;
-  const std::int64_t most = std::max<std::int64_t>(2, rule.targets / (rule.window / 2));
-  std::vector<Ids> windows = chosen_windows(sample, rule.window, most);
-  if (windows.size() < 2) return far;
-  ScoringOptions quiet = options;
-  quiet.progress = nullptr;
-  const Ablation ablation(model, std::move(windows), quiet);
-  const std::int64_t near = ablation.near();
-  const std::vector<float> swapped = ablation.swapped(), shuffled = ablation.shuffled(),
-                           cut = ablation.cut();
   far.window = rule.window;
+  const std::int64_t most =
+      std::max<std::int64_t>(kLeastFarWindows, rule.targets / (rule.window / 2));
+  std::vector<Ids> windows = chosen_windows(sample, rule.window, most);
+  if (std::ssize(windows) < kLeastFarWindows) return far;
+  const Ablation ablation(model, std::move(windows), options);
+  const std::int64_t near = ablation.near();
   far.targets = ablation.targets();
   for (std::int64_t first = 1; first <= near; first = far.bins.back().last + 1) {
     const std::int64_t last = first == 1 ? 1 : std::min(near, 2 * (first - 1));
-    far.bins.push_back({first, last, far.targets / near * (last - first + 1),
-                        change_in(swapped, near, first, last),
-                        change_in(shuffled, near, first, last), change_in(cut, near, first, last)});
+    far.bins.push_back({first, last, far.targets / near * (last - first + 1), {}, {}, {}});
   }
+  fill_changes(far.bins, &FarBin::swapped, ablation.swapped(), near);
+  fill_changes(far.bins, &FarBin::shuffled, ablation.shuffled(), near);
+  fill_changes(far.bins, &FarBin::cut, ablation.cut(), near);
   fill_useful_context(far);
   return far;
 }

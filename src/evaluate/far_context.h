@@ -3,7 +3,8 @@
 // Windows of the longest length are read in two halves. The near half is scored: its target number
 // d has d tokens of true context in that half, and the far half before them. That is then swapped
 // for text from elsewhere in the sample, or shuffled, or left out, and the same targets are scored
-// again: the paired differences, by d, say what the context beyond d tokens is worth.
+// again: the paired differences, by d, say what the context beyond d tokens is worth. Their
+// intervals are joint over d.
 #pragma once
 
 #include "evaluate/score.h"
@@ -16,12 +17,15 @@ struct FarContextRule {
   std::int64_t targets = 0;  // to score, at most; one window at least
 };
 
-// Bins of d: 1, 2, 3-4, 5-8, ... Without two windows in the sample nothing is measured (no bins).
+// Fewer windows are no spread to judge by.
+inline constexpr std::int64_t kLeastFarWindows = 20;
+
+// Bins of d: 1, 2, 3-4, 5-8, ... With fewer than kLeastFarWindows windows there are no bins.
 FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
                                const ScoringOptions& options);
 
-// Fills `useful` and `bounded` from the bins: the last distance of the bins, from the nearest on,
-// whose swap measurably hurts.
+// Fills `useful` and `bounded` from the bins: the end of the farthest one whose swap measurably
+// hurts. Near bins hold few targets, so one that does not show it says nothing.
 void fill_useful_context(FarContext& far);
 
 }  // namespace alibi

@@ -20,7 +20,7 @@ std::int64_t parse_length(const std::string& text, std::int64_t trained_length) 
 
 // Fewer parts than this would be no spread: then a length that does not divide a part ends it with
 // a shorter window.
-constexpr std::int64_t kLeastGroups = 16;
+constexpr std::int64_t kLeastGroups = 8;
 
 }  // namespace
 

@@ -26,7 +26,7 @@ std::string subject(const PasskeyPlace& place, std::int64_t document) {
 
 std::string statement(const PasskeyPlace& place, std::int64_t document, const std::string& key) {
   const std::string name = subject(place, document);
-  return cat("\nThe ", name, " is ", key, ". Remember it. The ", name, " is ", key, ".\n");
+  return cat("\nThe ", name, " is ", key, "\nRemember it: the ", name, " is ", key, "\n");
 }
 
 // Consecutive tokens of the sample from a drawn place on, around its end.
@@ -40,6 +40,42 @@ Ids filler_from(const TextSample& filler, RandomKey key, std::int64_t count) {
     if (id != Tokenizer::kEnd) ids.push_back(id);  // it becomes one document
   }
   return ids;
+}
+
+RandomKey key_of_trial(const PasskeyPlace& place) {
+  return RandomKey{0}.with("passkey").with(static_cast<std::uint64_t>(place.trial));
+}
+
+// All of a text but its filler.
+struct Sentences {
+  std::string key;
+  Ids question, answer;
+  std::vector<Ids> statements;  // by document
+  std::int64_t tokens = 0;      // in all, with an end before each document
+};
+
+Sentences sentences_of(const Tokenizer& tokenizer, const PasskeyPlace& place) {
+  const RandomKey random = key_of_trial(place);
+  const std::int64_t asked = place.trial % place.documents;
+  Sentences all;
+  all.key = five_digits(random, static_cast<std::uint64_t>(asked));
+  const std::string name = subject(place, asked);
+  all.question = tokenizer.encode(cat("\nWhat is the ", name, "? The ", name, " is"));
+  all.answer = tokenizer.encode(cat(" ", all.key, "\n"));
+  all.answer.pop_back();  // the line's end only keeps the digits' tokens the same
+  if (tokenizer.decode(all.answer) != " " + all.key && tokenizer.decode(all.answer) != all.key) {
+    throw Error("evaluate.task", "the tokenizer joins digits with the end of a line",
+                "passkeys need a tokenizer that keeps lines apart");
+  }
+  all.tokens = std::ssize(all.question) + std::ssize(all.answer) + place.documents;
+  for (std::int64_t document = 0; document < place.documents; ++document) {
+    const bool other = place.false_key && document == asked;
+    const auto number = static_cast<std::uint64_t>(other ? place.documents : document);
+    all.statements.push_back(
+        tokenizer.encode(statement(place, document, five_digits(random, number))));
+    all.tokens += std::ssize(all.statements.back());
+  }
+  return all;
 }
 
 // Losses and hits of the answers of texts of one length.
@@ -59,6 +95,7 @@ class Retrieval {
     cell.depth = depth;
     cell.note = why_not(length);
     if (!cell.note.empty()) return cell;
+    // Keys differ in their number of tokens: all trials fit, or none is asked.
     const Answered told = answer(length, depth, false), untold = answer(length, depth, true);
     std::vector<float> gains;
     for (std::size_t i = 0; i < told.loss.size(); ++i)
@@ -66,6 +103,9 @@ class Retrieval {
     const Interval interval = middle_95(bootstrap_means(gains, 1));
     cell.trials = std::ssize(gains);
     cell.found = told.found;
+    const Interval share = wilson_95(cell.found, cell.trials);
+    cell.share_low = share.low;
+    cell.share_high = share.high;
     cell.gain = {mean_of(gains), interval.low, interval.high};
     return cell;
   }
@@ -75,11 +115,13 @@ class Retrieval {
     const ModelConfig& model = loaded_.config.model;
     if (position_traits(model.position).has_length_limit && length > *model.max_sequence_length)
       return cat("learned positions end at ", *model.max_sequence_length);
-    try {
-      passkey_text(loaded_.tokenizer, filler_,
-                   {length, 0, 0, options_.rules.passkey.documents, false});
-    } catch (const Error& error) {
-      return "too short for the sentences";
+    const PasskeyConfig& rules = options_.rules.passkey;
+    for (std::int64_t trial = 0; trial < rules.trials; ++trial) {
+      for (const bool false_key : {false, true}) {
+        const std::int64_t needed =
+            passkey_least_length(loaded_.tokenizer, {length, 0, trial, rules.documents, false_key});
+        if (needed > length) return "too short for the sentences";
+      }
     }
     return "";
   }
@@ -132,46 +174,37 @@ class Retrieval {
 
 }  // namespace
 
+std::int64_t passkey_least_length(const Tokenizer& tokenizer, const PasskeyPlace& place) {
+  return sentences_of(tokenizer, place).tokens - 1;
+}
+
 PasskeyText passkey_text(const Tokenizer& tokenizer, const TextSample& filler,
                          const PasskeyPlace& place) {
-  const RandomKey random =
-      RandomKey{0}.with("passkey").with(static_cast<std::uint64_t>(place.trial));
-  const std::int64_t asked = place.trial % place.documents;
-  PasskeyText text;
-  text.key = five_digits(random, static_cast<std::uint64_t>(asked));
-  const std::string name = subject(place, asked);
-  const Ids question = tokenizer.encode(cat("\nWhat is the ", name, "? The ", name, " is"));
-  const Ids answer = tokenizer.encode(cat(" ", text.key, "."));
-  text.answer = std::ssize(answer) - 1;  // the full stop only keeps the digits' tokens the same
-  std::vector<Ids> statements;
-  std::int64_t fixed = std::ssize(question) + text.answer + place.documents;
-  for (std::int64_t document = 0; document < place.documents; ++document) {
-    const bool other = place.false_key && document == asked;
-    const auto number = static_cast<std::uint64_t>(other ? place.documents : document);
-    statements.push_back(tokenizer.encode(statement(place, document, five_digits(random, number))));
-    fixed += std::ssize(statements.back());
-  }
-  const std::int64_t room = place.length + 1 - fixed;
+  const Sentences sentences = sentences_of(tokenizer, place);
+  const std::int64_t room = place.length + 1 - sentences.tokens;
   if (room < 0) {
     throw Error("evaluate.passkey",
-                cat("found length ", place.length, ", expected at least ", fixed - 1,
+                cat("found length ", place.length, ", expected at least ", sentences.tokens - 1,
                     " tokens for the sentences"),
                 "choose longer lengths");
   }
+  PasskeyText text{{}, std::ssize(sentences.answer), sentences.key};
+  const auto append = [&](const Ids& ids) {
+    text.ids.insert(text.ids.end(), ids.begin(), ids.end());
+  };
   for (std::int64_t document = 0; document < place.documents; ++document) {
     const std::int64_t count =
         room * (document + 1) / place.documents - room * document / place.documents;
-    const Ids around =
-        filler_from(filler, random.with(static_cast<std::uint64_t>(document)), count);
-    const auto at = around.begin() + std::llround(place.depth * static_cast<double>(count));
-    const Ids& stated = statements[static_cast<std::size_t>(document)];
+    Ids around =
+        filler_from(filler, key_of_trial(place).with(static_cast<std::uint64_t>(document)), count);
+    const Ids& stated = sentences.statements[static_cast<std::size_t>(document)];
+    around.insert(around.begin() + std::llround(place.depth * static_cast<double>(count)),
+                  stated.begin(), stated.end());
     text.ids.push_back(Tokenizer::kEnd);
-    text.ids.insert(text.ids.end(), around.begin(), at);
-    text.ids.insert(text.ids.end(), stated.begin(), stated.end());
-    text.ids.insert(text.ids.end(), at, around.end());
+    append(around);
   }
-  text.ids.insert(text.ids.end(), question.begin(), question.end());
-  text.ids.insert(text.ids.end(), answer.begin(), answer.end() - 1);
+  append(sentences.question);
+  append(sentences.answer);
   return text;
 }
 

@@ -1,9 +1,9 @@
 // Retrieval: a key is stated somewhere in a long text and asked for at its end (Mohtashami and
 // Jaggi 2023, section 4.2).
 //
-// A text of `length` tokens is held-out text with one sentence that states a five-digit key, and a
-// question. With several documents each has its own key under its own name, and one of them is
-// asked for.
+// A text of `length` tokens is held-out text with a statement of a five-digit key, and a question.
+// A line ends after every key, so that its tokens are the same wherever it stands. With several
+// documents each has its own key under its own name, and one of them is asked for.
 #pragma once
 
 #include <string>
@@ -29,7 +29,11 @@ struct PasskeyPlace {
   bool false_key = false;  // states another key than the one that the answer gives
 };
 
-// A pure function of its arguments. Throws Error when `length` is too short for the sentences.
+// The least length that holds a text's sentences.
+std::int64_t passkey_least_length(const Tokenizer& tokenizer, const PasskeyPlace& place);
+
+// A pure function of its arguments. Throws Error when `length` is too short for the sentences, or
+// when the tokenizer joins a key's last digit with the end of its line.
 PasskeyText passkey_text(const Tokenizer& tokenizer, const TextSample& filler,
                          const PasskeyPlace& place);
 

@@ -28,13 +28,25 @@ std::vector<PositionBin> position_bins(std::span<const float> losses,
   return bins;
 }
 
+double short_share(const std::vector<Window>& windows, std::int64_t length) {
+  std::int64_t shorter = 0, all = 0;
+  for (const Window& window : windows) {
+    all += window.scored;
+    if (window.length < length) shorter += window.scored;
+  }
+  return static_cast<double>(shorter) / static_cast<double>(all);
+}
+
 ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, Protocol protocol,
                            std::int64_t length, std::int64_t stride,
                            const ScoringOptions& scoring) {
   const std::vector<Window> windows = windows_of(protocol, sample, length, stride);
   const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
-  ScoredLength scored{scored_losses(sample, all), sample.scored(), sample.rule.window, {}};
-  if (protocol == Protocol::kNonOverlapping) scored.bins = position_bins(all, windows, length);
+  ScoredLength scored{scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
+  if (protocol == Protocol::kNonOverlapping) {
+    scored.bins = position_bins(all, windows, length);
+    scored.short_share = short_share(windows, length);
+  }
   return scored;
 }
 
@@ -48,7 +60,7 @@ ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
   if (rules.protocol == Protocol::kStreaming) {
     const std::vector<float> all =
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
-    return {scored_losses(sample, all), sample.scored(), sample.rule.window, {}};
+    return {scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
   }
   const std::int64_t half = std::max<std::int64_t>(1, length / 2);
   return score_windows(loaded, sample, rules.protocol, length, rules.stride.value_or(half),

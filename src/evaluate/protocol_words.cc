@@ -36,9 +36,12 @@ std::string targets_in_words(Protocol protocol) {
              "an end-of-document token, that of a later part from what precedes it in the text.");
 }
 
-std::string stretch_in_words(const EvaluateConfig& rules) {
-  if (rules.stretch == Stretch::kNone) return "";
-  return cat(" Positions are stretched (", stretch_name(rules.stretch), ") by ",
+std::string treatment_in_words(const EvaluateConfig& rules) {
+  const std::string sinks =
+      rules.sinks > 0 ? cat("The first ", rules.sinks, " tokens stay in the cache for good.") : "";
+  if (rules.stretch == Stretch::kNone) return sinks;
+  return cat(sinks, sinks.empty() ? "" : " ", "Positions are stretched (",
+             stretch_name(rules.stretch), ") by ",
              rules.stretch_factor ? significant(*rules.stretch_factor, 4)
                                   : std::string("each length over the trained length"),
              ".");
@@ -72,8 +75,9 @@ CurveProtocol describe_protocol(const Config& config, torch::Device device) {
   protocol.stride = rules.protocol == Protocol::kSliding ? rules.stride.value_or(0) : 0;
   protocol.sinks = rules.sinks;
   protocol.split_stride = rules.split_stride.value_or(0);
-  protocol.description = windows_in_words(rules) + targets_in_words(rules.protocol) +
-                         stretch_in_words(rules) + split_in_words(rules);
+  protocol.description =
+      windows_in_words(rules) + targets_in_words(rules.protocol) + split_in_words(rules);
+  protocol.treatment = treatment_in_words(rules);
   protocol.document_borders =
       config.data.separate_documents
           ? "Each token sees its own document only."

@@ -94,6 +94,16 @@ std::vector<Interval> joint_95(const std::vector<double>& centres,
   return intervals;
 }
 
+Interval wilson_95(std::int64_t hits, std::int64_t trials) {
+  ensure(trials > 0 && hits >= 0 && hits <= trials, "a share has trials");
+  constexpr double z = 1.959964;
+  const auto n = static_cast<double>(trials);
+  const double p = static_cast<double>(hits) / n, shrunk = 1 + z * z / n;
+  const double centre = (p + z * z / (2 * n)) / shrunk;
+  const double reach = z / shrunk * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return {std::max(0.0, centre - reach), std::min(1.0, centre + reach)};
+}
+
 Interval middle_95(std::vector<double> values) {
   if (values.empty()) return {kNone, kNone};
   std::sort(values.begin(), values.end());

@@ -27,6 +27,9 @@ std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t 
 std::vector<Interval> joint_95(const std::vector<double>& centres,
                                const std::vector<std::vector<double>>& draws);
 
+// 95 % interval of a share of which `hits` of `trials` were seen (Wilson 1927).
+Interval wilson_95(std::int64_t hits, std::int64_t trials);
+
 Interval middle_95(std::vector<double> values);  // 2.5th to 97.5th percentile; NaN of none
 
 }  // namespace alibi

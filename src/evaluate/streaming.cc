@@ -30,10 +30,15 @@ class Stream {
         // The first token of a context is an input only: what precedes it is not there.
         lead_(std::max<std::int64_t>(0, runs.front().context - 1)) {}
 
-  void run(std::vector<float>& losses) {
+  // `before`: targets scored by earlier streams.
+  void run(std::vector<float>& losses, std::int64_t before) {
     const std::int64_t length = lead_ + runs_.front().count;
-    for (std::int64_t at = 0; at < length; at += step_)
-      step(at, std::min(step_, length - at), losses);
+    for (std::int64_t at = 0; at < length; at += step_) {
+      const std::int64_t count = std::min(step_, length - at);
+      step(at, count, losses);
+      const std::int64_t scored = std::max<std::int64_t>(0, at + count - lead_);
+      if (options_.progress) options_.progress(before + std::ssize(runs_) * scored);
+    }
   }
 
  private:
@@ -94,9 +99,8 @@ std::vector<float> score_streaming(Gpt& model, const TextSample& sample, const S
   for (auto begin = sample.runs.begin(); begin != sample.runs.end();) {
     auto end = begin;
     while (end != sample.runs.end() && end - begin < most && one_shape(*begin, *end)) ++end;
-    Stream(model, sample, {begin, end}, rule, options).run(losses);
+    Stream(model, sample, {begin, end}, rule, options).run(losses, scored);
     scored += (end - begin) * begin->count;
-    if (options.progress) options.progress(scored);
     begin = end;
   }
   return losses;

@@ -127,13 +127,19 @@ CurveSet read_curves(const std::filesystem::path& file) {
   const std::string place = file.string();
   const StrictObject object = parse_strict_json(read_file(file), place);
   const Members root(object, place), protocol = root.member("protocol"), text = root.member("text");
-  check_head(root, "curve", 2, place);
+  check_head(root, "curve", kCurveFormat, place);
   CurveSet set;
-  set.protocol = {protocol.text("name"),        protocol.count("stride"),
-                  protocol.count("sinks"),      protocol.count("split_stride"),
-                  protocol.text("description"), protocol.text("document_borders"),
-                  protocol.text("precision"),   protocol.text("device"),
-                  protocol.text("kernel")};
+  CurveProtocol& p = set.protocol;
+  p.name = protocol.text("name");
+  p.stride = protocol.count("stride");
+  p.sinks = protocol.count("sinks");
+  p.split_stride = protocol.count("split_stride");
+  p.description = protocol.text("description");
+  p.treatment = protocol.text("treatment");
+  p.document_borders = protocol.text("document_borders");
+  p.precision = protocol.text("precision");
+  p.device = protocol.text("device");
+  p.kernel = protocol.text("kernel");
   set.text = {{},
               text.text("selection"),
               text.text("sha256"),

@@ -54,6 +54,8 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
     return over_seeds(all, name, point.length, figure);
   };
   point.loss = estimate(values(variant.name, [](const CurvePoint& p) { return p.loss; }));
+  // Memory may have lasted for some seeds only; without any, the note says why.
+  point.applicable = point.loss.count > 0 || point.note.empty();
   point.perplexity = std::exp(point.loss.mean);
   const auto figure = [&](double CurvePoint::*member) {
     return estimate(values(variant.name, [member](const CurvePoint& p) { return p.*member; }));
@@ -75,22 +77,29 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   point.verdict = judge(point.difference);
 }
 
-// Bins are the same for every seed: they follow from the lengths.
+// One kind of change in the bin of every seed that has it: a seed whose memory did not last for the
+// longest length has a shorter window, whose last bin may end earlier.
+Estimate over_bins(const std::vector<const FarContext*>& seeds, const FarBin& as,
+                   LossChange FarBin::*kind) {
+  std::vector<double> means;
+  for (const FarContext* far : seeds) {
+    for (const FarBin& bin : far->bins)
+      if (bin.first == as.first && bin.last == as.last) means.push_back((bin.*kind).mean);
+  }
+  return estimate(means);
+}
+
 void fill_far_context(const Comparison& all, ComparedVariant& variant) {
   std::vector<const FarContext*> seeds;
   for (const ComparedRun& run : all.runs) {
     if (run.variant == variant.name && !run.curve.far_context.bins.empty())
       seeds.push_back(&run.curve.far_context);
   }
-  for (std::size_t i = 0; !seeds.empty() && i < seeds.front()->bins.size(); ++i) {
-    const auto over = [&](LossChange FarBin::*kind) {
-      std::vector<double> means;
-      for (const FarContext* far : seeds) means.push_back((far->bins.at(i).*kind).mean);
-      return estimate(means);
-    };
-    const FarBin& bin = seeds.front()->bins[i];
-    variant.far_context.push_back(
-        {bin.first, bin.last, over(&FarBin::swapped), over(&FarBin::shuffled), over(&FarBin::cut)});
+  if (seeds.empty()) return;
+  for (const FarBin& bin : seeds.front()->bins) {
+    variant.far_context.push_back({bin.first, bin.last, over_bins(seeds, bin, &FarBin::swapped),
+                                   over_bins(seeds, bin, &FarBin::shuffled),
+                                   over_bins(seeds, bin, &FarBin::cut)});
   }
 }
 
@@ -142,6 +151,7 @@ void fill_estimates(Comparison& comparison) {
       if (run.variant != variant.name) continue;
       seconds.push_back(run.train_seconds);
       rates.push_back(run.train_tokens_per_second);
+      variant.train_targets = std::max(variant.train_targets, run.train_targets);
       variant.peak_memory_bytes = std::max(variant.peak_memory_bytes, run.peak_memory_bytes);
     }
     variant.train_seconds = estimate(seconds).mean;

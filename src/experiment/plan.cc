@@ -50,6 +50,15 @@ void refuse_equal_variants(const ExperimentPlan& plan) {
   }
 }
 
+void refuse_passkeys(const ExperimentPlan& plan) {
+  for (const PlannedVariant& variant : plan.variants) {
+    if (variant.config.evaluate.task == Task::kPerplexity) continue;
+    throw usage_error(plan.file.place + ": /variants/" + variant.name,
+                      "has evaluate.task \"passkey\", expected \"perplexity\"",
+                      "alibi evaluate takes several runs: ask them for passkeys there");
+  }
+}
+
 // All variants score the same targets, so the rules of scoring must be one.
 void refuse_other_rules(const ExperimentPlan& plan) {
   const EvaluateConfig& first = plan.variants.front().config.evaluate;
@@ -75,17 +84,19 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan) {
   return {lengths.begin(), lengths.end()};
 }
 
-// Throws when the held-out text has not one window of the longest length.
-void check_text(const ExperimentPlan& plan, const PlannedVariant& variant,
-                const PreparedText& text) {
+// SHA-256 of the tokens that are scored. Throws when the held-out text has not one window of the
+// longest length.
+std::string scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
+                        const PreparedText& text) {
   const EvaluateConfig& e = variant.config.evaluate;
-  check_rules(plan.lengths, e);
   const SampleRule rule = sample_rule(plan.lengths, e);
   const DataConfig& data = variant.config.data;
   const std::vector<std::string>& files = plan.file.text.empty() ? data.valid : plan.file.text;
-  check_sample(files.empty() ? sample_tokens(text.valid, rule)
-                             : sample_files(files, text.tokenizer, set_threads(0), rule),
-               files.empty() ? "held out by the run" : join(files, ", "));
+  const TextSample sample = files.empty()
+                                ? sample_tokens(text.valid, rule)
+                                : sample_files(files, text.tokenizer, set_threads(0), rule);
+  check_sample(sample, files.empty() ? "held out by the run" : join(files, ", "));
+  return sample.hash();
 }
 
 // Equal for configs that prepare and hold out the same text.
@@ -130,22 +141,26 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   plan.folder = file.folder;
   for (const ComparisonVariant& variant : file.variants) {
     plan.variants.push_back(
-        {variant.name, variant.changes.text, variant_config(file, variant, overrides)});
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}});
   }
+  refuse_passkeys(plan);
   refuse_other_rules(plan);
   refuse_equal_variants(plan);
   plan.lengths = all_lengths(plan);
   std::map<std::string, PreparedText> texts;  // variants mostly share one
+  std::map<std::string, std::string> hashes;
   std::vector<std::string> data_hashes;
   std::set<std::string> tokenizers;
-  for (const PlannedVariant& variant : plan.variants) {
+  for (PlannedVariant& variant : plan.variants) {
     const Config& c = variant.config;
+    check_rules(plan.lengths, c.evaluate);
     auto text = texts.find(text_key(c));
     if (text == texts.end()) {
       const int threads = set_threads(c.runtime.threads);
       text = texts.emplace(text_key(c), prepare_text(c.data, c.tokenizer, threads)).first;
-      check_text(plan, variant, text->second);
+      hashes[text->first] = scored_text(plan, variant, text->second);
     }
+    variant.text_hash = hashes.at(text->first);
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
   }

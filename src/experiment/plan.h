@@ -20,7 +20,8 @@ struct PlannedRun {
 
 struct PlannedVariant {
   std::string name, changes;
-  Config config;  // of the first seed
+  Config config;          // of the first seed
+  std::string text_hash;  // of the tokens that are scored
 };
 
 struct ExperimentPlan {

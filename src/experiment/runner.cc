@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/stop.h"
 #include "base/strings.h"
+#include "base/version.h"
 #include "checkpoint/checkpoint.h"
 #include "experiment/measured.h"
 #include "experiment/paired.h"
@@ -16,8 +17,7 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kCurveFormat = "2";  // another one is measured anew
-constexpr double kLook = 0.5;              // seconds between two looks at a process
+constexpr double kLook = 0.5;  // seconds between two looks at a process
 
 // Why a process failed: the last line it printed.
 std::string last_line(const fs::path& log) {
@@ -26,18 +26,28 @@ std::string last_line(const fs::path& log) {
   return lines.empty() ? "it printed nothing" : lines.back();
 }
 
-// The protocol as overrides: a run's own config may say something else by now.
-std::vector<std::string> protocol_arguments(const EvaluateConfig& e) {
+template <class Number>
+std::string number_or_null(const std::optional<Number>& value) {
+  return value ? cat(*value) : "null";
+}
+
+// All that decides a curve, as overrides: a run's own config may say something else by now.
+std::vector<std::string> protocol_arguments(const Config& config) {
+  const EvaluateConfig& e = config.evaluate;
   std::vector<std::string> sets = {
-      cat("protocol=", protocol_name(e.protocol)), cat("max_tokens=", e.max_tokens),
-      cat("batch_tokens=", e.batch_tokens), cat("far_context_tokens=", e.far_context_tokens),
-      cat("stretch=", stretch_name(e.stretch))};
-  if (e.stretch_factor) sets.push_back(cat("stretch_factor=", *e.stretch_factor));
-  if (e.stride) sets.push_back(cat("stride=", *e.stride));
-  if (e.split_stride) sets.push_back(cat("split_stride=", *e.split_stride));
-  if (e.sinks > 0) sets.push_back(cat("sinks=", e.sinks));
+      "evaluate.task=perplexity",
+      cat("evaluate.protocol=", protocol_name(e.protocol)),
+      cat("evaluate.stride=", number_or_null(e.stride)),
+      cat("evaluate.split_stride=", number_or_null(e.split_stride)),
+      cat("evaluate.far_context_tokens=", e.far_context_tokens),
+      cat("evaluate.max_tokens=", e.max_tokens),
+      cat("evaluate.batch_tokens=", e.batch_tokens),
+      cat("evaluate.stretch=", stretch_name(e.stretch)),
+      cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
+      cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
+  if (e.protocol == Protocol::kStreaming) sets.push_back(cat("evaluate.sinks=", e.sinks));
   std::vector<std::string> all;
-  for (const std::string& set : sets) all.insert(all.end(), {"--set", "evaluate." + set});
+  for (const std::string& set : sets) all.insert(all.end(), {"--set", set});
   return all;
 }
 
@@ -59,8 +69,9 @@ class Runner {
     const Usage usage = read_usage(usage_file(planned));
     result.train_seconds = usage.seconds;
     result.peak_memory_bytes = usage.peak_memory_bytes;
-    result.train_tokens_per_second =
-        read_steps(fs::path(result.folder) / "log.jsonl").tokens_per_second;
+    const LoggedSteps steps = read_steps(fs::path(result.folder) / "log.jsonl");
+    result.train_tokens_per_second = steps.tokens_per_second;
+    result.train_targets = steps.tokens;
     return result;
   }
 
@@ -116,7 +127,7 @@ class Runner {
           "--lengths", lengths_text(plan_, ","), "--output", folder.string()};
       for (const std::string& text : plan_.file.text)
         arguments.insert(arguments.end(), {"--text", text});
-      const auto protocol = protocol_arguments(run.config.evaluate);
+      const auto protocol = protocol_arguments(run.config);
       arguments.insert(arguments.end(), protocol.begin(), protocol.end());
       if (hooks_.progress) hooks_.progress({index, "measuring", 0, 0});
       const ProcessResult result = call(run, arguments, [] {});
@@ -125,18 +136,18 @@ class Runner {
     }
     measured_ = read_curves(file);
     curve = measured_.curves.at(0);
+    // Another time, or a larger machine, may have the memory.
+    if (std::any_of(curve.points.begin(), curve.points.end(),
+                    [](const CurvePoint& point) { return point.out_of_memory(); }))
+      fs::remove(file, ignored);
     return {};
   }
 
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
-    std::string key = sha256_file(checkpoint / "manifest.json") + kCurveFormat +
-                      lengths_text(plan_, ",") + join(protocol_arguments(run.config.evaluate), " ");
-    for (const std::string& text : plan_.file.text) {
-      std::error_code ignored;
-      key += cat("\n", text);
-      if (fs::is_regular_file(text, ignored)) key += cat(" ", sha256_file(text));
-    }
+    const std::string key = cat(sha256_file(checkpoint / "manifest.json"), kVersion, kCurveFormat,
+                                lengths_text(plan_, ","), join(protocol_arguments(run.config), " "),
+                                plan_.variants[run.variant].text_hash);
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }
 
@@ -197,10 +208,17 @@ void describe_variant(ComparedVariant& variant, const Curve& curve) {
   for (ComparedPoint& point : variant.points) {
     for (const CurvePoint& found : curve.points) {
       if (found.length != point.length) continue;
-      point.applicable = found.applicable;
-      point.note = found.note;
+      if (!found.note.empty()) point.note = found.note;
     }
   }
+}
+
+// What is done to some variants only is said where those are described.
+void merge_protocol(Comparison& all, const CurveProtocol& found) {
+  if (all.protocol.name.empty()) all.protocol = found;
+  if (all.protocol.treatment == found.treatment && all.protocol.sinks == found.sinks) return;
+  all.protocol.treatment.clear();
+  all.protocol.sinks = 0;
 }
 
 void refuse_other_text(const Comparison& all, const CurveSet& found, const ComparedRun& run) {
@@ -225,7 +243,7 @@ Comparison run_experiment(const ExperimentPlan& plan, const std::string& program
     ComparedRun run = runner.run(i);
     if (run.failure.empty()) {
       refuse_other_text(comparison, runner.measured(), run);
-      comparison.protocol = runner.measured().protocol;
+      merge_protocol(comparison, runner.measured().protocol);
       if (comparison.text.sha256.empty()) comparison.text = runner.measured().text;
       describe_variant(comparison.variants[plan.runs[i].variant], run.curve);
     } else if (hooks.finished) {

@@ -68,7 +68,7 @@ class GptImpl : public torch::nn::Module {
   std::int64_t parameter_count() const;
   std::vector<double> slopes() const;  // as trained by now; empty without linear biases
   // Whether its attention kernel can count the key blocks it visits.
-  bool counts_blocks() const;
+  bool counts_blocks(torch::Device device) const;
   // Name of the attention kernel a batch of this shape would run on.
   std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
                                bool training) const;

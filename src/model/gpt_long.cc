@@ -21,10 +21,9 @@ bool GptImpl::suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions&
              .tiles != nullptr;
 }
 
-bool GptImpl::counts_blocks() const {
+bool GptImpl::counts_blocks(torch::Device device) const {
   const torch::Tensor tokens_BT = torch::empty({1, 64}, torch::kMeta);
-  return choose_attention(problem_of(tokens_BT, {}), torch::kCPU, attention_.kernel).tiles !=
-         nullptr;
+  return choose_attention(problem_of(tokens_BT, {}), device, attention_.kernel).tiles != nullptr;
 }
 
 torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,

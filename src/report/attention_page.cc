@@ -62,9 +62,9 @@ std::string page_data(const AttentionPicture& picture) {
   }
   for (const SlopeCurve& curve : picture.curves) data["curves"].push_back(curve_object(curve));
   std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
-  // Inside a script element no "</" may stand.
-  for (std::size_t at = 0; (at = text.find("</", at)) != std::string::npos; at += 3)
-    text.replace(at, 2, "<\\/");
+  // Inside a script element "</" and "<!--" would end it, or keep it from ending.
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;)
+    text.replace(at, 1, "\\u003c");
   return text;
 }
 

@@ -33,6 +33,7 @@ std::string costs(const Comparison& c) {
   Table table{{{"variant", Align::kLeft},
                {"trained at", right},
                {"parameters", right},
+               {"targets trained on", right},
                {"train time", right},
                {"train tok/s", right},
                {"memory", right}},
@@ -40,6 +41,7 @@ std::string costs(const Comparison& c) {
   for (const ComparedVariant& v : c.variants) {
     table.rows.push_back(
         {v.name, with_commas(v.trained_length), human_count(static_cast<double>(v.parameters)),
+         v.train_targets > 0 ? with_commas(v.train_targets) : "-",
          std::isfinite(v.train_seconds) ? human_seconds(v.train_seconds) : "-",
          std::isfinite(v.train_tokens_per_second) ? human_count(v.train_tokens_per_second) : "-",
          v.peak_memory_bytes > 0 ? human_bytes(static_cast<double>(v.peak_memory_bytes)) : "-"});

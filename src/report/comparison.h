@@ -8,7 +8,7 @@
 //    protocol: {..}, text: {..}                      as in curve.json (report/curve.h)
 //    variants: [{name, position, changes: {..}, trained_length, sequence_length,
 //      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
-//      peak_memory_bytes,
+//      peak_memory_bytes, train_targets,
 //      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
 //        perplexity, change, change_low, change_high, bits_per_byte, early_gain, early_gain_low,
 //        early_gain_high, context_gain, context_gain_low, context_gain_high, difference,
@@ -70,6 +70,7 @@ struct ComparedVariant {
   double train_sequence_length_scaling = 1;
   double train_seconds = kNotMeasured, train_tokens_per_second = kNotMeasured;  // means
   std::int64_t peak_memory_bytes = 0;                                           // the largest
+  std::int64_t train_targets = 0;  // scored in training: every token of every batch
   std::vector<ComparedPoint> points;
   std::vector<ComparedFarBin> far_context;
 };
@@ -79,6 +80,7 @@ struct ComparedRun {
   std::int64_t seed = 0;
   double train_seconds = kNotMeasured, train_tokens_per_second = kNotMeasured;
   std::int64_t peak_memory_bytes = 0;
+  std::int64_t train_targets = 0;
   Curve curve;  // as `alibi evaluate` measured it
 };
 

@@ -100,7 +100,7 @@ std::string comparison_context_html(const Comparison& c) {
                   "All context farther back than a distance is replaced; where that no longer "
                   "changes the loss measurably, the useful context ends.") +
           html_table(useful);
-  html += far_figure(c, "swapped for another text's", &ComparedFarBin::swapped);
+  html += far_figure(c, "swapped for text from elsewhere", &ComparedFarBin::swapped);
   html += far_figure(c, "shuffled", &ComparedFarBin::shuffled);
   return html + far_figure(c, "cut", &ComparedFarBin::cut);
 }

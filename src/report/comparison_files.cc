@@ -69,7 +69,8 @@ Cells variant_cells(const ComparedVariant& v) {
           {"parameters", v.parameters},
           {"train_seconds", number(v.train_seconds)},
           {"train_tokens_per_second", number(v.train_tokens_per_second)},
-          {"peak_memory_bytes", v.peak_memory_bytes}};
+          {"peak_memory_bytes", v.peak_memory_bytes},
+          {"train_targets", v.train_targets}};
 }
 
 Json variant_object(const ComparedVariant& variant) {

@@ -30,19 +30,21 @@ PlotSeries series_of(const FarContext& far, const char* label, LossChange FarBin
 }  // namespace
 
 std::string useful_context_words(const FarContext& far) {
-  if (far.bins.empty()) return "";
+  if (far.window == 0) return "";
+  if (far.bins.empty()) {
+    return cat("useful context: not measured, the text has too few windows of ",
+               with_commas(far.window), " tokens");
+  }
   const std::string measured =
       cat(with_commas(far.targets), " targets, windows of ", with_commas(far.window));
   if (far.useful == 0) {
-    return cat("useful context: not measurable (", measured,
-               "): another text's tokens do as well even right before a target");
+    return cat("useful context: none measurable (", measured,
+               "): at no distance does text from elsewhere do measurable harm");
   }
-  if (!far.bounded) {
-    return cat("useful context: at least ", with_commas(far.useful), " tokens (", measured,
-               "): so far back, another text's tokens still do measurable harm");
-  }
-  return cat("useful context: ", with_commas(far.useful), " tokens (", measured,
-             "): farther back, another text's tokens make no measurable difference");
+  return cat("useful context: ", far.bounded ? "" : "at least ", with_commas(far.useful),
+             " tokens (", measured, "): ",
+             far.bounded ? "farther back, text from elsewhere does no measurable harm"
+                         : "so far back, text from elsewhere still does measurable harm");
 }
 
 bool has_split(const Curve& curve) {
@@ -101,7 +103,7 @@ PlotSpec far_context_plot(const Curve& curve) {
                       with_commas(curve.far_context.window), ", paired, 95 % intervals");
   plot.x_title = "tokens of true context before the target";
   plot.y_title = "rise of the loss (nats per token)";
-  plot.series = {series_of(curve.far_context, "swapped for another text's", &FarBin::swapped),
+  plot.series = {series_of(curve.far_context, "swapped for text from elsewhere", &FarBin::swapped),
                  series_of(curve.far_context, "shuffled", &FarBin::shuffled),
                  series_of(curve.far_context, "cut", &FarBin::cut)};
   if (curve.far_context.bins.back().last >= curve.trained_length)

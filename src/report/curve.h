@@ -1,11 +1,11 @@
 // A measured extrapolation curve: loss against context length, from a model trained at one length.
 //
 // evaluate/ fills these structs; writers, plots and the page only read them. A figure that was not
-// measured is NaN (or 0 where it counts something). curve.json, format_version 2 (non-finite
+// measured is NaN (or 0 where it counts something). curve.json, format_version 3 (non-finite
 // figures are null):
 //   {format_version, kind: "curve", program_version, created, command_line,
-//    protocol: {name, stride, sinks, split_stride, description, document_borders, precision,
-//    device, kernel,
+//    protocol: {name, stride, sinks, split_stride, description, treatment, document_borders,
+//    precision, device, kernel,
 //      sha256 (of all but device and kernel)},
 //    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes, words},
 //    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
@@ -32,6 +32,9 @@ namespace alibi {
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
+inline constexpr const char* kOutOfMemory = "out of memory";
+inline constexpr int kCurveFormat = 3;  // of curve.json
+
 struct CurvePoint {
   std::int64_t length = 0;  // tokens of one window
   double multiple = 0;      // length / trained length
@@ -57,6 +60,7 @@ struct CurvePoint {
   std::int64_t peak_memory_bytes = 0;
   bool applicable = true;  // false: this model cannot take this length; `note` says why
   std::string note;
+  bool out_of_memory() const { return !applicable && note == kOutOfMemory; }
 };
 
 // Mean loss of the targets at positions first .. last of a window; the first target is position 1.
@@ -71,13 +75,14 @@ struct LossByPosition {
   std::vector<PositionBin> bins;
 };
 
-// A mean change of the loss in nats with its paired 95 % interval; above 0: it hurts.
+// A mean change of the loss in nats with its paired 95 % interval (of far context: joint over all
+// bins); above 0: it hurts.
 struct LossChange {
   double mean = kNotMeasured, low = kNotMeasured, high = kNotMeasured;
 };
 
-// Targets with first .. last tokens of true context when all that lies farther back is another
-// text's, shuffled, or not there.
+// Targets with first .. last tokens of true context when all that lies farther back is swapped for
+// text from elsewhere, shuffled, or not there.
 struct FarBin {
   std::int64_t first = 0, last = 0, targets = 0;
   LossChange swapped, shuffled, cut;
@@ -89,8 +94,8 @@ struct FarContext {
   std::int64_t window = 0;  // tokens read: the far half is changed, the near half scored
   std::int64_t targets = 0;
   std::vector<FarBin> bins;
-  // Nearest distance from which on a swap is not measurable; `bounded` false: it is at the last bin
-  // still, so this is a lower limit.
+  // End of the farthest bin whose swap measurably hurts, 0: none; `bounded` false: it is the last
+  // bin, so this is a lower limit.
   std::int64_t useful = 0;
   bool bounded = false;
 };
@@ -114,6 +119,7 @@ struct CurveProtocol {
   std::int64_t stride = 0;  // 0: none, or not the same for every length
   std::int64_t sinks = 0, split_stride = 0;
   std::string description, document_borders;  // a sentence each
+  std::string treatment;  // what is done to positions, in a sentence; empty: nothing
   std::string precision, device, kernel;
 };
 
@@ -137,6 +143,8 @@ std::string curve_table(const CurveSet& set);
 std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
 std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells
 
+// " at every length", or what else the protocol makes of the scored tokens.
+const char* scored_where(const CurveProtocol& protocol);
 bool measured(const CurvePoint& point);  // applicable, and with a perplexity
 
 // One sentence in words: the change from 1x to the longest length, honest when it is worse or when

@@ -68,6 +68,7 @@ Cells protocol_cells(const CurveProtocol& protocol) {
           {"sinks", protocol.sinks},
           {"split_stride", protocol.split_stride},
           {"description", protocol.description},
+          {"treatment", protocol.treatment},
           {"document_borders", protocol.document_borders},
           {"precision", protocol.precision},
           {"device", protocol.device},
@@ -168,7 +169,7 @@ std::string csv_line(const Curve& curve, const CurveProtocol& protocol, const Cu
   add(curve_cells(curve), "");
   Cells short_cells = protocol_cells(protocol);
   std::erase_if(short_cells, [](const auto& cell) {  // whole sentences stay in curve.json
-    return std::string_view("description document_borders").find(cell.first) !=
+    return std::string_view("description treatment document_borders").find(cell.first) !=
            std::string_view::npos;
   });
   add(short_cells, "protocol_");
@@ -192,14 +193,11 @@ std::string csv_cell(const std::string& text) {
 }
 
 std::string curve_json(const CurveSet& set) {
-  Json root = {{"format_version", 2},
-               {"kind", "curve"},
-               {"program_version", set.program_version},
-               {"created", set.created},
-               {"command_line", set.command_line},
-               {"protocol", protocol_object(set.protocol)},
-               {"text", text_object(set.text)},
-               {"curves", Json::array()}};
+  Json root = {
+      {"format_version", kCurveFormat},         {"kind", "curve"},
+      {"program_version", set.program_version}, {"created", set.created},
+      {"command_line", set.command_line},       {"protocol", protocol_object(set.protocol)},
+      {"text", text_object(set.text)},          {"curves", Json::array()}};
   for (const Curve& curve : set.curves) root["curves"].push_back(curve_object(curve));
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -98,7 +98,7 @@ std::string protocol_line(const CurveSet& set) {
   if (set.protocol.stride > 0) parts.push_back("stride " + with_commas(set.protocol.stride));
   if (set.protocol.sinks > 0) parts.push_back(cat(set.protocol.sinks, " sinks"));
   if (set.text.tokens_scored > 0) {
-    parts.push_back(with_commas(set.text.tokens_scored) + " targets at every length");
+    parts.push_back(with_commas(set.text.tokens_scored) + " targets" + scored_where(set.protocol));
   }
   if (!set.protocol.precision.empty()) parts.push_back(set.protocol.precision);
   return join(parts, ", ");

@@ -64,6 +64,10 @@ std::string whole_curve_in_words(const Curve& curve) {
 
 }  // namespace
 
+const char* scored_where(const CurveProtocol& protocol) {
+  return protocol.name == "one-pass" ? " at the longest length" : " at every length";
+}
+
 bool measured(const CurvePoint& point) {
   return point.applicable && std::isfinite(point.perplexity);
 }

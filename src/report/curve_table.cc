@@ -69,9 +69,17 @@ std::string one_table(const Curve& curve) {
   return format_table(table);
 }
 
-// Below a curve's table: what it does with its context.
+// Below a curve's table: notes on points, perplexity per word, what it does with its context.
 std::string context_lines(const Curve& curve) {
   std::string text;
+  std::vector<std::string> words;
+  for (const CurvePoint& point : curve.points) {
+    if (point.applicable && !point.note.empty())
+      text += cat(with_commas(point.length), ": ", point.note, "\n");
+    if (std::isfinite(point.word_perplexity))
+      words.push_back(cat(times(point.multiple), " ", four_digits(point.word_perplexity)));
+  }
+  if (!words.empty()) text += cat("perplexity per word: ", join(words, ", "), "\n");
   if (has_split(curve))
     text += cat("\ngains over 1x, nats per token\n", format_table(split_table(curve)));
   const std::string useful = useful_context_words(curve.far_context);
@@ -86,6 +94,7 @@ std::string foot(const CurveSet& set) {
   if (protocol.sinks > 0) name += cat(", ", protocol.sinks, " sinks");
   if (!protocol.description.empty()) name += cat(": ", protocol.description);
   lines.emplace_back("protocol", name);
+  if (!protocol.treatment.empty()) lines.emplace_back("treatment", protocol.treatment);
   if (!protocol.document_borders.empty())
     lines.emplace_back("documents", protocol.document_borders);
   std::vector<std::string> means;
@@ -96,8 +105,8 @@ std::string foot(const CurveSet& set) {
   const std::string selection = set.text.selection.empty() ? "" : " (" + set.text.selection + ")";
   lines.emplace_back("text",
                      cat(join(set.text.files, ", "), ": ", with_commas(set.text.tokens_scored),
-                         " tokens scored at every length, ", with_commas(set.text.tokens_cut_off),
-                         " not scored", selection));
+                         " tokens scored", scored_where(protocol), ", ",
+                         with_commas(set.text.tokens_cut_off), " not scored", selection));
   return format_pairs(lines);
 }
 

@@ -127,6 +127,7 @@ std::string how_measured(const CurveProtocol& protocol, const CurveText& text) {
                    {"Stride", protocol.stride > 0 ? with_commas(protocol.stride) + " tokens" : ""},
                    {"Sinks", protocol.sinks > 0 ? with_commas(protocol.sinks) + " tokens" : ""},
                    {"Description", protocol.description},
+                   {"Treatment", protocol.treatment},
                    {"Documents", protocol.document_borders},
                    {"Precision", protocol.precision},
                    {"Device", protocol.device},
@@ -134,7 +135,7 @@ std::string how_measured(const CurveProtocol& protocol, const CurveText& text) {
   html += element("h3", "Text");
   html += definitions({{"Files", join(text.files, ", ")},
                        {"Size", text.bytes > 0 ? human_bytes(static_cast<double>(text.bytes)) : ""},
-                       {"Targets scored", with_commas(text.tokens_scored) + " at every length"},
+                       {"Targets scored", with_commas(text.tokens_scored) + scored_where(protocol)},
                        {"Words", text.words > 0 ? with_commas(text.words) : ""},
                        {"Not scored", with_commas(text.tokens_cut_off) + " tokens"},
                        {"Selection", text.selection},

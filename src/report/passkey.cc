@@ -17,7 +17,10 @@ namespace {
 JsonFields head_of(const PasskeySet& set) {
   return {{"format_version", std::int64_t{1}},      {"kind", "passkey"},
           {"program_version", set.program_version}, {"created", set.created},
-          {"command_line", set.command_line},       {"documents", set.documents}};
+          {"command_line", set.command_line},       {"documents", set.documents},
+          {"treatment", set.protocol.treatment},    {"precision", set.protocol.precision},
+          {"device", set.protocol.device},          {"text_files", join(set.text.files, ", ")},
+          {"text_sha256", set.text.sha256}};
 }
 
 JsonFields fields_of(const PasskeyResult& result, const PasskeyCell& cell) {
@@ -31,6 +34,8 @@ JsonFields fields_of(const PasskeyResult& result, const PasskeyCell& cell) {
   if (!cell.note.empty()) return fields;
   fields.insert(fields.end(), {{"trials", cell.trials},
                                {"found", cell.found},
+                               {"share_low", cell.share_low},
+                               {"share_high", cell.share_high},
                                {"gain", cell.gain.mean},
                                {"gain_low", cell.gain.low},
                                {"gain_high", cell.gain.high}});
@@ -78,16 +83,28 @@ std::string row_words(const PasskeyResult& result, std::int64_t length) {
   return signed_figure(gain / cells);
 }
 
-constexpr const char* kExplained =
-    "Share of texts whose key was given back whole, by the depth at which it is stated; gain: nats "
-    "per token of the key that stating it gains over stating another one (above 0: something of it "
-    "reached the end).";
+std::string explained(const PasskeySet& set) {
+  std::int64_t trials = 0;
+  for (const PasskeyResult& result : set.results)
+    for (const PasskeyCell& cell : result.cells) trials = std::max(trials, cell.trials);
+  std::string text =
+      cat("Share of ", trials,
+          " texts whose key was given back whole, by the depth at which it is stated; gain: nats "
+          "per token of the key that stating it gains over stating another one (above 0: "
+          "something of it reached the end), mean over depths. ");
+  if (set.documents > 1)
+    text += cat("Each text is ", set.documents, " documents with a key each. ");
+  if (!set.protocol.treatment.empty()) text += set.protocol.treatment + " ";
+  return text + cat("Around the keys: ", join(set.text.files, ", "), "; ", set.protocol.precision,
+                    ", ", set.protocol.device, ".");
+}
 
 // White to the accent colour by the share found.
 std::string colour_cell(const PasskeyCell& cell) {
   if (!cell.note.empty()) return table_cell("-");
-  return cat("<td style=\"background:rgba(0,114,178,", fixed(0.6 * share(cell), 2), ")\">",
-             found_text(cell), "</td>");
+  return cat("<td title=\"", fixed(100 * cell.share_low, 0), " to ",
+             fixed(100 * cell.share_high, 0), " %\" style=\"background:rgba(0,114,178,",
+             fixed(0.6 * share(cell), 2), ")\">", found_text(cell), "</td>");
 }
 
 std::string page_table(const PasskeySet& set, const PasskeyResult& result) {
@@ -129,7 +146,7 @@ std::string passkey_table(const PasskeySet& set) {
       table.rows.push_back(std::move(row));
     }
   }
-  return cat(format_table(table), "\n", kExplained, "\n");
+  return cat(format_table(table), "\n", explained(set), "\n");
 }
 
 std::string passkey_json(const PasskeySet& set) {
@@ -144,22 +161,23 @@ std::string passkey_json(const PasskeySet& set) {
 
 std::string passkey_csv(const PasskeySet& set) {
   std::string text =
-      "name,position,checkpoint,trained_length,length,depth,note,trials,found,gain,gain_low,"
+      "name,position,checkpoint,trained_length,length,depth,note,trials,found,share_low,share_high,"
+      "gain,gain_low,"
       "gain_high\n";
   for (const PasskeyResult& result : set.results) {
     for (const PasskeyCell& cell : result.cells) {
-      text +=
-          cat(csv_cell(result.name), ",", result.position, ",", csv_cell(result.checkpoint), ",",
-              result.trained_length, ",", cell.length, ",", significant(cell.depth, 6), ",",
-              csv_cell(cell.note), ",", cell.trials, ",", cell.found, ",", number(cell.gain.mean),
-              ",", number(cell.gain.low), ",", number(cell.gain.high), "\n");
+      text += cat(csv_cell(result.name), ",", result.position, ",", csv_cell(result.checkpoint),
+                  ",", result.trained_length, ",", cell.length, ",", significant(cell.depth, 6),
+                  ",", csv_cell(cell.note), ",", cell.trials, ",", cell.found, ",",
+                  number(cell.share_low), ",", number(cell.share_high), ",", number(cell.gain.mean),
+                  ",", number(cell.gain.low), ",", number(cell.gain.high), "\n");
     }
   }
   return text;
 }
 
 std::string passkey_page(const PasskeySet& set, const std::string& title) {
-  std::string body = element("p", kExplained);
+  std::string body = element("p", explained(set));
   for (const PasskeyResult& result : set.results)
     body += element("h2", cat(result.name, " (", result.position, "), trained at ",
                               with_commas(result.trained_length))) +

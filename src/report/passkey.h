@@ -1,9 +1,11 @@
 // What was found of keys hidden in long texts.
 //
 // passkey.json, format_version 1:
-//   {format_version, kind: "passkey", program_version, created, command_line, documents,
-//    cells: [{name, position, checkpoint, trained_length, length, depth, note, trials, found, gain,
-//      gain_low, gain_high}]}        (the last five only where the note is empty)
+//   {format_version, kind: "passkey", program_version, created, command_line, documents, treatment,
+//    precision, device, text_files, text_sha256,      (the text around the keys)
+//    cells: [{name, position, checkpoint, trained_length, length, depth, note, trials, found,
+//      share_low, share_high, gain, gain_low, gain_high}]}  (from trials on: where the note is
+//      empty)
 // passkey.csv: the same columns, one line per cell.
 #pragma once
 
@@ -20,6 +22,7 @@ struct PasskeyCell {
   double depth = 0;
   std::string note;                    // why nothing was measured, or empty
   std::int64_t trials = 0, found = 0;  // found: every token of the key was the likeliest
+  double share_low = kNotMeasured, share_high = kNotMeasured;  // 95 % interval of found / trials
   // Nats per token of the key that stating it gains over stating another one: above 0, something of
   // it was carried to the end. Paired over trials, 95 % interval.
   LossChange gain;
@@ -32,6 +35,8 @@ struct PasskeyResult {
 };
 
 struct PasskeySet {
+  CurveProtocol protocol;  // its treatment, precision and device
+  CurveText text;
   std::int64_t documents = 1;
   std::string program_version, command_line, created;
   std::vector<PasskeyResult> results;

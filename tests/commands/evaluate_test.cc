@@ -38,9 +38,10 @@ TEST(Evaluate, SplitsGainsAndNamesTheStride) {
 
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {
   const ProgramResult result = trained().works({"evaluate", "runs/tiny", "--output", "curve"});
-  EXPECT_NE(result.out.find("useful context: "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("targets, windows of 64)"), std::string::npos) << result.out;
   const auto json = trained().json("curve/curve.json");
   EXPECT_EQ(json["curves"][0]["far_context"]["window"], 64);
+  EXPECT_GE(json["curves"][0]["far_context"]["bins"].size(), 6U);
   EXPECT_NE(trained().read("curve/index.html").find("How far it looks"), std::string::npos);
   const auto off = curve_of({"--set", "evaluate.far_context_tokens=0"});
   EXPECT_TRUE(off["curves"][0]["far_context"].is_null());

@@ -131,6 +131,22 @@ TEST(Overrides, AreRefusedWhenTheyAreNone) {
   }
 }
 
+// A run stored how it was to be measured; another way of measuring it is no fault.
+TEST(Overrides, LeaveStoredEvaluationKeysWithoutEffectBehind) {
+  const std::string stored =
+      R"({"evaluate": {"protocol": "sliding", "stride": 8, "stretch": "ntk", "stretch_factor": 4}})";
+  const Config plain =
+      parse_config(stored, "x", {"evaluate.protocol=non_overlapping", "evaluate.stretch=none"});
+  EXPECT_FALSE(plain.evaluate.stride.has_value());
+  EXPECT_FALSE(plain.evaluate.stretch_factor.has_value());
+  EXPECT_EQ(parse_config(stored, "x", {"evaluate.stretch=linear"}).evaluate.stretch_factor, 4);
+  EXPECT_EQ(parse_config(stored, "x", {"evaluate.task=passkey"}).evaluate.protocol,
+            Protocol::kNonOverlapping);
+  EXPECT_ANY_THROW(
+      parse_config(stored, "x", {"evaluate.stretch=none", "evaluate.stretch_factor=2"}))
+      << "given by hand";
+}
+
 TEST(Overrides, NullTakesAnEarlierValueBack) {
   const std::string learned =
       "{\"model\": {\"position\": \"learned\", \"max_sequence_length\": 2048}}";

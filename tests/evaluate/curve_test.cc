@@ -199,7 +199,7 @@ TEST(Curve, StretchedPositionsAreThoseOfAModelBuiltThatWay) {
   options.rules.stretch_factor = 2;
   EXPECT_EQ(measure(plain, options).points[0].loss, expected.points[0].loss);
   plain.config.evaluate = options.rules;
-  EXPECT_NE(describe_protocol(plain.config, torch::kCPU).description.find("linear) by 2"),
+  EXPECT_NE(describe_protocol(plain.config, torch::kCPU).treatment.find("linear) by 2"),
             std::string::npos);
 }
 

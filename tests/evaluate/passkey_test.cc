@@ -37,7 +37,7 @@ TEST(Passkey, ATextHasItsLengthItsKeyAndItsAnswer) {
     const std::string all = words(text);
     EXPECT_TRUE(all.ends_with("The pass key is " + text.key)) << all;
     EXPECT_EQ(count(all, text.key), 3U) << "stated twice, answered once";
-    const std::string stated = "\nThe pass key is 12345. Remember it. The pass key is 12345.\n";
+    const std::string stated = "\nThe pass key is 12345\nRemember it: the pass key is 12345\n";
     const auto filler = static_cast<double>(all.find("\nWhat is the") - stated.size());
     EXPECT_NEAR(static_cast<double>(all.find("\nThe pass key is")), depth * filler, 1);
   }

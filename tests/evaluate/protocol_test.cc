@@ -117,28 +117,28 @@ TEST(TextSize, CountsBytesAndWords) {
 
 TEST(FarContext, ComparesTheSameTargets) {
   LoadedModel loaded = tiny("alibi");
-  const auto targets = some_targets(257);
+  const auto targets = some_targets(769);
   const TextSample sample = whole(targets, 32);
   const FarContext far =
       measure_far_context(loaded.model, sample, {.window = 32, .targets = 1000}, ScoringOptions());
   EXPECT_EQ(far.window, 32);
-  EXPECT_EQ(far.targets, 8 * 16);
+  EXPECT_EQ(far.targets, 24 * 16);
   std::int64_t next = 1;
   for (const FarBin& bin : far.bins) {
     EXPECT_EQ(bin.first, next);
     next = bin.last + 1;
-    EXPECT_EQ(bin.targets, 8 * (bin.last - bin.first + 1));
+    EXPECT_EQ(bin.targets, 24 * (bin.last - bin.first + 1));
   }
   EXPECT_EQ(next, 17);
   // "cut" by hand for d = 1: the near half's first target, seen after one token or after 17.
   double mean = 0;
-  for (std::int64_t window = 0; window < 8; ++window) {
+  for (std::int64_t window = 0; window < 24; ++window) {
     const std::int64_t target = 1 + 32 * window + 16;  // the first run's first token has no input
     const auto loss = [&](std::int64_t length) {
       return score(loaded.model, targets, {{target - length + 1, length, 1}},
                    ScoringOptions())[std::size_t(target)];
     };
-    mean += (loss(1) - loss(17)) / 8;
+    mean += (loss(1) - loss(17)) / 24;
   }
   EXPECT_NEAR(far.bins[0].cut.mean, mean, 2e-5);
 }
@@ -147,32 +147,62 @@ TEST(FarContext, ComparesTheSameTargets) {
 TEST(FarContext, ASwapForTheSameTextChangesNothing) {
   LoadedModel loaded = tiny("alibi");
   std::vector<std::int32_t> ids;
-  for (int i = 0; i < 257; ++i) ids.push_back(static_cast<std::int32_t>(3 + i % 16));
+  for (int i = 0; i < 769; ++i) ids.push_back(static_cast<std::int32_t>(3 + i % 16));
   const FarContext far = measure_far_context(loaded.model, whole(ids, 32),
                                              {.window = 32, .targets = 1000}, ScoringOptions());
+  ASSERT_FALSE(far.bins.empty());
   for (const FarBin& bin : far.bins) EXPECT_NEAR(bin.swapped.mean, 0, 1e-6);
   EXPECT_NE(far.bins[0].shuffled.mean, 0);
   EXPECT_EQ(far.useful, 0);
   EXPECT_TRUE(far.bounded);
 }
 
-TEST(FarContext, UsefulContextEndsAtTheFirstSwapThatDoesNoHarm) {
+TEST(FarContext, TooFewWindowsSayNothing) {
+  LoadedModel loaded = tiny("alibi");
+  const FarContext far = measure_far_context(loaded.model, whole(some_targets(600), 32),
+                                             {.window = 32, .targets = 1000}, ScoringOptions());
+  EXPECT_EQ(far.window, 32);
+  EXPECT_TRUE(far.bins.empty()) << "19 windows of 32";
+}
+
+TEST(FarContext, UsefulContextEndsWithTheFarthestHarm) {
   const LossChange harm{0.2, 0.1, 0.3}, none{0.01, -0.1, 0.1};
   const auto bin = [](std::int64_t first, std::int64_t last, const LossChange& swapped) {
     return FarBin{first, last, 9, swapped, {}, {}};
   };
   FarContext far;
-  far.bins = {bin(1, 1, harm), bin(2, 2, harm), bin(3, 4, none)};
+  far.bins = {bin(1, 1, none), bin(2, 2, harm), bin(3, 4, none)};
   fill_useful_context(far);
-  EXPECT_EQ(far.useful, 2);
+  EXPECT_EQ(far.useful, 2) << "one target a window shows little";
   EXPECT_TRUE(far.bounded);
   far.bins.push_back(bin(5, 8, harm));
   fill_useful_context(far);
-  EXPECT_EQ(far.useful, 2) << "what comes after a gap does not count";
-  far.bins = {bin(1, 1, harm), bin(2, 2, harm)};
-  fill_useful_context(far);
-  EXPECT_EQ(far.useful, 2);
+  EXPECT_EQ(far.useful, 8);
   EXPECT_FALSE(far.bounded);
+  far.bins = {bin(1, 1, none), bin(2, 2, none)};
+  fill_useful_context(far);
+  EXPECT_EQ(far.useful, 0);
+  EXPECT_TRUE(far.bounded);
+}
+
+TEST(Streaming, LearnedPositionsDoNotStream) {
+  LoadedModel loaded = tiny("learned", {"model.max_sequence_length=40"});
+  CurveOptions options{.lengths = {16, 32}, .rules = {}, .progress = {}};
+  options.rules.protocol = Protocol::kStreaming;
+  const Curve curve = measure_curve(loaded, whole(some_targets(64), 32), options);
+  EXPECT_FALSE(curve.points[0].applicable);
+  EXPECT_EQ(curve.points[0].note, "learned positions end at 40, and a stream counts on");
+}
+
+TEST(Curve, WindowsThatPartsCutShortAreNamed) {
+  LoadedModel loaded = tiny("alibi");
+  const CurveOptions options{.lengths = {16, 24, 64}, .rules = {}, .progress = {}};
+  TextSample sample = whole(some_targets(256), 64);
+  sample.runs = {{0, 64, 0}, {64, 64, 1}, {128, 128, 1}};
+  const Curve curve = measure_curve(loaded, sample, options);
+  EXPECT_EQ(curve.points[0].note, "");
+  // 64 = 2 * 24 + 16, twice, and 128 = 5 * 24 + 8.
+  EXPECT_EQ(curve.points[1].note.substr(0, 19), "16 % of its targets");
 }
 
 }  // namespace

@@ -106,5 +106,18 @@ TEST(JointIntervals, WithoutDrawsThereAreNone) {
   EXPECT_TRUE(std::isnan(joint[0].low));
 }
 
+// Published values (Newcombe 1998, table I, method 3).
+TEST(Wilson, EqualsPublishedIntervals) {
+  const auto expect = [](std::int64_t hits, std::int64_t trials, double low, double high) {
+    const Interval found = wilson_95(hits, trials);
+    EXPECT_NEAR(found.low, low, 5e-5);
+    EXPECT_NEAR(found.high, high, 5e-5);
+  };
+  expect(81, 263, 0.2553, 0.3662);
+  expect(15, 148, 0.0624, 0.1605);
+  expect(0, 20, 0.0, 0.1611);
+  expect(1, 29, 0.0061, 0.1718);
+}
+
 }  // namespace
 }  // namespace alibi

@@ -91,7 +91,7 @@ TEST(SampleRule, WindowsOfTheLongestLengthInGroupsThatAllLengthsDivide) {
   };
   EXPECT_EQ(rule({128, 256, 512, 1280}, 1'000'000).window, 1280);
   EXPECT_EQ(rule({128, 256, 512, 1280}, 1'000'000).group, 2);  // 512 does not divide 1280
-  EXPECT_EQ(rule({128, 256, 512, 1280}, 40'000).group, 1);     // fewer than 16 groups would fit
+  EXPECT_EQ(rule({128, 256, 512, 1280}, 20'000).group, 1);     // fewer than 8 groups would fit
   EXPECT_EQ(rule({16, 32, 64}, 1'000'000).group, 1);
   EXPECT_EQ(rule({7, 11, 13}, 1'000'000).group, 77);
   EXPECT_EQ(rule({999'999'999'989, 999'999'999'999}, 1'000'000).group, 1);

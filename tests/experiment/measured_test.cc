@@ -12,7 +12,8 @@ namespace {
 
 CurveSet example() {
   CurveSet set;
-  set.protocol = {"sliding", 32, 4, 16, "a sentence", "another", "fp32", "cpu", "avx512"};
+  set.protocol = {"sliding", 32,        4,      16,    "a sentence",
+                  "another", "a third", "fp32", "cpu", "avx512"};
   set.text = {{"a.txt", "b.txt"}, "all", "0123", 640, 7, 1000, 150};
   Curve curve;
   curve.name = "c";
@@ -53,7 +54,7 @@ TEST(ReadCurves, GivesBackWhatWasWritten) {
 TEST(ReadCurves, RefusesOtherFiles) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "curve.json";
-  for (const char* text : {"", "{}", "{\"format_version\": 1, \"kind\": \"curve\"}",
+  for (const char* text : {"", "{}", "{\"format_version\": 2, \"kind\": \"curve\"}",
                            "{\"format_version\": 1, \"kind\": \"usage\", \"seconds\": 1}"}) {
     write_file_atomic(file, text);
     EXPECT_ANY_THROW(read_curves(file)) << text;

@@ -20,6 +20,7 @@ struct Case {
   ScoreBias bias = ScoreBias::kLinear;
   bool learned = true;  // slopes that need a gradient
   bool documents = false;
+  bool rising = false;  // the first slope is below 0: far keys gain
   double dropout = 0;
   torch::ScalarType type = torch::kFloat;
   std::string text() const {
@@ -42,6 +43,12 @@ torch::Tensor some_documents(const Case& c) {
   return starts;
 }
 
+torch::Tensor slopes(const Case& c) {
+  torch::Tensor slopes_H = torch::pow(0.4, torch::arange(1, c.heads + 1).to(torch::kDouble));
+  if (c.rising) slopes_H[0] = -0.05;
+  return slopes_H;
+}
+
 AttentionInputs make_inputs(const Case& c) {
   torch::manual_seed(c.queries * 1000 + c.keys);
   const auto normal = [&](std::int64_t heads, std::int64_t length) {
@@ -52,8 +59,7 @@ AttentionInputs make_inputs(const Case& c) {
   ScoreOptions& o = inputs.options;
   o.scale = 1.7 / std::sqrt(static_cast<double>(c.width));
   const auto exact = c.type == torch::kDouble ? torch::kDouble : torch::kFloat;
-  if (c.bias == ScoreBias::kLinear)
-    o.slopes_H = torch::pow(0.4, torch::arange(1, c.heads + 1)).to(exact).requires_grad_(c.learned);
+  if (c.bias == ScoreBias::kLinear) o.slopes_H = slopes(c).to(exact).requires_grad_(c.learned);
   if (c.bias == ScoreBias::kBuckets) {
     o.buckets_NH = torch::randn({8, c.heads}, exact).requires_grad_();
     o.bucket_max_distance = 50;
@@ -171,6 +177,12 @@ TEST(AttentionKernels, EqualTheFormulaAtEveryWidth) {
     for (const std::int64_t width : {8, 40, 64, 80, 128, 256})
       check({.queries = 129, .keys = 129, .width = width, .learned = false, .type = type});
   }
+}
+
+// Training may take a slope below 0: nothing may be skipped for being far.
+TEST(AttentionKernels, EqualTheFormulaWithASlopeBelowZero) {
+  for (const torch::ScalarType type : {torch::kFloat, torch::kBFloat16})
+    check({.queries = 300, .keys = 300, .rising = true, .type = type});
 }
 
 TEST(AttentionKernels, EqualTheFormulaInFp32) { check_all(torch::kFloat); }

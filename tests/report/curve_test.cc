@@ -37,7 +37,7 @@ TEST(CurveJson, HoldsEveryFigure) {
   CurveSet set = curve_set({curve("alibi", {23.4, 23.0})});
   set.curves[0].loss_by_position = {{128, {{1, 1, 5.5, 10}, {2, 3, kNotMeasured, 0}}}};
   const auto json = nlohmann::json::parse(curve_json(set));
-  EXPECT_EQ(json["format_version"], 2);
+  EXPECT_EQ(json["format_version"], 3);
   EXPECT_TRUE(json["curves"][0]["far_context"].is_null());
   EXPECT_EQ(json["text"]["files"], (std::vector<std::string>{"a.txt", "b.txt"}));
   EXPECT_EQ(json["protocol"]["name"], "non-overlapping");

@@ -1,0 +1,162 @@
+// Keys of the model, its batches and its text.
+#include <cmath>
+
+#include "config/field_builders.h"
+#include "config/validate.h"
+
+namespace alibi {
+namespace {
+
+std::vector<double> powers_of_one_half() {
+  std::vector<double> all;
+  for (int i = 0; i <= kMostHalvings; ++i) all.push_back(std::ldexp(1.0, -i));
+  return all;
+}
+
+void add_shape(Fields& f, ModelConfig& m) {
+  add(f, "layers", &m.layers, "Transformer blocks.").range(1, 1024);
+  add(f, "width", &m.width, "Width of the residual stream; a multiple of heads.").range(1, 1 << 20);
+  add(f, "heads", &m.heads, "Attention heads.").range(1, 1024);
+  add(f, "key_value_heads", &m.key_value_heads,
+      "Heads of keys and values, each shared by heads / key_value_heads queries. Default: heads.")
+      .range(1, 1024);
+  add(f, "mlp_width", &m.mlp_width, "Hidden width of the MLP. Default: 4 * width.")
+      .range(1, 1 << 22);
+}
+
+void add_positions(Fields& f, ModelConfig& m) {
+  const bool alibi = m.position == Position::kAlibi;
+  const bool t5 = m.position == Position::kT5;
+  const bool by_rule = alibi && m.slopes.empty();
+  const char* rule_words = "model.position is \"alibi\" and model.slopes is not given";
+  add(f, "position", choice(m.position, {"alibi", "sinusoidal", "learned", "rotary", "t5", "none"}),
+      "How the model knows order. alibi: a bias linear in distance on each attention score.");
+  add(f, "max_sequence_length", &m.max_sequence_length,
+      "Rows of the learned position table: the longest input. Default: the trained length.")
+      .range(1, 1 << 24)
+      .only_if(m.position == Position::kLearned, "model.position is \"learned\"");
+  add(f, "slope_rule", choice(m.slope_rule, {"press", "geometric", "equal", "exponential"}),
+      "press: the reference order (powers of two geometric, others interleaved). geometric: "
+      "2^(-bias_max h / heads). equal: that list's geometric mean for every head. exponential: "
+      "drawn, with that list's mean.")
+      .only_if(by_rule, rule_words);
+  add(f, "slope_bias_max", &m.slope_bias_max,
+      "The last slope of a geometric list is 2^-slope_bias_max.")
+      .range(0.01, 64)
+      .only_if(by_rule, rule_words);
+  add(f, "slope_seed", &m.slope_seed, "Of the exponential rule's draws.")
+      .range(0, 9e15)
+      .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
+               "model.slope_rule is \"exponential\"");
+  add(f, "biased_heads", &m.biased_heads,
+      "Heads that carry a bias; the others see all distances alike. Default: all.")
+      .range(1, 1024)
+      .only_if(by_rule && !m.learned_slopes,
+               "model.position is \"alibi\", model.slopes is not given and model.learned_slopes is "
+               "false");
+  add(f, "slopes", &m.slopes, "One slope per head, instead of a rule.")
+      .only_if(alibi, "model.position is \"alibi\"");
+  add(f, "learned_slopes", &m.learned_slopes, "Train the slopes, from the rule's values.")
+      .only_if(alibi, "model.position is \"alibi\"");
+  add(f, "rotary_base", &m.rotary_base, "Base of the rotary frequencies.")
+      .range(1.001, 1e12)
+      .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
+  add(f, "t5_buckets", &m.t5_buckets,
+      "Distance buckets: half exact, half logarithmic, the last one open.")
+      .range(2, 4096)
+      .only_if(t5, "model.position is \"t5\"");
+  add(f, "t5_max_distance", &m.t5_max_distance,
+      "From this distance on all keys share the last bucket.")
+      .range(2, 1 << 24)
+      .only_if(t5, "model.position is \"t5\"");
+  add(f, "t5_shared", &m.t5_shared, "One bias table for all layers instead of one each.")
+      .only_if(t5, "model.position is \"t5\"");
+}
+
+void add_details(Fields& f, ModelConfig& m) {
+  add(f, "tied_head", &m.tied_head, "The output layer shares the embedding's weights.");
+  add(f, "attention_bias", &m.attention_bias, "Biases in the attention's linear layers.");
+  add(f, "mlp_bias", &m.mlp_bias, "Biases in the MLP's linear layers.");
+  add(f, "norm_bias", &m.norm_bias, "Biases in the layer norms.");
+  add(f, "embedding_norm", &m.embedding_norm, "A layer norm right after the embedding.");
+  add(f, "attention_scale", &m.attention_scale, "Factor on q.k. Default: 1 / sqrt(head width).")
+      .range(1e-9, 1e9);
+  add(f, "activation", choice(m.activation, {"gelu", "gelu_tanh"}), "gelu: exact, by erf.");
+  add(f, "norm_epsilon", &m.norm_epsilon, "Added to the variance in layer norms.")
+      .range(1e-12, 0.1);
+  add(f, "embedding_dropout", &m.embedding_dropout, "Dropout on embeddings.").range(0, 0.95);
+  add(f, "attention_dropout", &m.attention_dropout, "Dropout on attention probabilities.")
+      .range(0, 0.95);
+  add(f, "residual_dropout", &m.residual_dropout, "Dropout on what each block adds.")
+      .range(0, 0.95);
+  add(f, "mlp_dropout", &m.mlp_dropout, "Dropout inside the MLP.").range(0, 0.95);
+  add(f, "causal", &m.causal, "Always true: a decoder sees the past only.");
+}
+
+}  // namespace
+
+Fields model_fields(ModelConfig& m) {
+  Fields f;
+  add_shape(f, m);
+  add_positions(f, m);
+  add_details(f, m);
+  return f;
+}
+
+Fields batch_fields(BatchConfig& b) {
+  Fields f;
+  add(f, "sequence_length", &b.sequence_length, "L: targets per sequence before scaling.")
+      .range(1, 1 << 24);
+  add(f, "sequences", &b.sequences, "B: sequences per step before scaling.").range(1, 1 << 20);
+  add(f, "train_sequence_length_scaling", &b.train_sequence_length_scaling,
+      "s in {1, 1/2, 1/4, ...}: a batch (B, L) is trained as (B / s, L * s), the same tokens a "
+      "step.")
+      .one_of(powers_of_one_half(), "1, 1/2, 1/4, 1/8, ...");  // validate.cc says the way out
+  add(f, "length_mixture", &b.length_mixture,
+      "Scalings of which each step draws one, such as [0.25, 0.5, 1]; the largest must be "
+      "train_sequence_length_scaling, which is what 1x means. Default: that one always.");
+  add(f, "micro_batch_tokens", &b.micro_batch_tokens,
+      "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
+      .range(1, 1e12);
+  return f;
+}
+
+Fields data_fields(DataConfig& d) {
+  Fields f;
+  add(f, "train", &d.train,
+      "Text to train on: .txt, .jsonl (key \"text\"), folders, or one folder made by prepare.")
+      .free();  // where text lies; the run hash covers what it holds
+  add(f, "valid", &d.valid, "Held-out text. Default: valid_fraction of the documents of train.")
+      .free();
+  add(f, "valid_fraction", &d.valid_fraction,
+      "Share of the documents held out, by hash of their content.")
+      .range(0, 0.5)
+      .only_if(d.valid.empty(), "data.valid is not given");
+  add(f, "separate_documents", &d.separate_documents,
+      "Each token sees its own document only, in training and evaluation. Default: one joined "
+      "stream.");
+  add(f, "cache_folder", &d.cache_folder,
+      "Where tokenised text is kept. Default: the user's cache folder.")
+      .free();
+  return f;
+}
+
+Fields tokenizer_fields(TokenizerConfig& t) {
+  const bool trained = t.kind == TokenizerKind::kBpe && t.file.empty();
+  Fields f;
+  add(f, "kind", choice(t.kind, {"bpe", "bytes"}),
+      "bpe: sentencepiece with byte fallback. bytes: id = byte + 3.");
+  add(f, "vocabulary", &t.vocabulary, "Tokens of the trained tokenizer.")
+      .range(260, 1 << 24)
+      .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");
+  add(f, "file", &t.file, "An existing sentencepiece model. Default: trained on data.train.")
+      .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"")
+      .free();  // the run hash covers the tokenizer itself
+  add(f, "sample_bytes", &t.sample_bytes,
+      "Text the tokenizer is trained on, spread over all documents.")
+      .range(1000, 1e12)
+      .only_if(trained, "tokenizer.kind is \"bpe\" and tokenizer.file is not given");
+  return f;
+}
+
+}  // namespace alibi

@@ -1,0 +1,205 @@
+// Keys of training, evaluation and the machine.
+#include <array>
+
+#include "config/field_builders.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::array kProtocols = {"non_overlapping", "sliding", "streaming", "one_pass"};
+constexpr std::array kStretches = {"none", "linear", "ntk", "yarn"};
+
+}  // namespace
+
+Fields initialize_fields(InitializeConfig& i) {
+  Fields f;
+  add(f, "from", &i.from, "A checkpoint of the same shape to take the weights from.");
+  add(f, "standard_deviation", &i.standard_deviation,
+      "Of the normal initial weights; residual outputs are divided by sqrt(2 layers).")
+      .range(1e-6, 10)
+      .only_if(i.from.empty(), "initialize.from is not given");
+  return f;
+}
+
+Fields optimizer_fields(OptimizerConfig& o) {
+  Fields f;
+  add(f, "learning_rate", &o.learning_rate, "AdamW's peak learning rate.").range(1e-9, 10);
+  add(f, "beta1", &o.beta1, "Decay of the first moment.").range(0, 0.99999);
+  add(f, "beta2", &o.beta2, "Decay of the second moment.").range(0, 0.9999999);
+  add(f, "epsilon", &o.epsilon, "Added to the root of the second moment.").range(1e-16, 1);
+  add(f, "weight_decay", &o.weight_decay, "Decoupled decay, on matrices only.").range(0, 10);
+  add(f, "clip_norm", &o.clip_norm, "Largest norm of all gradients together; 0: no clipping.")
+      .range(0, 1e9);
+  return f;
+}
+
+Fields schedule_fields(ScheduleConfig& s) {
+  Fields f;
+  add(f, "kind", choice(s.kind, {"cosine", "linear", "constant", "wsd"}),
+      "How the learning rate falls after warm-up. wsd: constant, then linear over decay_tokens.");
+  add(f, "warmup_tokens", &s.warmup_tokens, "Linear rise from 0 over this many tokens.")
+      .range(0, 1e15);
+  add(f, "decay_tokens", &s.decay_tokens,
+      "Length of the final fall. Default: a fifth of run.train_tokens.")
+      .range(1, 1e15)
+      .only_if(s.kind == ScheduleKind::kWsd, "schedule.kind is \"wsd\"");
+  add(f, "final_fraction", &s.final_fraction, "Learning rate at the end, as a share of the peak.")
+      .range(0, 1)
+      .only_if(s.kind != ScheduleKind::kConstant, "schedule.kind is not \"constant\"");
+  return f;
+}
+
+Fields guard_fields(GuardConfig& g) {
+  Fields f;
+  add(f, "non_finite", choice(g.non_finite, {"stop", "skip"}),
+      "A loss or gradient that is not finite never reaches the weights: stop the run, or skip the "
+      "step.");
+  return f;
+}
+
+Fields run_fields(RunConfig& r, ScheduleKind schedule) {
+  Fields f;
+  add(f, "name", &r.name, "Names the run in folders, logs and plots.").free();
+  add(f, "folder", &r.folder, "Where the run is written. Default: runs/<name>.").free();
+  add(f, "seed", &r.seed, "Decides initial weights, order of the text and dropout.").range(0, 9e15);
+  Field& end = add(f, "train_tokens", &r.train_tokens,
+                   "Tokens to train on, rounded up to whole steps. Free where schedule.kind is "
+                   "\"constant\".")
+                   .range(1, 1e15);
+  // All other schedules fall towards this end: moved, it changes the steps before it too.
+  if (schedule == ScheduleKind::kConstant) end.free();
+  add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.")
+      .range(1, 1e15)
+      .free();
+  add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
+      "Validation cadence. Default: a tenth of train_tokens.")
+      .range(1, 1e15)
+      .free();
+  add(f, "validation_tokens", &r.validation_tokens,
+      "Held-out targets scored at each validation, at most, spread over the held-out text.")
+      .range(1, 1e15)
+      .free();
+  add(f, "log_every_tokens", &r.log_every_tokens, "0: every step.").range(0, 1e15).free();
+  add(f, "keep_checkpoints", &r.keep_checkpoints, "Newest checkpoints kept, beside the best one.")
+      .range(1, 1e6)
+      .free();
+  add(f, "patience", &r.patience, "Stop after this many validations without improvement; 0: never.")
+      .range(0, 1e9)
+      .free();
+  return f;
+}
+
+Fields evaluate_fields(EvaluateConfig& e) {
+  const bool scores = e.task == Task::kPerplexity;
+  const char* scores_words = "evaluate.task is \"perplexity\"";
+  Fields f;
+  add(f, "task", choice(e.task, {"perplexity", "passkey"}),
+      "perplexity: loss of held-out text. passkey: retrieval of a key hidden in it.")
+      .free();
+  add(f, "lengths", &e.lengths,
+      "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
+      .free();
+  add(f, "protocol", choice(e.protocol, {kProtocols.begin(), kProtocols.end()}),
+      "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
+      "targets. streaming: the text runs through a cache of each length. one_pass: all lengths out "
+      "of windows of the longest.")
+      .only_if(scores, scores_words)
+      .free();
+  add(f, "stride", &e.stride, "Targets scored per sliding window. Default: half of each length.")
+      .range(1, 1 << 24)
+      .only_if(scores && e.protocol == Protocol::kSliding, "evaluate.protocol is \"sliding\"")
+      .free();
+  add(f, "sinks", &e.sinks,
+      "First tokens of the text that a streaming cache keeps for good (attention sinks).")
+      .range(0, 1 << 20)
+      .only_if(scores && e.protocol == Protocol::kStreaming, "evaluate.protocol is \"streaming\"")
+      .free();
+  add(f, "split_stride", &e.split_stride,
+      "Also slides windows by this stride, which splits each change from 1x into early tokens and "
+      "longer context.")
+      .range(1, 1 << 24)
+      .only_if(scores && e.protocol == Protocol::kNonOverlapping,
+               "evaluate.protocol is \"non_overlapping\"")
+      .free();
+  add(f, "far_context_tokens", &e.far_context_tokens,
+      "Targets, at most, on which the useful context is measured: far tokens replaced, shuffled, "
+      "cut. 0: not measured.")
+      .range(0, 1e15)
+      .only_if(scores, scores_words)
+      .free();
+  add(f, "max_tokens", &e.max_tokens,
+      "Targets scored, at most: of longer text, windows spread evenly over it.")
+      .range(1, 1e15)
+      .free();
+  add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();
+  add(f, "stretch", choice(e.stretch, {kStretches.begin(), kStretches.end()}),
+      "Positions beyond the trained length, brought back into what the model has seen. linear: all "
+      "distances by the factor. ntk: far ones only (ALiBi: the flattest slope by the factor, the "
+      "steepest not at all). yarn: rotary only.")
+      .free();
+  add(f, "stretch_factor", &e.stretch_factor,
+      "By how much. Default: each length over the trained length, so shorter ones stay as they "
+      "are.")
+      .range(1, 1e6)
+      .only_if(e.stretch != Stretch::kNone, "evaluate.stretch is not \"none\"")
+      .free();
+  return f;
+}
+
+Fields passkey_fields(EvaluateConfig& e) {
+  const bool asked = e.task == Task::kPasskey;
+  const char* words = "evaluate.task is \"passkey\"";
+  Fields f;
+  add(f, "depths", &e.passkey.depths, "Where the key stands: 0 at the start, 1 at the end.")
+      .only_if(asked, words)
+      .free();
+  add(f, "trials", &e.passkey.trials, "Texts at each length and depth.")
+      .range(1, 1e6)
+      .only_if(asked, words)
+      .free();
+  add(f, "documents", &e.passkey.documents,
+      "Documents in the text, each with a key of its own; one is asked for.")
+      .range(1, 26)
+      .only_if(asked, words)
+      .free();
+  return f;
+}
+
+Fields runtime_fields(RuntimeConfig& r) {
+  Fields f;
+  add(f, "device", choice(r.device, {"auto", "cpu", "cuda"}), "auto: cuda where a device is found.")
+      .free();
+  add(f, "precision", choice(r.precision, {"auto", "fp32", "bf16"}),
+      "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies "
+      "it, resolved once.");
+  add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
+  add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
+      .range(1, 1 << 24);
+  add(f, "recompute", choice(r.recompute, {"none", "blocks"}),
+      "blocks: training keeps each block's input only and computes the rest again for its "
+      "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
+      "share: T5 buckets, learned slopes).")
+      .free();
+  return f;
+}
+
+Fields attention_fields(AttentionConfig& a) {
+  Fields f;
+  add(f, "kernel", &a.kernel,
+      "auto: the first listed kernel that supports the problem; check: that one, compared with the "
+      "reference; or a name.")
+      .free();
+  add(f, "skip", choice(a.skip, {"exact", "epsilon", "off"}),
+      "Blocks of keys left out by kernels that can. exact: those whose weights are all zero; the "
+      "same bits as off. epsilon: also those below the rounding of the row they belong to.")
+      .free();
+  return f;
+}
+
+const char* protocol_name(Protocol protocol) {
+  return kProtocols[static_cast<std::size_t>(protocol)];
+}
+
+const char* stretch_name(Stretch stretch) { return kStretches[static_cast<std::size_t>(stretch)]; }
+
+}  // namespace alibi
