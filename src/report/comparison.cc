@@ -68,6 +68,22 @@ const ComparedPoint* last_pair(const ComparedVariant& variant) {
   return last;
 }
 
+// Of the reference: how its own curve goes, at its longest length; empty where there is none.
+std::string change_in_words(const ComparedVariant& variant) {
+  const ComparedPoint* last = nullptr;
+  for (const ComparedPoint& point : variant.points) {
+    if (point.length > variant.trained_length && point.change.count > 0) last = &point;
+  }
+  if (last == nullptr) return "";
+  std::string text =
+      cat(variant.name, ": its perplexity at ", with_commas(last->length), " tokens (",
+          times(last->multiple), ") is ", percent(last->change.mean), " from 1x");
+  if (last->change.count > 1)
+    text += cat(" (", last->change.count, " seeds, 95 % interval ",
+                interval_text(last->change.low, last->change.high, percent), ")");
+  return text + ".\n";
+}
+
 std::string in_words(const Comparison& c, const ComparedVariant& variant) {
   const ComparedPoint* point = last_pair(variant);
   if (point == nullptr)
@@ -136,7 +152,7 @@ std::string comparison_table(const Comparison& c) {
 std::string comparison_summary(const Comparison& c) {
   std::string text;
   for (const ComparedVariant& variant : c.variants) {
-    if (variant.name != c.reference) text += in_words(c, variant) + "\n";
+    text += variant.name == c.reference ? change_in_words(variant) : in_words(c, variant) + "\n";
   }
   if (c.seeds.size() > 1 && c.variants.size() > 1) {
     text +=
