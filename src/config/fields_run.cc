@@ -122,8 +122,8 @@ Fields evaluate_fields(EvaluateConfig& e) {
                "evaluate.protocol is \"non_overlapping\"")
       .free();
   add(f, "far_context_tokens", &e.far_context_tokens,
-      "Targets, at most, on which the useful context is measured: far tokens replaced, shuffled, "
-      "cut. 0: not measured.")
+      "Targets, about, on which the useful context is measured: far tokens left out, swapped, "
+      "shuffled (at least 20 windows). 0: not measured.")
       .range(0, 1e15)
       .only_if(scores, scores_words)
       .free();

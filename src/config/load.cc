@@ -195,9 +195,8 @@ class Reader {
     }
   }
 
-  static Field default_field(const std::string& path, const std::string& name) {
-    static Config defaults;
-    std::vector<Section> all = sections(defaults);
+  Field default_field(const std::string& path, const std::string& name) {
+    std::vector<Section> all = sections(defaults_);
     return *find_field(all, path, name);
   }
 
@@ -221,7 +220,7 @@ class Reader {
     });
   }
 
-  Config config_;
+  Config config_, defaults_;
   std::map<std::string, std::string> given_;   // pointer -> source that set it last
   std::map<std::string, std::string> stored_;  // the same of what was stored
   std::vector<Fault> faults_;

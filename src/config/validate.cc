@@ -221,6 +221,8 @@ void check_protocol(const Config& c, Faults& faults) {
     faults.add("/evaluate/task", "a key is asked for beyond the end of its document",
                "data.separate_documents keeps this model from seeing it");
   }
+  if (e.passkey.depths.empty())
+    faults.add("/evaluate/passkey/depths", "found an empty list", "write [0, 0.5, 1]");
   for (std::size_t i = 0; i < e.passkey.depths.size(); ++i) {
     const double depth = e.passkey.depths[i];
     if (depth >= 0 && depth <= 1) continue;

@@ -139,7 +139,7 @@ class CurveMeasurement {
     fill_point(measured, scored, loaded_.tokenizer);
     if (scored.short_share > 0) {
       measured.point.note = cat(fixed(100 * scored.short_share, 0),
-                                " % of its targets stand in shorter windows, at "
+                                " % of its targets stand in shorter windows at "
                                 "the ends of parts that it does not divide");
     }
     if (!scored.bins.empty())

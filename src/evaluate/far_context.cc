@@ -112,14 +112,6 @@ void fill_changes(std::vector<FarBin>& bins, LossChange FarBin::*kind,
 
 }  // namespace
 
-void fill_useful_context(FarContext& far) {
-  far.useful = 0;
-  for (const FarBin& bin : far.bins) {
-    if (bin.swapped.low > 0) far.useful = bin.last;
-  }
-  far.bounded = !far.bins.empty() && far.useful < far.bins.back().last;
-}
-
 FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
                                const ScoringOptions& options) {
   ensure(rule.window >= 2, "a window has two halves");
@@ -139,7 +131,6 @@ FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarCo
   fill_changes(far.bins, &FarBin::swapped, ablation.swapped(), near);
   fill_changes(far.bins, &FarBin::shuffled, ablation.shuffled(), near);
   fill_changes(far.bins, &FarBin::cut, ablation.cut(), near);
-  fill_useful_context(far);
   return far;
 }
 

@@ -14,7 +14,7 @@ namespace alibi {
 
 struct FarContextRule {
   std::int64_t window = 0;   // at least 2
-  std::int64_t targets = 0;  // to score, at most; one window at least
+  std::int64_t targets = 0;  // to score, about; kLeastFarWindows windows at least
 };
 
 // Fewer windows are no spread to judge by.
@@ -23,9 +23,5 @@ inline constexpr std::int64_t kLeastFarWindows = 20;
 // Bins of d: 1, 2, 3-4, 5-8, ... With fewer than kLeastFarWindows windows there are no bins.
 FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
                                const ScoringOptions& options);
-
-// Fills `useful` and `bounded` from the bins: the end of the farthest one whose swap measurably
-// hurts. Near bins hold few targets, so one that does not show it says nothing.
-void fill_useful_context(FarContext& far);
 
 }  // namespace alibi

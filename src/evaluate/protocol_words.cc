@@ -16,10 +16,8 @@ std::string windows_in_words(const EvaluateConfig& rules) {
                  rules.stride ? cat(*rules.stride, " targets") : std::string("half a window"),
                  "; each scores the targets that are new in it.");
     case Protocol::kStreaming:
-      return cat(
-          "The text runs through a cache of each length, read in steps of a quarter of it "
-          "at most; every token keeps the keys and values of the time it was read",
-          rules.sinks > 0 ? cat(", and the first ", rules.sinks, " stay for good") : "", ".");
+      return "The text runs through a cache of each length, read in steps of a quarter of it at "
+             "most; every token keeps the keys and values of the time it was read.";
     case Protocol::kOnePass:
       return "One pass over windows of the longest length; a shorter length is the first positions "
              "of those windows, so lengths score different targets.";

@@ -93,7 +93,7 @@ LossChange read_change(const Members& m, const std::string& name) {
 }
 
 FarContext read_far_context(const Members& m, const std::string& place) {
-  FarContext far{m.count("window"), m.count("targets"), {}, m.count("useful"), m.truth("bounded")};
+  FarContext far{m.count("window"), m.count("targets"), {}};
   for (const StrictJson& value : m.list("bins")) {
     const Members bin(as_object(value, place), place);
     far.bins.push_back({bin.count("first"), bin.count("last"), bin.count("targets"),

@@ -96,7 +96,10 @@ void fill_far_context(const Comparison& all, ComparedVariant& variant) {
       seeds.push_back(&run.curve.far_context);
   }
   if (seeds.empty()) return;
-  for (const FarBin& bin : seeds.front()->bins) {
+  const FarContext& widest = **std::max_element(
+      seeds.begin(), seeds.end(),
+      [](const FarContext* a, const FarContext* b) { return a->window < b->window; });
+  for (const FarBin& bin : widest.bins) {
     variant.far_context.push_back({bin.first, bin.last, over_bins(seeds, bin, &FarBin::swapped),
                                    over_bins(seeds, bin, &FarBin::shuffled),
                                    over_bins(seeds, bin, &FarBin::cut)});

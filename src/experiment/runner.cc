@@ -215,10 +215,14 @@ void describe_variant(ComparedVariant& variant, const Curve& curve) {
 
 // What is done to some variants only is said where those are described.
 void merge_protocol(Comparison& all, const CurveProtocol& found) {
-  if (all.protocol.name.empty()) all.protocol = found;
-  if (all.protocol.treatment == found.treatment && all.protocol.sinks == found.sinks) return;
-  all.protocol.treatment.clear();
-  all.protocol.sinks = 0;
+  CurveProtocol& shared = all.protocol;
+  if (shared.name.empty()) shared = found;
+  if (shared.sinks != found.sinks) shared.sinks = 0;
+  for (std::string CurveProtocol::*part :
+       {&CurveProtocol::treatment, &CurveProtocol::document_borders, &CurveProtocol::precision,
+        &CurveProtocol::device, &CurveProtocol::kernel}) {
+    if (shared.*part != found.*part) (shared.*part).clear();
+  }
 }
 
 void refuse_other_text(const Comparison& all, const CurveSet& found, const ComparedRun& run) {

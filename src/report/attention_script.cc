@@ -106,7 +106,7 @@ function drawCurve() {
   const trained = data.curves.find(x => x.rule === "as trained" && x.factor === 1), chosen = now();
   const values = [...trained.perplexities, ...chosen.perplexities], lengths = trained.lengths;
   const low = Math.min(...values) * 0.97, high = Math.max(...values) * 1.03;
-  const x = l => 50 + (width - 70) * (Math.log(l / lengths[0]) / Math.log(lengths[lengths.length - 1] / lengths[0]));
+  const x = l => 50 + (width - 70) * (lengths.length > 1 ? Math.log(l / lengths[0]) / Math.log(lengths[lengths.length - 1] / lengths[0]) : 0.5);
   const y = p => height - 30 - (height - 50) * Math.log(p / low) / Math.log(high / low);
   c.font = "12px sans-serif";
   c.fillStyle = c.strokeStyle = style.color;

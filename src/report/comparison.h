@@ -15,7 +15,7 @@
 //        difference_error, difference_low, difference_high, verdict}],
 //      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
 //    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
-//      peak_memory_bytes, slopes: [..], useful_context, useful_context_bounded,
+//      peak_memory_bytes, slopes: [..], useful_context, noticed_context (words),
 //      losses: [{length, loss, bits_per_byte}]}]}
 // comparison.csv: one line per variant and length.
 #pragma once

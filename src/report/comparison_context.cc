@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "report/comparison.h"
+#include "report/context.h"
 #include "report/page_parts.h"
 #include "report/plot.h"
 #include "report/table.h"
@@ -36,23 +37,26 @@ Table split_table(const Comparison& c) {
   return table;
 }
 
-// "64, 64, at least 128": of each seed.
-std::string useful_of(const Comparison& c, const ComparedVariant& variant) {
+// "64 tokens, 64 tokens, at least 128 tokens": of each seed.
+std::string reach_of(const Comparison& c, const ComparedVariant& variant,
+                     Reach (*reach)(const FarContext&)) {
   std::vector<std::string> seeds;
   for (const ComparedRun& run : c.runs) {
-    if (run.variant != variant.name || run.curve.far_context.bins.empty()) continue;
-    const FarContext& far = run.curve.far_context;
-    seeds.push_back(far.useful == 0 ? "none measurable"
-                                    : (far.bounded ? "" : "at least ") + with_commas(far.useful));
+    if (run.variant == variant.name && !run.curve.far_context.bins.empty())
+      seeds.push_back(reach_words(reach(run.curve.far_context)));
   }
   return join(seeds, ", ");
 }
 
 Table useful_table(const Comparison& c) {
-  Table table{{{"variant", Align::kLeft}, {"useful context of each seed (tokens)", Align::kLeft}},
+  Table table{{{"variant", Align::kLeft},
+               {"useful context of each seed", Align::kLeft},
+               {"noticed context of each seed", Align::kLeft}},
               {}};
   for (const ComparedVariant& variant : c.variants) {
-    if (!variant.far_context.empty()) table.rows.push_back({variant.name, useful_of(c, variant)});
+    if (!variant.far_context.empty())
+      table.rows.push_back({variant.name, reach_of(c, variant, useful_context),
+                            reach_of(c, variant, noticed_context)});
   }
   return table;
 }

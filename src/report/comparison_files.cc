@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "report/comparison.h"
+#include "report/context.h"
 #include "report/curve_files.h"
 
 namespace alibi {
@@ -90,6 +91,12 @@ Json variant_object(const ComparedVariant& variant) {
   return result;
 }
 
+// "at least 512 tokens"; null where it was not measured.
+Json reach(const ComparedRun& run, Reach (*of)(const FarContext&)) {
+  if (run.curve.far_context.bins.empty()) return nullptr;
+  return reach_words(of(run.curve.far_context));
+}
+
 Json run_object(const ComparedRun& run) {
   Json result = object({{"variant", run.variant},
                         {"seed", run.seed},
@@ -99,8 +106,8 @@ Json run_object(const ComparedRun& run) {
                         {"train_tokens_per_second", number(run.train_tokens_per_second)},
                         {"peak_memory_bytes", run.peak_memory_bytes},
                         {"slopes", run.curve.slopes},
-                        {"useful_context", run.curve.far_context.useful},
-                        {"useful_context_bounded", run.curve.far_context.bounded},
+                        {"useful_context", reach(run, useful_context)},
+                        {"noticed_context", reach(run, noticed_context)},
                         {"losses", Json::array()}});
   for (const CurvePoint& point : run.curve.points) {
     result["losses"].push_back(object({{"length", point.length},

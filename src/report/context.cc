@@ -27,7 +27,25 @@ PlotSeries series_of(const FarContext& far, const char* label, LossChange FarBin
   return series;
 }
 
+Reach farthest(const FarContext& far, LossChange FarBin::*kind) {
+  Reach reach;
+  for (const FarBin& bin : far.bins) {
+    if ((bin.*kind).low > 0) reach.tokens = bin.last;
+  }
+  reach.bounded = far.bins.empty() || reach.tokens < far.bins.back().last;
+  return reach;
+}
+
 }  // namespace
+
+Reach useful_context(const FarContext& far) { return farthest(far, &FarBin::cut); }
+Reach noticed_context(const FarContext& far) { return farthest(far, &FarBin::swapped); }
+
+std::string reach_words(const Reach& reach) {
+  if (reach.tokens == 0) return "none";
+  return cat(reach.bounded ? "" : "at least ", with_commas(reach.tokens),
+             reach.tokens == 1 ? " token" : " tokens");
+}
 
 std::string useful_context_words(const FarContext& far) {
   if (far.window == 0) return "";
@@ -35,16 +53,10 @@ std::string useful_context_words(const FarContext& far) {
     return cat("useful context: not measured, the text has too few windows of ",
                with_commas(far.window), " tokens");
   }
-  const std::string measured =
-      cat(with_commas(far.targets), " targets, windows of ", with_commas(far.window));
-  if (far.useful == 0) {
-    return cat("useful context: none measurable (", measured,
-               "): at no distance does text from elsewhere do measurable harm");
-  }
-  return cat("useful context: ", far.bounded ? "" : "at least ", with_commas(far.useful),
-             " tokens (", measured, "): ",
-             far.bounded ? "farther back, text from elsewhere does no measurable harm"
-                         : "so far back, text from elsewhere still does measurable harm");
+  return cat("useful context: ", reach_words(useful_context(far)),
+             " (leaving out what lies farther back does no measurable harm); noticed context: ",
+             reach_words(noticed_context(far)), " (text from elsewhere does); ",
+             with_commas(far.targets), " targets, windows of ", with_commas(far.window));
 }
 
 bool has_split(const Curve& curve) {
@@ -100,7 +112,7 @@ PlotSpec far_context_plot(const Curve& curve) {
   PlotSpec plot;
   plot.title = cat("What far context is worth: ", curve.name);
   plot.subtitle = cat(with_commas(curve.far_context.targets), " targets, windows of ",
-                      with_commas(curve.far_context.window), ", paired, 95 % intervals");
+                      with_commas(curve.far_context.window), ", paired, joint 95 % intervals");
   plot.x_title = "tokens of true context before the target";
   plot.y_title = "rise of the loss (nats per token)";
   plot.series = {series_of(curve.far_context, "swapped for text from elsewhere", &FarBin::swapped),

@@ -10,7 +10,17 @@
 
 namespace alibi {
 
-// "useful context: 128 tokens ..."; empty where it was not measured.
+// How far back context does something, as the end of the farthest bin with a measurable rise of the
+// loss; 0: none. `bounded` false: that is the last bin, so this is a lower limit.
+struct Reach {
+  std::int64_t tokens = 0;
+  bool bounded = true;
+};
+Reach useful_context(const FarContext& far);   // leaving out what is farther back hurts
+Reach noticed_context(const FarContext& far);  // other text there hurts
+
+std::string reach_words(const Reach& reach);  // "128 tokens", "at least 512 tokens", "none"
+// "useful context: 128 tokens ..."; empty where none was asked for.
 std::string useful_context_words(const FarContext& far);
 
 bool has_split(const Curve& curve);

@@ -18,7 +18,8 @@
 //        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
 //        peak_memory_bytes}],
 //      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
-//      far_context: null or {window, targets, useful, bounded, bins: [{first, last, targets,
+//      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
+//      bins: [{first, last, targets,
 //        swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}}]}
 // curve.csv: one line per point; columns of its curve, of the protocol (no sentences), its own.
 #pragma once
@@ -91,13 +92,9 @@ struct FarBin {
 // How far a model looks: what its loss loses when distant context is taken from it (the question of
 // Khandelwal et al. 2018).
 struct FarContext {
-  std::int64_t window = 0;  // tokens read: the far half is changed, the near half scored
+  std::int64_t window = 0;  // tokens read: the far half is changed, the near half scored; 0: none
   std::int64_t targets = 0;
-  std::vector<FarBin> bins;
-  // End of the farthest bin whose swap measurably hurts, 0: none; `bounded` false: it is the last
-  // bin, so this is a lower limit.
-  std::int64_t useful = 0;
-  bool bounded = false;
+  std::vector<FarBin> bins;  // empty though there is a window: too few of them in the text
 };
 
 struct Curve {

@@ -5,6 +5,7 @@
 
 #include "base/checksums.h"
 #include "base/strings.h"
+#include "report/context.h"
 #include "report/curve_files.h"
 
 namespace alibi {
@@ -122,7 +123,8 @@ Json loss_by_position(const Curve& curve) {
 }
 
 Json far_context(const FarContext& far) {
-  if (far.bins.empty()) return nullptr;
+  if (far.window == 0) return nullptr;
+  const Reach useful = useful_context(far), noticed = noticed_context(far);
   Json bins = Json::array();
   for (const FarBin& bin : far.bins) {
     Json one = object({{"first", bin.first}, {"last", bin.last}, {"targets", bin.targets}});
@@ -137,8 +139,10 @@ Json far_context(const FarContext& far) {
   }
   return object({{"window", far.window},
                  {"targets", far.targets},
-                 {"useful", far.useful},
-                 {"bounded", far.bounded},
+                 {"useful", useful.tokens},
+                 {"useful_bounded", useful.bounded},
+                 {"noticed", noticed.tokens},
+                 {"noticed_bounded", noticed.bounded},
                  {"bins", std::move(bins)}});
 }
 

@@ -112,11 +112,12 @@ std::string context_parts(const Curve& curve) {
                     "short context, and what from the longer context itself.") +
             html_table(split_table(curve));
   }
-  if (curve.far_context.bins.empty()) return html;
+  if (curve.far_context.window == 0) return html;
   std::string words = useful_context_words(curve.far_context);
   words[0] = 'U';
-  return html + element("h4", "How far it looks") + element("p", unbroken(words + ".")) +
-         figure(curve_svg(far_context_plot(curve))) +
+  html += element("h4", "How far it looks") + element("p", unbroken(words + "."));
+  if (curve.far_context.bins.empty()) return html;
+  return html + figure(curve_svg(far_context_plot(curve))) +
          html_table(far_context_table(curve.far_context));
 }
 

@@ -38,7 +38,7 @@ TEST(Evaluate, SplitsGainsAndNamesTheStride) {
 
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {
   const ProgramResult result = trained().works({"evaluate", "runs/tiny", "--output", "curve"});
-  EXPECT_NE(result.out.find("targets, windows of 64)"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("targets, windows of 64"), std::string::npos) << result.out;
   const auto json = trained().json("curve/curve.json");
   EXPECT_EQ(json["curves"][0]["far_context"]["window"], 64);
   EXPECT_GE(json["curves"][0]["far_context"]["bins"].size(), 6U);

@@ -156,6 +156,8 @@ inline std::vector<BadConfig> broken_rules() {
        {"/evaluate/sinks|where tokens stood|alibi, t5 and none"}},
       {"{\"evaluate\": {\"task\": \"passkey\", \"passkey\": {\"depths\": [0, 1.5]}}}",
        {"/evaluate/passkey/depths/1|found 1.5"}},
+      {"{\"evaluate\": {\"task\": \"passkey\", \"passkey\": {\"depths\": []}}}",
+       {"/evaluate/passkey/depths|empty list"}},
       {"{\"run\": {\"name\": \"\"}}", {"/run/name|found \"\"|plain name"}},
       {"{\"run\": {\"name\": \"a/b\"}}", {"/run/name|found \"a/b\""}},
       {"{\"data\": {\"train\": [\"\"]}}", {"/data/train/0|empty name"}},

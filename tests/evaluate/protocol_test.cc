@@ -153,8 +153,6 @@ TEST(FarContext, ASwapForTheSameTextChangesNothing) {
   ASSERT_FALSE(far.bins.empty());
   for (const FarBin& bin : far.bins) EXPECT_NEAR(bin.swapped.mean, 0, 1e-6);
   EXPECT_NE(far.bins[0].shuffled.mean, 0);
-  EXPECT_EQ(far.useful, 0);
-  EXPECT_TRUE(far.bounded);
 }
 
 TEST(FarContext, TooFewWindowsSayNothing) {
@@ -163,26 +161,6 @@ TEST(FarContext, TooFewWindowsSayNothing) {
                                              {.window = 32, .targets = 1000}, ScoringOptions());
   EXPECT_EQ(far.window, 32);
   EXPECT_TRUE(far.bins.empty()) << "19 windows of 32";
-}
-
-TEST(FarContext, UsefulContextEndsWithTheFarthestHarm) {
-  const LossChange harm{0.2, 0.1, 0.3}, none{0.01, -0.1, 0.1};
-  const auto bin = [](std::int64_t first, std::int64_t last, const LossChange& swapped) {
-    return FarBin{first, last, 9, swapped, {}, {}};
-  };
-  FarContext far;
-  far.bins = {bin(1, 1, none), bin(2, 2, harm), bin(3, 4, none)};
-  fill_useful_context(far);
-  EXPECT_EQ(far.useful, 2) << "one target a window shows little";
-  EXPECT_TRUE(far.bounded);
-  far.bins.push_back(bin(5, 8, harm));
-  fill_useful_context(far);
-  EXPECT_EQ(far.useful, 8);
-  EXPECT_FALSE(far.bounded);
-  far.bins = {bin(1, 1, none), bin(2, 2, none)};
-  fill_useful_context(far);
-  EXPECT_EQ(far.useful, 0);
-  EXPECT_TRUE(far.bounded);
 }
 
 TEST(Streaming, LearnedPositionsDoNotStream) {

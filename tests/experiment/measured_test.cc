@@ -35,7 +35,7 @@ CurveSet example() {
   good.early_gain = 0.25;
   curve.slopes = {0.5, 0.25};
   curve.points = {good, missing};
-  curve.far_context = {128, 640, {{1, 1, 5, {0.5, 0.25, 0.75}, {}, {}}}, 1, true};
+  curve.far_context = {128, 640, {{1, 1, 5, {0.5, 0.25, 0.75}, {}, {}}}};
   set.curves = {curve};
   return set;
 }

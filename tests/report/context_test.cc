@@ -1,0 +1,46 @@
+// What is said of the context a model uses.
+#include "report/context.h"
+
+#include <gtest/gtest.h>
+
+namespace alibi {
+namespace {
+
+const LossChange kHarm{0.2, 0.1, 0.3}, kNone{0.01, -0.1, 0.1}, kHelp{-0.2, -0.3, -0.1};
+
+FarBin bin(std::int64_t first, std::int64_t last, const LossChange& cut,
+           const LossChange& swapped) {
+  return {first, last, 9, swapped, {}, cut};
+}
+
+TEST(UsefulContext, EndsWithTheFarthestHarmOfLeavingOut) {
+  FarContext far;
+  far.window = 32;
+  far.bins = {bin(1, 1, kNone, kHarm), bin(2, 2, kHarm, kHarm), bin(3, 4, kNone, kHarm)};
+  EXPECT_EQ(useful_context(far).tokens, 2) << "one target a window shows little";
+  EXPECT_TRUE(useful_context(far).bounded);
+  EXPECT_EQ(noticed_context(far).tokens, 4);
+  EXPECT_FALSE(noticed_context(far).bounded);
+}
+
+// Other text may harm where the true text does too: noticed is not useful.
+TEST(UsefulContext, WhatIsBetterLeftOutIsNotUseful) {
+  FarContext far;
+  far.window = 32;
+  far.targets = 640;
+  far.bins = {bin(1, 1, kHelp, kHarm), bin(2, 2, kHelp, kHarm)};
+  EXPECT_EQ(useful_context(far).tokens, 0);
+  const std::string words = useful_context_words(far);
+  EXPECT_NE(words.find("useful context: none ("), std::string::npos) << words;
+  EXPECT_NE(words.find("noticed context: at least 2 tokens"), std::string::npos) << words;
+}
+
+TEST(UsefulContext, SaysThatThereWereTooFewWindows) {
+  FarContext far;
+  EXPECT_EQ(useful_context_words(far), "");
+  far.window = 4096;
+  EXPECT_NE(useful_context_words(far).find("too few windows of 4,096"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace alibi
