@@ -4,8 +4,9 @@ run=runs/reproduce/one-pass
 "$alibi" evaluate "$run" --output "$out/brute-force"
 "$alibi" evaluate "$run" --set evaluate.protocol=one_pass --output "$out/one-pass"
 
-# Columns are found by their titles; no cell of these two files holds a comma.
+# Columns are found by their titles; quoted cells, whose commas would count, are not needed.
 awk -F, '
+  { gsub(/"[^"]*"/, "-") }
   FNR == 1 { file++; for (i = 1; i <= NF; i++) column[$i] = i; next }
   { length_ = $column["length"]; seconds[file] += $column["seconds"] }
   file == 1 { brute[length_] = $column["loss"] }
