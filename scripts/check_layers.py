@@ -29,7 +29,7 @@ ONLY = {"cuda": {"kernels", "device"}}  # instead of lower levels
 LIBRARIES = [
     ("sentencepiece", r"sentencepiece", [r"text/.*\.cc"]),
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
-    ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|formats|report|text)/.*\.cc", r"config/strict_json\.h"]),
+    ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
 ]
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "commands/commands.h"
 #include "experiment/runner.h"
+#include "report/comparison_reports.h"
 #include "report/curve_plots.h"
 #include "report/progress.h"
 #include "report/raster.h"

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/stop.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/load_model.h"
@@ -17,11 +16,12 @@
 #include "commands/evaluate_passkey.h"
 #include "commands/evaluation_plan.h"
 #include "commands/evaluation_text.h"
+#include "commands/measuring_line.h"
 #include "evaluate/curve.h"
 #include "evaluate/protocol.h"
+#include "report/curve_files.h"
 #include "report/curve_plots.h"
 #include "report/page.h"
-#include "report/progress.h"
 
 namespace alibi {
 namespace {
@@ -33,16 +33,11 @@ struct Options {
 };
 
 Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample) {
-  std::unique_ptr<TaskProgress> line;
-  CurveOptions options{.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = {}};
-  options.progress = [&](std::int64_t done, std::int64_t total) {
-    if (stop_signal() != 0) throw stopped_error("evaluate", stop_signal(), "nothing was written");
-    if (line == nullptr)
-      line = std::make_unique<TaskProgress>(stderr, one.name, double(total), "targets");
-    line->show(static_cast<double>(done));
-  };
-  Curve curve = measure_curve(loaded, sample, options);
-  if (line != nullptr) line->finish();
+  MeasuringLine line("evaluate", one.name, "targets");
+  Curve curve = measure_curve(
+      loaded, sample,
+      {.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = line.hook()});
+  line.finish();
   curve.name = one.name;
   curve.checkpoint_sha256 = sha256_file(loaded.folder / "manifest.json");
   return curve;

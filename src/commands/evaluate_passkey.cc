@@ -1,32 +1,25 @@
 #include "commands/evaluate_passkey.h"
 
 #include <cstdio>
-#include <memory>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/files.h"
-#include "base/stop.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "commands/evaluation_text.h"
+#include "commands/measuring_line.h"
 #include "evaluate/passkey.h"
 #include "report/jsonl.h"
-#include "report/progress.h"
 
 namespace alibi {
 namespace {
 
 PasskeyResult measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& filler) {
-  std::unique_ptr<TaskProgress> line;
-  PasskeyOptions options{.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = {}};
-  options.progress = [&](std::int64_t done, std::int64_t total) {
-    if (stop_signal() != 0) throw stopped_error("evaluate", stop_signal(), "nothing was written");
-    if (line == nullptr)
-      line = std::make_unique<TaskProgress>(stderr, one.name, double(total), "cells");
-    line->show(static_cast<double>(done));
-  };
-  PasskeyResult result = measure_passkeys(loaded, filler, options);
+  MeasuringLine line("evaluate", one.name, "cells");
+  PasskeyResult result = measure_passkeys(
+      loaded, filler,
+      {.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = line.hook()});
+  line.finish();
   result.name = one.name;
   return result;
 }

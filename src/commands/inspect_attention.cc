@@ -6,15 +6,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/stop.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/load_model.h"
 #include "commands/evaluation_text.h"
+#include "commands/measuring_line.h"
 #include "config/lengths.h"
 #include "evaluate/attention_picture.h"
 #include "evaluate/lengths.h"
-#include "report/progress.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -97,7 +96,7 @@ AttentionPicture picture_of(LoadedModel& loaded, const AttentionView& view,
   const std::int64_t trained = batch_shape(loaded.config.batch).length;
   const EvaluationText text =
       read_evaluation_text(view.texts, loaded, {.window = trained, .most = trained});
-  AttentionPicture picture = picture_attention(loaded, text.sample, {});
+  AttentionPicture picture = picture_attention(loaded, text.sample);
   picture.name = loaded.config.run.name;
   picture.program_version = kVersion;
   picture.command_line = session.command_line();
@@ -117,12 +116,8 @@ void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPic
   EvaluateConfig rules;
   rules.max_tokens = kLessonTokens;
   const EvaluationText text = read_evaluation_text(view.texts, loaded, sample_rule(lengths, rules));
-  TaskProgress line(stderr, "measuring", 0, "curves");
-  picture.curves = slope_curves(loaded, text.sample, lengths, [&](std::int64_t done, std::int64_t) {
-    if (stop_signal() != 0)
-      throw stopped_error("inspect lesson", stop_signal(), "nothing was written");
-    line.show(static_cast<double>(done));
-  });
+  MeasuringLine line("inspect lesson", "measuring", "curves");
+  picture.curves = slope_curves(loaded, text.sample, lengths, line.hook());
   line.finish();
 }
 

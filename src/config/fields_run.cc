@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::array kProtocols = {"non_overlapping", "sliding", "streaming", "one_pass"};
 constexpr std::array kStretches = {"none", "linear", "ntk", "yarn"};
+constexpr std::array kDevices = {"auto", "cpu", "cuda"};
 
 }  // namespace
 
@@ -167,7 +168,8 @@ Fields passkey_fields(EvaluateConfig& e) {
 
 Fields runtime_fields(RuntimeConfig& r) {
   Fields f;
-  add(f, "device", choice(r.device, {"auto", "cpu", "cuda"}), "auto: cuda where a device is found.")
+  add(f, "device", choice(r.device, {kDevices.begin(), kDevices.end()}),
+      "auto: cuda where a device is found.")
       .free();
   add(f, "precision", choice(r.precision, {"auto", "fp32", "bf16"}),
       "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies "
@@ -201,5 +203,7 @@ const char* protocol_name(Protocol protocol) {
 }
 
 const char* stretch_name(Stretch stretch) { return kStretches[static_cast<std::size_t>(stretch)]; }
+
+const char* device_name(Device device) { return kDevices[static_cast<std::size_t>(device)]; }
 
 }  // namespace alibi

@@ -54,6 +54,10 @@ ordered_json field_schema(const Field& field) {
   return schema;
 }
 
+std::string list_text(const std::vector<std::string>& items) {
+  return cat("[", join(items, ", "), "]");
+}
+
 std::string default_text(const Field& field) {
   return std::visit(
       Overloaded{
@@ -62,7 +66,12 @@ std::string default_text(const Field& field) {
           [](const std::int64_t* v) { return cat(*v); },
           [](const double* v) { return cat(*v); },
           [](const std::string* v) { return v->empty() ? std::string("\"\"") : *v; },
-          [](const std::vector<std::string>* v) { return "[" + join(*v, ", ") + "]"; },
+          [](const std::vector<std::string>* v) { return list_text(*v); },
+          [](const std::vector<double>* v) {
+            std::vector<std::string> texts;
+            for (const double number : *v) texts.push_back(cat(number));
+            return list_text(texts);
+          },
           [](const auto*) { return std::string(); },
       },
       field.target);

@@ -91,30 +91,39 @@ void check_positions(const ModelConfig& m, Faults& faults) {
   }
 }
 
+// Of 1, 1/2, 1/4, ...: how often 1 was halved; nothing for other numbers.
+std::optional<int> halvings_of(double scaling) {
+  int exponent = 0;
+  const bool power = std::frexp(scaling, &exponent) == 0.5;
+  const int halvings = 1 - exponent;
+  return power && halvings >= 0 && halvings <= kMostHalvings ? std::optional(halvings)
+                                                             : std::nullopt;
+}
+
+bool divides(std::int64_t length, int halvings) {
+  return length % (std::int64_t{1} << halvings) == 0;
+}
+
 void check_scaling(const BatchConfig& b, Faults& faults) {
   const double s = b.train_sequence_length_scaling;
-  int exponent = 0;
-  const bool power = std::frexp(s, &exponent) == 0.5;
-  const int halvings = 1 - exponent;
+  const std::optional<int> halvings = halvings_of(s);
   if (s > 1) {
     faults.add(kScaling, cat("found ", s, ", expected at most 1"),
                "to train on longer sequences raise batch.sequence_length");
-  } else if (!power || halvings > kMostHalvings) {
+  } else if (!halvings) {
     faults.add(kScaling, cat("found ", s, ", expected 1, 1/2, 1/4, 1/8, ..."),
                "write 0.5, 0.25, 0.125, ...");
-  } else if (faults.sound({kLength}) && b.sequence_length % (std::int64_t{1} << halvings) != 0) {
+  } else if (faults.sound({kLength}) && !divides(b.sequence_length, *halvings)) {
     faults.add(kScaling, cat(b.sequence_length, " * ", s, " is not a whole length"),
-               cat("make batch.sequence_length a multiple of ", std::int64_t{1} << halvings));
+               cat("make batch.sequence_length a multiple of ", std::int64_t{1} << *halvings));
   }
 }
 
 void check_mixture(const BatchConfig& b, Faults& faults) {
   for (std::size_t i = 0; i < b.length_mixture.size(); ++i) {
     const double s = b.length_mixture[i];
-    int exponent = 0;
-    if (std::frexp(s, &exponent) == 0.5 && s <= b.train_sequence_length_scaling &&
-        1 - exponent <= kMostHalvings &&
-        b.sequence_length % (std::int64_t{1} << (1 - exponent)) == 0)
+    const std::optional<int> halvings = halvings_of(s);
+    if (halvings && s <= b.train_sequence_length_scaling && divides(b.sequence_length, *halvings))
       continue;
     faults.add(cat("/batch/length_mixture/", i),
                cat("found ", s, ", expected 1, 1/2, 1/4, ... up to train_sequence_length_scaling ",

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kReachShare = 0.9;
 constexpr std::int64_t kMostWindow = 1024;  // whole matrices are made of it
+constexpr std::int64_t kShown = 48;         // tokens of the matrices that are drawn
 
 // (H, S) fp64: each head's bias at distances 0 .. S-1.
 torch::Tensor bias_by_distance(const AttentionInputs& inputs, std::int64_t length) {
@@ -80,26 +81,38 @@ struct SlopeCase {
   std::vector<double> slopes;
 };
 
+// What the model was trained with, every rule that gives something else, and no bias at all.
 std::vector<SlopeCase> slope_cases(const LoadedModel& loaded) {
-  const ModelConfig& m = loaded.config.model;
-  const auto heads = static_cast<std::size_t>(m.heads);
-  return {{"as trained", loaded.model->slopes()},
-          {"geometric", slopes_by_rule(SlopeRule::kGeometric, m.heads, 8)},
-          {"equal", slopes_by_rule(SlopeRule::kEqual, m.heads, 8)},
-          {"none", std::vector<double>(heads, 0.0)}};
+  std::vector<SlopeCase> cases = {{"as trained", loaded.model->slopes()}};
+  constexpr std::pair<SlopeRule, const char*> kRules[] = {{SlopeRule::kPress, "press"},
+                                                          {SlopeRule::kGeometric, "geometric"},
+                                                          {SlopeRule::kExponential, "exponential"},
+                                                          {SlopeRule::kEqual, "equal"}};
+  for (const auto& [rule, name] : kRules) {
+    ModelConfig model = loaded.config.model;
+    model.slope_rule = rule;
+    model.slopes.clear();
+    model.biased_heads.reset();
+    SlopeCase one{name, alibi_slopes(model)};
+    if (std::none_of(cases.begin(), cases.end(),
+                     [&](const SlopeCase& other) { return other.slopes == one.slopes; }))
+      cases.push_back(std::move(one));
+  }
+  const auto heads = static_cast<std::size_t>(loaded.config.model.heads);
+  cases.push_back({"none", std::vector<double>(heads, 0.0)});
+  return cases;
 }
 
 }  // namespace
 
-AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample,
-                                   const PictureRule& rule) {
+AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample) {
   const torch::NoGradGuard guard;
   AttentionPicture picture;
   picture.position = position_traits(loaded.config.model.position).name;
   picture.checkpoint = loaded.folder.string();
   picture.trained_length = batch_shape(loaded.config.batch).length;
-  picture.window = std::min(rule.window > 0 ? rule.window : picture.trained_length, kMostWindow);
-  const std::int64_t shown = std::min(rule.shown, picture.window);
+  picture.window = std::min(picture.trained_length, kMostWindow);
+  const std::int64_t shown = std::min(kShown, picture.window);
   const std::int64_t available = std::ssize(sample.ids);
   ensure(available >= picture.window, "the sample has a window");
   const std::vector<std::int64_t> ids(sample.ids.end() - picture.window, sample.ids.end());
@@ -120,23 +133,23 @@ std::vector<SlopeCurve> slope_curves(
     const std::function<void(std::int64_t, std::int64_t)>& progress) {
   if (loaded.config.model.position != Position::kAlibi) return {};
   constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
+  const EvaluateConfig rules;  // plain windows
+  const std::vector<SlopeCase> cases = slope_cases(loaded);
+  const std::int64_t all = (std::ssize(cases) - 1) * std::ssize(kFactors) + 1;
   std::vector<SlopeCurve> curves;
-  for (const SlopeCase& one : slope_cases(loaded)) {
+  for (const SlopeCase& one : cases) {
     for (const double factor : kFactors) {
-      if (one.slopes.front() == 0 && factor != 1) continue;
+      if (&one == &cases.back() && factor != 1) continue;  // nothing times a factor
       SlopeCurve curve{one.rule, factor, one.slopes, lengths, {}};
       for (double& slope : curve.slopes) slope *= factor;
-      ScoringOptions scoring;
-      scoring.chunk_rows = loaded.config.runtime.loss_chunk_rows;
-      scoring.separate_documents = loaded.config.data.separate_documents;
-      scoring.device = loaded.device;
-      scoring.slopes = curve.slopes;
       for (const std::int64_t length : lengths) {
-        const auto scored = score_length(loaded, sample, EvaluateConfig(), length, scoring);
+        ScoringOptions scoring = scoring_at(loaded, rules, length);
+        scoring.slopes = curve.slopes;
+        const auto scored = score_length(loaded, sample, rules, length, scoring);
         curve.perplexities.push_back(std::exp(mean_of(scored.losses)));
       }
       curves.push_back(std::move(curve));
-      if (progress) progress(std::ssize(curves), 16);
+      if (progress) progress(std::ssize(curves), all);
     }
   }
   return curves;

@@ -8,19 +8,12 @@
 
 namespace alibi {
 
-struct PictureRule {
-  std::int64_t shown = 48;  // tokens of the matrices
-  std::int64_t window =
-      0;  // tokens over which the reach is measured; 0: the trained length; at most 1024
-};
+// Reads the last tokens of the sample, as many as the trained length but at most 1024, and shows
+// the matrices of the first 48 of them. The sample must hold the trained length.
+AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample);
 
-// Takes the last `window` tokens of the sample, and shows the first of them. Throws Error when the
-// sample is shorter.
-AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample,
-                                   const PictureRule& rule);
-
-// Perplexity at each length with other slopes than the model was trained with: every rule, and its
-// own times 1/4 ... 4. Empty without ALiBi.
+// Perplexity at each length with other slopes than the model was trained with: those and every rule
+// that gives others, each times 1/4 ... 4, and no bias. Empty without ALiBi.
 std::vector<SlopeCurve> slope_curves(
     LoadedModel& loaded, const TextSample& sample, const std::vector<std::int64_t>& lengths,
     const std::function<void(std::int64_t, std::int64_t)>& progress);

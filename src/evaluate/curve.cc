@@ -85,7 +85,7 @@ class CurveMeasurement {
       if (!options_.rules.split_stride) continue;
       if (measured.point.applicable && !memory_lasts([&] {
             fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
-                                                           scoring_at(measured.point)));
+                                                           scoring_of(measured.point)));
           }))
         measured.point.note = "its split: out of memory";
       ++pass_;
@@ -152,22 +152,15 @@ class CurveMeasurement {
                                                                  const Pass& pass) {
     reset_peak_memory(loaded_.device);
     const double start = seconds_now();
-    auto result = pass(scoring_at(point));
+    auto result = pass(scoring_of(point));
     point.seconds = seconds_now() - start;
     point.tokens_per_second = static_cast<double>(sample_.targets()) / point.seconds;
     point.peak_memory_bytes = peak_memory_bytes(loaded_.device);
     return result;
   }
 
-  ScoringOptions scoring_at(const CurvePoint& point) const {
-    ScoringOptions scoring;
-    scoring.batch_tokens = options_.rules.batch_tokens;
-    scoring.chunk_rows = loaded_.config.runtime.loss_chunk_rows;
-    scoring.separate_documents = loaded_.config.data.separate_documents;
-    scoring.stretch = {options_.rules.stretch,
-                       options_.rules.stretch_factor.value_or(point.multiple),
-                       curve_.trained_length};
-    scoring.device = loaded_.device;
+  ScoringOptions scoring_of(const CurvePoint& point) const {
+    ScoringOptions scoring = scoring_at(loaded_, options_.rules, point.length);
     if (options_.progress) {
       scoring.progress = [this](std::int64_t done) {
         options_.progress(pass_ * sample_.targets() + done, passes_ * sample_.targets());
@@ -185,7 +178,7 @@ class CurveMeasurement {
         longest = &point;
     }
     if (longest == nullptr || longest->length < 2 || options_.rules.far_context_tokens == 0) return;
-    ScoringOptions scoring = scoring_at(*longest);
+    ScoringOptions scoring = scoring_of(*longest);
     if (options_.progress) {
       const std::int64_t total = passes_ * sample_.targets();
       scoring.progress = [this, total](std::int64_t) { options_.progress(total, total); };

@@ -124,10 +124,8 @@ FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarCo
   const Ablation ablation(model, std::move(windows), options);
   const std::int64_t near = ablation.near();
   far.targets = ablation.targets();
-  for (std::int64_t first = 1; first <= near; first = far.bins.back().last + 1) {
-    const std::int64_t last = first == 1 ? 1 : std::min(near, 2 * (first - 1));
+  for (const auto& [first, last] : doubling_spans(near))
     far.bins.push_back({first, last, far.targets / near * (last - first + 1), {}, {}, {}});
-  }
   fill_changes(far.bins, &FarBin::swapped, ablation.swapped(), near);
   fill_changes(far.bins, &FarBin::shuffled, ablation.shuffled(), near);
   fill_changes(far.bins, &FarBin::cut, ablation.cut(), near);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "evaluate/protocol.h"
 #include "evaluate/statistics.h"
 #include "model/position.h"
 
@@ -89,28 +90,8 @@ class Retrieval {
   Retrieval(LoadedModel& loaded, const TextSample& filler, const PasskeyOptions& options)
       : loaded_(loaded), filler_(filler), options_(options) {}
 
-  PasskeyCell cell(std::int64_t length, double depth) {
-    PasskeyCell cell;
-    cell.length = length;
-    cell.depth = depth;
-    cell.note = why_not(length);
-    if (!cell.note.empty()) return cell;
-    // Keys differ in their number of tokens: all trials fit, or none is asked.
-    const Answered told = answer(length, depth, false), untold = answer(length, depth, true);
-    std::vector<float> gains;
-    for (std::size_t i = 0; i < told.loss.size(); ++i)
-      gains.push_back(untold.loss[i] - told.loss[i]);
-    const Interval interval = middle_95(bootstrap_means(gains, 1));
-    cell.trials = std::ssize(gains);
-    cell.found = told.found;
-    const Interval share = wilson_95(cell.found, cell.trials);
-    cell.share_low = share.low;
-    cell.share_high = share.high;
-    cell.gain = {mean_of(gains), interval.low, interval.high};
-    return cell;
-  }
-
- private:
+  // Why no key can be asked for at this length; keys differ in their number of tokens: all trials
+  // fit, or none is asked.
   std::string why_not(std::int64_t length) const {
     const ModelConfig& model = loaded_.config.model;
     if (position_traits(model.position).has_length_limit && length > *model.max_sequence_length)
@@ -126,6 +107,23 @@ class Retrieval {
     return "";
   }
 
+  void fill(PasskeyCell& cell) {
+    const std::int64_t length = cell.length;
+    const double depth = cell.depth;
+    const Answered told = answer(length, depth, false), untold = answer(length, depth, true);
+    std::vector<float> gains;
+    for (std::size_t i = 0; i < told.loss.size(); ++i)
+      gains.push_back(untold.loss[i] - told.loss[i]);
+    const Interval interval = middle_95(bootstrap_means(gains, 1));
+    cell.trials = std::ssize(gains);
+    cell.found = told.found;
+    const Interval share = wilson_95(cell.found, cell.trials);
+    cell.share_low = share.low;
+    cell.share_high = share.high;
+    cell.gain = {mean_of(gains), interval.low, interval.high};
+  }
+
+ private:
   Answered answer(std::int64_t length, double depth, bool false_key) {
     const std::int64_t trials = options_.rules.passkey.trials;
     const std::int64_t rows = std::max<std::int64_t>(1, options_.rules.batch_tokens / length);
@@ -149,10 +147,7 @@ class Retrieval {
                 ids_BN.data_ptr<std::int64_t>() + static_cast<std::int64_t>(row) * (length + 1));
     }
     ForwardOptions forward;
-    const double multiple =
-        static_cast<double>(length) / static_cast<double>(batch_shape(loaded_.config.batch).length);
-    forward.stretch = {options_.rules.stretch, options_.rules.stretch_factor.value_or(multiple),
-                       batch_shape(loaded_.config.batch).length};
+    forward.stretch = scoring_at(loaded_, options_.rules, length).stretch;
     const torch::Tensor hidden_BTC =
         loaded_.model->hidden(ids_BN.narrow(1, 0, length).to(loaded_.device), forward);
     for (std::size_t row = 0; row < texts.size(); ++row) {
@@ -218,8 +213,13 @@ PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
   const std::int64_t total = std::ssize(options.lengths) * std::ssize(depths);
   Retrieval retrieval(loaded, filler, options);
   for (const std::int64_t length : options.lengths) {
+    const std::string note = retrieval.why_not(length);
     for (const double depth : depths) {
-      result.cells.push_back(retrieval.cell(length, depth));
+      PasskeyCell& cell = result.cells.emplace_back();
+      cell.length = length;
+      cell.depth = depth;
+      cell.note = note;
+      if (note.empty()) retrieval.fill(cell);
       if (options.progress) options.progress(std::ssize(result.cells), total);
     }
   }

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
+#include "evaluate/statistics.h"
 #include "evaluate/streaming.h"
 
 namespace alibi {
 namespace {
 
-// Positions 1, 2, 3-4, 5-8, ...: each bin twice as wide as the one before.
 std::vector<PositionBin> position_bins(std::span<const float> losses,
                                        const std::vector<Window>& windows, std::int64_t length) {
   std::vector<PositionBin> bins;
-  for (std::int64_t first = 1; first <= length; first = bins.back().last + 1) {
-    const std::int64_t last = first == 1 ? 1 : std::min(length, 2 * (first - 1));
+  for (const auto& [first, last] : doubling_spans(length))
     bins.push_back({.first = first, .last = last, .loss = 0, .count = 0});
-  }
   for (const Window& window : windows) {
     auto bin = bins.begin();
     for (std::int64_t position = 1; position <= window.length; ++position) {
@@ -53,6 +51,19 @@ ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, Protoc
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
+
+ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules,
+                          std::int64_t length) {
+  const std::int64_t trained = batch_shape(loaded.config.batch).length;
+  const double multiple = static_cast<double>(length) / static_cast<double>(trained);
+  ScoringOptions scoring;
+  scoring.batch_tokens = rules.batch_tokens;
+  scoring.chunk_rows = loaded.config.runtime.loss_chunk_rows;
+  scoring.separate_documents = loaded.config.data.separate_documents;
+  scoring.stretch = {rules.stretch, rules.stretch_factor.value_or(multiple), trained};
+  scoring.device = loaded.device;
+  return scoring;
+}
 
 ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
                           const EvaluateConfig& rules, std::int64_t length,

@@ -20,6 +20,10 @@ struct ScoredLength {
   std::vector<PositionBin> bins;  // by position in the window; empty where windows have none
 };
 
+// How `rules` score a model at `length`: all but progress.
+ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules,
+                          std::int64_t length);
+
 // Scores the sample at one length: non-overlapping, sliding or streaming. `scoring` brings device,
 // stretch and progress.
 ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,

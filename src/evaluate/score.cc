@@ -3,52 +3,22 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "data/batches.h"
-#include "loss/cross_entropy.h"
-#include "text/tokenizer.h"
+#include "evaluate/batch_losses.h"
 
 namespace alibi {
 namespace {
 
-// Consecutive windows of one length, as the rows of one forward pass.
-Batch gather(std::span<const std::int32_t> text, std::span<const Window> windows,
-             bool separate_documents) {
-  Batch batch{.rows = std::ssize(windows),
-              .length = windows.front().length,
-              .inputs = {},
-              .targets = {},
-              .document_starts = {}};
-  for (const Window& window : windows) {
-    for (std::int64_t i = window.first; i < window.first + window.length; ++i) {
-      batch.inputs.push_back(i == 0 ? Tokenizer::kEnd : text[static_cast<std::size_t>(i - 1)]);
-      batch.targets.push_back(text[static_cast<std::size_t>(i)]);
-    }
-  }
-  if (separate_documents) mark_documents(batch);
-  return batch;
-}
-
-torch::Tensor rows_of(std::vector<std::int64_t>& values, const Batch& batch, torch::Device device) {
-  return torch::from_blob(values.data(), {batch.rows, batch.length}, torch::kLong)
-      .clone()
-      .to(device);
-}
-
-// Losses of a batch, (rows, length) fp32 on the CPU.
-torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& options) {
+// Losses of consecutive windows of one length, as the rows of one forward pass.
+torch::Tensor window_losses(Gpt& model, std::span<const std::int32_t> text,
+                            std::span<const Window> windows, const ScoringOptions& options) {
+  Batch batch;
+  batch.length = windows.front().length;
+  for (const Window& window : windows) append_row(batch, text, window.first);
+  if (options.separate_documents) mark_documents(batch);
   ForwardOptions forward;
   forward.stretch = options.stretch;
   forward.slopes = options.slopes;
-  if (!batch.document_starts.empty())
-    forward.document_start_BT = rows_of(batch.document_starts, batch, options.device);
-  const torch::Tensor hidden_BTC =
-      model->hidden(rows_of(batch.inputs, batch, options.device), forward);
-  const torch::Tensor targets_BT = rows_of(batch.targets, batch, options.device);
-  return token_losses(hidden_BTC.flatten(0, 1), model->head_VC(), targets_BT.flatten(),
-                      options.chunk_rows)
-      .view({batch.rows, batch.length})
-      .to(torch::kCPU, torch::kFloat)
-      .contiguous();
+  return batch_losses(model, batch, forward, options.device, options.chunk_rows);
 }
 
 }  // namespace
@@ -92,10 +62,9 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
     const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / begin->length);
     auto end = begin;
     while (end != windows.end() && end - begin < most && end->length == begin->length) ++end;
-    Batch batch = gather(targets, {begin, end}, options.separate_documents);
-    const torch::Tensor losses_BT = batch_losses(model, batch, options);
+    const torch::Tensor losses_BT = window_losses(model, targets, {begin, end}, options);
     for (auto window = begin; window != end; ++window) {
-      const float* row = losses_BT.data_ptr<float>() + (window - begin) * batch.length;
+      const float* row = losses_BT.data_ptr<float>() + (window - begin) * begin->length;
       std::copy(row + window->length - window->scored, row + window->length,
                 losses.begin() + window->first + window->length - window->scored);
       scored += window->scored;

@@ -52,6 +52,13 @@ double percentile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
+std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t last) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  for (std::int64_t first = 1; first <= last; first = spans.back().second + 1)
+    spans.emplace_back(first, first == 1 ? 1 : std::min(last, 2 * (first - 1)));
+  return spans;
+}
+
 std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block) {
   ensure(!losses.empty() && block > 0, "a bootstrap has losses and blocks");
   const Blocks blocks = blocks_of(losses, block);

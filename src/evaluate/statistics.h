@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace alibi {
@@ -11,6 +12,10 @@ namespace alibi {
 struct Interval {
   double low = 0, high = 0;
 };
+
+// 1, 2, 3-4, 5-8, ... up to `last`: positions or distances, each span twice as wide as the one
+// before. Pairs of first and last.
+std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t last);
 
 inline constexpr int kBootstrapDraws = 1000;
 // Resamples of fewer blocks than this say nothing of the text's spread; of one they are all equal.

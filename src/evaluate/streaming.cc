@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "loss/cross_entropy.h"
-#include "text/tokenizer.h"
+#include "evaluate/batch_losses.h"
 
 namespace alibi {
 namespace {
@@ -43,36 +42,21 @@ class Stream {
 
  private:
   void step(std::int64_t at, std::int64_t count, std::vector<float>& losses) {
-    std::vector<std::int64_t> inputs, targets;
-    for (const SampleRun& run : runs_) {
-      for (std::int64_t i = run.first - lead_ + at; i < run.first - lead_ + at + count; ++i) {
-        inputs.push_back(i == 0 ? Tokenizer::kEnd : sample_.ids[static_cast<std::size_t>(i - 1)]);
-        targets.push_back(sample_.ids[static_cast<std::size_t>(i)]);
-      }
-    }
+    Batch batch;
+    batch.length = count;
+    for (const SampleRun& run : runs_) append_row(batch, sample_.ids, run.first - lead_ + at);
     ForwardOptions forward;
     forward.cache = &cache_;
     forward.stretch = options_.stretch;
     forward.slopes = options_.slopes;
-    const torch::Tensor hidden_BTC = model_->hidden(tensor(inputs, count), forward);
     const torch::Tensor losses_BT =
-        token_losses(hidden_BTC.flatten(0, 1), model_->head_VC(), tensor(targets, count).flatten(),
-                     options_.chunk_rows)
-            .view({std::ssize(runs_), count})
-            .to(torch::kCPU, torch::kFloat)
-            .contiguous();
+        batch_losses(model_, batch, forward, options_.device, options_.chunk_rows);
     for (std::size_t row = 0; row < runs_.size(); ++row) {
       const float* first = losses_BT.data_ptr<float>() + static_cast<std::int64_t>(row) * count;
       const std::int64_t unscored = std::clamp<std::int64_t>(lead_ - at, 0, count);
       std::copy(first + unscored, first + count,
                 losses.begin() + runs_[row].first - lead_ + at + unscored);
     }
-  }
-
-  torch::Tensor tensor(std::vector<std::int64_t>& values, std::int64_t count) const {
-    return torch::from_blob(values.data(), {std::ssize(runs_), count}, torch::kLong)
-        .clone()
-        .to(options_.device);
   }
 
   Gpt& model_;

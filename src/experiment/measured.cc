@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "formats/strict_json.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 namespace {

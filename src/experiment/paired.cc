@@ -95,6 +95,7 @@ void fill_far_context(const Comparison& all, ComparedVariant& variant) {
     if (run.variant == variant.name && !run.curve.far_context.bins.empty())
       seeds.push_back(&run.curve.far_context);
   }
+  variant.far_context.clear();
   if (seeds.empty()) return;
   const FarContext& widest = **std::max_element(
       seeds.begin(), seeds.end(),

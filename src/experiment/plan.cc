@@ -65,10 +65,12 @@ void refuse_other_rules(const ExperimentPlan& plan) {
   for (const PlannedVariant& variant : plan.variants) {
     const EvaluateConfig& e = variant.config.evaluate;
     if (e.protocol == first.protocol && e.stride == first.stride &&
-        e.split_stride == first.split_stride && e.max_tokens == first.max_tokens)
+        e.split_stride == first.split_stride && e.max_tokens == first.max_tokens &&
+        e.far_context_tokens == first.far_context_tokens)
       continue;
     throw usage_error(plan.file.place + ": /variants/" + variant.name,
-                      "has another evaluate.protocol, stride, split_stride or max_tokens than " +
+                      "has another evaluate.protocol, stride, split_stride, max_tokens or "
+                      "far_context_tokens than " +
                           plan.variants.front().name,
                       "set them for all, under /config");
   }

@@ -10,8 +10,10 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/checkpoint.h"
+#include "experiment/describe.h"
 #include "experiment/measured.h"
 #include "experiment/paired.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -31,6 +33,12 @@ std::string number_or_null(const std::optional<Number>& value) {
   return value ? cat(*value) : "null";
 }
 
+std::vector<std::string> as_options(const std::vector<std::string>& sets) {
+  std::vector<std::string> all;
+  for (const std::string& set : sets) all.insert(all.end(), {"--set", set});
+  return all;
+}
+
 // All that decides a curve, as overrides: a run's own config may say something else by now.
 std::vector<std::string> protocol_arguments(const Config& config) {
   const EvaluateConfig& e = config.evaluate;
@@ -46,9 +54,13 @@ std::vector<std::string> protocol_arguments(const Config& config) {
       cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
       cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
   if (e.protocol == Protocol::kStreaming) sets.push_back(cat("evaluate.sinks=", e.sinks));
-  std::vector<std::string> all;
-  for (const std::string& set : sets) all.insert(all.end(), {"--set", set});
-  return all;
+  return as_options(sets);
+}
+
+// Where a curve is measured: as this comparison says, whatever the run's own config does.
+std::vector<std::string> place_arguments(const Config& config) {
+  return as_options({cat("runtime.device=", device_name(config.runtime.device)),
+                     cat("runtime.threads=", config.runtime.threads)});
 }
 
 class Runner {
@@ -127,8 +139,8 @@ class Runner {
           "--lengths", lengths_text(plan_, ","), "--output", folder.string()};
       for (const std::string& text : plan_.file.text)
         arguments.insert(arguments.end(), {"--text", text});
-      const auto protocol = protocol_arguments(run.config);
-      arguments.insert(arguments.end(), protocol.begin(), protocol.end());
+      for (const auto& sets : {protocol_arguments(run.config), place_arguments(run.config)})
+        arguments.insert(arguments.end(), sets.begin(), sets.end());
       if (hooks_.progress) hooks_.progress({index, "measuring", 0, 0});
       const ProcessResult result = call(run, arguments, [] {});
       if (stop_signal() != 0) throw_stopped();
@@ -175,64 +187,6 @@ class Runner {
   CurveSet measured_;
 };
 
-Comparison described(const ExperimentPlan& plan) {
-  Comparison c;
-  c.name = plan.file.name;
-  c.title = plan.file.title;
-  c.reference = plan.file.reference;
-  c.measure = plan.one_tokenizer ? Measure::kLoss : Measure::kBitsPerByte;
-  c.seeds = plan.file.seeds;
-  for (const PlannedVariant& planned : plan.variants) {
-    ComparedVariant variant;
-    variant.name = planned.name;
-    variant.changes = planned.changes;
-    variant.trained_length = batch_shape(planned.config.batch).length;
-    variant.sequence_length = planned.config.batch.sequence_length;
-    variant.train_sequence_length_scaling = planned.config.batch.train_sequence_length_scaling;
-    for (const std::int64_t length : plan.lengths) {
-      ComparedPoint point;
-      point.length = length;
-      point.multiple = static_cast<double>(length) / static_cast<double>(variant.trained_length);
-      variant.points.push_back(point);
-    }
-    if (planned.name == plan.file.reference) c.settings = config_json(planned.config);
-    c.variants.push_back(std::move(variant));
-  }
-  return c;
-}
-
-// What only a measured curve knows of its variant.
-void describe_variant(ComparedVariant& variant, const Curve& curve) {
-  variant.position = curve.position;
-  variant.parameters = curve.parameters;
-  for (ComparedPoint& point : variant.points) {
-    for (const CurvePoint& found : curve.points) {
-      if (found.length != point.length) continue;
-      if (!found.note.empty()) point.note = found.note;
-    }
-  }
-}
-
-// What is done to some variants only is said where those are described.
-void merge_protocol(Comparison& all, const CurveProtocol& found) {
-  CurveProtocol& shared = all.protocol;
-  if (shared.name.empty()) shared = found;
-  if (shared.sinks != found.sinks) shared.sinks = 0;
-  for (std::string CurveProtocol::*part :
-       {&CurveProtocol::treatment, &CurveProtocol::document_borders, &CurveProtocol::precision,
-        &CurveProtocol::device, &CurveProtocol::kernel}) {
-    if (shared.*part != found.*part) (shared.*part).clear();
-  }
-}
-
-void refuse_other_text(const Comparison& all, const CurveSet& found, const ComparedRun& run) {
-  if (all.measure != Measure::kLoss || all.text.sha256.empty() ||
-      all.text.sha256 == found.text.sha256)
-    return;
-  throw Error(run.folder, "scores other tokens than the first run (another text is held out)",
-              "name one text for all: \"text\": [\"FILE\"]");
-}
-
 }  // namespace
 
 Comparison run_experiment(const ExperimentPlan& plan, const std::string& program,
@@ -242,19 +196,17 @@ Comparison run_experiment(const ExperimentPlan& plan, const std::string& program
   for (const char* folder : {"configs", "logs", "runs", "curves"})
     make_folders(plan.folder / folder);
   Runner runner(plan, program, hooks);
-  Comparison comparison = described(plan);
+  Comparison comparison = describe_plan(plan);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     ComparedRun run = runner.run(i);
     if (run.failure.empty()) {
-      refuse_other_text(comparison, runner.measured(), run);
-      merge_protocol(comparison, runner.measured().protocol);
-      if (comparison.text.sha256.empty()) comparison.text = runner.measured().text;
-      describe_variant(comparison.variants[plan.runs[i].variant], run.curve);
+      describe_run(comparison, plan.runs[i].variant, run, runner.measured());
     } else if (hooks.finished) {
       hooks.finished(i, "failed: " + run.failure);
     }
     comparison.runs.push_back(std::move(run));
   }
+  label_failures(comparison);
   fill_estimates(comparison);
   return comparison;
 }

@@ -21,7 +21,7 @@ struct AttentionHead {
 
 // Measured with slopes that the model was not trained with.
 struct SlopeCurve {
-  std::string rule;   // "as trained", "geometric", "equal", "none"
+  std::string rule;   // "as trained", "press", "geometric", "exponential", "equal", "none"
   double factor = 1;  // times the rule's
   std::vector<double> slopes;
   std::vector<std::int64_t> lengths;

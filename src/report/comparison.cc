@@ -1,8 +1,10 @@
 // A comparison on the terminal and in words.
-#include "report/comparison.h"
+#include "report/comparison_reports.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/strings.h"
 #include "report/table.h"
@@ -145,8 +147,10 @@ std::string comparison_table(const Comparison& c) {
     for (const ComparedPoint& point : variant.points)
       table.rows.push_back(point_row(variant, point));
   }
-  return cat(format_table(table), "\n", costs(c), "\n", comparison_context(c),
-             comparison_summary(c), failures(c));
+  std::string notes;
+  for (const std::string& note : comparison_notes(c)) notes += cat("note: ", printable(note), "\n");
+  return cat(format_table(table), notes, "\n", costs(c), "\n", comparison_context(c),
+             comparison_slopes(c), comparison_summary(c), failures(c));
 }
 
 std::string comparison_summary(const Comparison& c) {
@@ -161,6 +165,23 @@ std::string comparison_summary(const Comparison& c) {
             c.seeds.size(), " seeds.\n");
   }
   return text;
+}
+
+std::vector<std::string> comparison_notes(const Comparison& c) {
+  std::map<std::pair<std::int64_t, std::string>, std::vector<std::string>> variants;
+  for (const ComparedVariant& variant : c.variants) {
+    for (const ComparedPoint& point : variant.points) {
+      if (point.applicable && !point.note.empty())
+        variants[{point.length, point.note}].push_back(variant.name);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [what, names] : variants) {
+    const bool all = names.size() == c.variants.size();
+    notes.push_back(cat("at ", with_commas(what.first), " tokens",
+                        all ? "" : " (" + join(names, ", ") + ")", ": ", what.second));
+  }
+  return notes;
 }
 
 CurveSet mean_curves(const Comparison& c) {

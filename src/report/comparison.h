@@ -1,23 +1,8 @@
 // A comparison of variants over seeds: which one wins at which length, by how much, and whether
 // that is noise.
 //
-// experiment/ fills these structs; writers and the page only read them. comparison.json,
-// format_version 2 (figures that were not measured are null):
-//   {format_version, kind: "comparison", program_version, created, command_line, name, title,
-//    measure: "loss" | "bits_per_byte", reference, seeds: [..],
-//    protocol: {..}, text: {..}                      as in curve.json (report/curve.h)
-//    variants: [{name, position, changes: {..}, trained_length, sequence_length,
-//      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
-//      peak_memory_bytes, train_targets,
-//      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
-//        perplexity, change, change_low, change_high, bits_per_byte, early_gain, early_gain_low,
-//        early_gain_high, context_gain, context_gain_low, context_gain_high, difference,
-//        difference_error, difference_low, difference_high, verdict}],
-//      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
-//    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
-//      peak_memory_bytes, slopes: [..], useful_context, noticed_context (words),
-//      losses: [{length, loss, bits_per_byte}]}]}
-// comparison.csv: one line per variant and length.
+// experiment/ fills these structs; writers and the page only read them
+// (report/comparison_reports.h).
 #pragma once
 
 #include <cstdint>
@@ -42,7 +27,6 @@ enum class Verdict {
   kNoise,
   kUnknown
 };  // unknown: fewer than 2 pairs
-std::string verdict_name(Verdict verdict);
 
 struct ComparedPoint {
   std::int64_t length = 0;
@@ -97,19 +81,5 @@ struct Comparison {
   std::string settings;  // JSON of the reference's resolved config
   std::string program_version, command_line, created;
 };
-
-const char* measure_unit(const Comparison& comparison);        // "nats per token"
-std::string comparison_table(const Comparison& comparison);    // for the terminal
-std::string comparison_summary(const Comparison& comparison);  // sentences, one a line
-std::string comparison_json(const Comparison& comparison);
-std::string comparison_csv(const Comparison& comparison);
-std::string comparison_page(const Comparison& comparison);
-
-// What each variant does with its context: gains split, useful context; empty where not measured.
-std::string comparison_context(const Comparison& comparison);  // for the terminal
-std::string comparison_context_html(const Comparison& comparison);
-
-// One curve per variant, means over seeds with their intervals: what the pictures draw.
-CurveSet mean_curves(const Comparison& comparison);
 
 }  // namespace alibi

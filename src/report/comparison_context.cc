@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/strings.h"
-#include "report/comparison.h"
+#include "report/comparison_reports.h"
 #include "report/context.h"
 #include "report/page_parts.h"
 #include "report/plot.h"

@@ -1,26 +1,14 @@
 // comparison.json and comparison.csv, as drawn in comparison.h.
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <utility>
-
 #include "base/strings.h"
-#include "report/comparison.h"
+#include "report/comparison_reports.h"
 #include "report/context.h"
 #include "report/curve_files.h"
+#include "report/json_cells.h"
 
 namespace alibi {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Cells = std::vector<std::pair<const char*, Json>>;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json object(const Cells& cells) {
-  Json result = Json::object();
-  for (const auto& [name, value] : cells) result[name] = value;
-  return result;
-}
+using namespace cells;
 
 Json parsed(const std::string& text) {
   return text.empty() ? Json::object() : Json::parse(text, nullptr, false);
@@ -120,12 +108,7 @@ Json run_object(const ComparedRun& run) {
 std::string csv_line(const Cells& variant, const Cells& point, bool names) {
   std::vector<std::string> cells;
   for (const Cells* from : {&variant, &point}) {
-    for (const auto& [name, value] : *from) {
-      const std::string text = value.is_null()     ? ""
-                               : value.is_string() ? value.get<std::string>()
-                                                   : value.dump();
-      cells.push_back(names ? name : csv_cell(text));
-    }
+    for (const auto& [name, value] : *from) cells.push_back(names ? name : csv_text(value));
   }
   return join(cells, ",") + "\n";
 }
@@ -133,7 +116,7 @@ std::string csv_line(const Cells& variant, const Cells& point, bool names) {
 }  // namespace
 
 std::string comparison_json(const Comparison& c) {
-  Json root = {{"format_version", 2},
+  Json root = {{"format_version", kComparisonFormat},
                {"kind", "comparison"},
                {"program_version", c.program_version},
                {"created", c.created},

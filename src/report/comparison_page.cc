@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/strings.h"
-#include "report/comparison.h"
+#include "report/comparison_reports.h"
 #include "report/curve_plots.h"
 #include "report/page_parts.h"
 #include "report/svg.h"
@@ -87,6 +87,8 @@ std::string tables(const Comparison& c) {
     for (const ComparedPoint& point : variant.points) html += point_row(c, variant, point);
     html += "</tbody></table></div>\n";
   }
+  for (const std::string& note : comparison_notes(c))
+    html += "<p class=\"small\">" + escape_markup("Note: " + note) + "</p>\n";
   return html;
 }
 
@@ -137,7 +139,7 @@ std::string comparison_page(const Comparison& c) {
   if (!c.created.empty()) byline.push_back(c.created);
   byline.push_back(cat(c.seeds.size(), c.seeds.size() == 1 ? " seed" : " seeds"));
   std::string body = summary(c) + curve_figures(mean_curves(c)) + difference_figure(c) +
-                     comparison_context_html(c) + tables(c) + runs(c) +
+                     comparison_context_html(c) + comparison_slopes_html(c) + tables(c) + runs(c) +
                      how_measured(c.protocol, c.text) + settings(c);
   if (!c.command_line.empty())
     body += "<h2>Command</h2>\n<pre>" + escape_markup(c.command_line) + "</pre>\n";

@@ -1,40 +1,14 @@
 // A measured extrapolation curve: loss against context length, from a model trained at one length.
 //
 // evaluate/ fills these structs; writers, plots and the page only read them. A figure that was not
-// measured is NaN (or 0 where it counts something). curve.json, format_version 3 (non-finite
-// figures are null):
-//   {format_version, kind: "curve", program_version, created, command_line,
-//    protocol: {name, stride, sinks, split_stride, description, treatment, document_borders,
-//    precision, device, kernel,
-//      sha256 (of all but device and kernel)},
-//    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes, words},
-//    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
-//    sequence_length,
-//      train_sequence_length_scaling, parameters, slopes: [..],
-//      points: [{length, multiple, applicable, note, loss, loss_low, loss_high, perplexity,
-//        perplexity_low, perplexity_high, change_from_1x, change_low, change_high,
-//        loss_joint_low, loss_joint_high, change_joint_low, change_joint_high, bits_per_byte,
-//        word_perplexity, full_loss, early_gain, early_gain_low, early_gain_high, context_gain,
-//        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
-//        peak_memory_bytes}],
-//      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
-//      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
-//      bins: [{first, last, targets,
-//        swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}}]}
-// curve.csv: one line per point; columns of its curve, of the protocol (no sentences), its own.
+// measured is NaN (or 0 where it counts something). As files: report/curve_files.h.
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
+#include "report/curve_parts.h"
 
 namespace alibi {
 
-inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
-
 inline constexpr const char* kOutOfMemory = "out of memory";
-inline constexpr int kCurveFormat = 3;  // of curve.json
 
 struct CurvePoint {
   std::int64_t length = 0;  // tokens of one window
@@ -62,39 +36,6 @@ struct CurvePoint {
   bool applicable = true;  // false: this model cannot take this length; `note` says why
   std::string note;
   bool out_of_memory() const { return !applicable && note == kOutOfMemory; }
-};
-
-// Mean loss of the targets at positions first .. last of a window; the first target is position 1.
-struct PositionBin {
-  std::int64_t first = 0, last = 0;
-  double loss = kNotMeasured;
-  std::int64_t count = 0;
-};
-
-struct LossByPosition {
-  std::int64_t length = 0;
-  std::vector<PositionBin> bins;
-};
-
-// A mean change of the loss in nats with its paired 95 % interval (of far context: joint over all
-// bins); above 0: it hurts.
-struct LossChange {
-  double mean = kNotMeasured, low = kNotMeasured, high = kNotMeasured;
-};
-
-// Targets with first .. last tokens of true context when all that lies farther back is swapped for
-// text from elsewhere, shuffled, or not there.
-struct FarBin {
-  std::int64_t first = 0, last = 0, targets = 0;
-  LossChange swapped, shuffled, cut;
-};
-
-// How far a model looks: what its loss loses when distant context is taken from it (the question of
-// Khandelwal et al. 2018).
-struct FarContext {
-  std::int64_t window = 0;  // tokens read: the far half is changed, the near half scored; 0: none
-  std::int64_t targets = 0;
-  std::vector<FarBin> bins;  // empty though there is a window: too few of them in the text
 };
 
 struct Curve {
@@ -137,8 +78,6 @@ struct CurveSet {
 
 // For the terminal: one table per curve, then protocol and text. Marks the trained length and L.
 std::string curve_table(const CurveSet& set);
-std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
-std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells
 
 // " at every length", or what else the protocol makes of the scored tokens.
 const char* scored_where(const CurveProtocol& protocol);

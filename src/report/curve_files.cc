@@ -1,22 +1,15 @@
 // curve.json and curve.csv, as drawn in curve.h.
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <utility>
+#include "report/curve_files.h"
 
 #include "base/checksums.h"
 #include "base/strings.h"
 #include "report/context.h"
-#include "report/curve_files.h"
+#include "report/json_cells.h"
 
 namespace alibi {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-// One list of a point's columns, for both formats: a figure, a count, a flag or a text.
-using Cells = std::vector<std::pair<const char*, Json>>;
+using namespace cells;
 
 Cells point_cells(const CurvePoint& point) {
   return {{"length", point.length},
@@ -74,12 +67,6 @@ Cells protocol_cells(const CurveProtocol& protocol) {
           {"precision", protocol.precision},
           {"device", protocol.device},
           {"kernel", protocol.kernel}};
-}
-
-Json object(const Cells& cells) {
-  Json result = Json::object();
-  for (const auto& [name, value] : cells) result[name] = value;
-  return result;
 }
 
 // Two curves with the same checksum were measured by the same rules; where they ran is left out of
@@ -155,11 +142,6 @@ Json curve_object(const Curve& curve) {
   result["loss_by_position"] = loss_by_position(curve);
   result["far_context"] = far_context(curve.far_context);
   return result;
-}
-
-std::string csv_text(const Json& value) {
-  if (value.is_null()) return "";
-  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 // The columns of one line; `names` gives their titles instead of their values.

@@ -1,4 +1,25 @@
-// Parts of curve.json and curve.csv that other reports hold too.
+// The files of a curve, and parts of them that other reports hold too.
+//
+// curve.json, format_version 3 (non-finite figures are null):
+//   {format_version, kind: "curve", program_version, created, command_line,
+//    protocol: {name, stride, sinks, split_stride, description, treatment, document_borders,
+//    precision, device, kernel,
+//      sha256 (of all but device and kernel)},
+//    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes, words},
+//    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
+//    sequence_length,
+//      train_sequence_length_scaling, parameters, slopes: [..],
+//      points: [{length, multiple, applicable, note, loss, loss_low, loss_high, perplexity,
+//        perplexity_low, perplexity_high, change_from_1x, change_low, change_high,
+//        loss_joint_low, loss_joint_high, change_joint_low, change_joint_high, bits_per_byte,
+//        word_perplexity, full_loss, early_gain, early_gain_low, early_gain_high, context_gain,
+//        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
+//        peak_memory_bytes}],
+//      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
+//      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
+//      bins: [{first, last, targets,
+//        swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}}]}
+// curve.csv: one line per point; columns of its curve, of the protocol (no sentences), its own.
 #pragma once
 
 #include <string>
@@ -6,6 +27,11 @@
 #include "report/curve.h"
 
 namespace alibi {
+
+inline constexpr int kCurveFormat = 3;  // of curve.json
+
+std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
+std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells
 
 std::string protocol_json(const CurveProtocol& protocol);  // one line
 std::string text_json(const CurveText& text);              // one line

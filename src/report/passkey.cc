@@ -110,7 +110,7 @@ std::string colour_cell(const PasskeyCell& cell) {
 std::string page_table(const PasskeySet& set, const PasskeyResult& result) {
   std::string html = "<div class=\"wide\"><table>\n<thead><tr><th>length</th>";
   for (const double depth : depths_of(set))
-    html += cat("<th>depth ", fixed(100 * depth, 0), "&nbsp;%</th>");
+    html += element("th", unbroken(cat("depth ", fixed(100 * depth, 0), " %")));
   html += "<th>gain</th></tr></thead>\n<tbody>\n";
   for (const std::int64_t length : lengths_of(result)) {
     const bool trained = length == result.trained_length;

@@ -158,5 +158,73 @@ TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
               b["bits_per_byte"].get<double>() - a["bits_per_byte"].get<double>(), 1e-9);
 }
 
+// What an evaluation treats otherwise is the same trained run; what trains otherwise is not, though
+// its weights may be equal.
+TEST(Compare, SharesRunsBetweenEvaluationsAndNotBetweenKernels) {
+  const Workplace place;
+  place.put("three.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}},
+    "variants": {"plain": {}, "stretched": {"evaluate": {"stretch": "linear"}},
+                 "slow": {"runtime": {"attention": {"kernel": "reference"}}}}})");
+  const ProgramResult result = place.works({"compare", "three.json"});
+  EXPECT_EQ(count_of(result.err, "trained in"), 2) << result.err;
+  const nlohmann::json runs = place.json("all/comparison.json")["runs"];
+  EXPECT_EQ(runs[0]["folder"], runs[1]["folder"]);
+  EXPECT_NE(runs[0]["folder"], runs[2]["folder"]);
+  EXPECT_EQ(runs[0]["losses"][0], runs[1]["losses"][0]) << "at 1x nothing is stretched";
+  EXPECT_NE(runs[0]["losses"][2]["loss"], runs[1]["losses"][2]["loss"]);
+}
+
+int curves_of(const Workplace& place) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("all/curves")))
+    count += std::filesystem::exists(entry.path() / "curve.json") ? 1 : 0;
+  return count;
+}
+
+// Two files with one folder share what is trained, and each has its own curves.
+TEST(Compare, FilesWithOneFolderShareRunsAndKeepTheirCurves) {
+  const Workplace place;
+  const auto file = [](const std::string& evaluate) {
+    return R"({"base": "tiny.json", "folder": "all", "seeds": [1], "config": {"run":
+      {"train_tokens": 1280}, "evaluate": )" +
+           evaluate + R"(}, "variants": {"alibi": {}}})";
+  };
+  place.put("one.json", file(R"({"lengths": ["1x", "2x"]})"));
+  place.put("other.json", file(R"({"lengths": ["1x", "2x"], "split_stride": 4})"));
+  place.works({"compare", "one.json", "--output", "one"});
+  EXPECT_EQ(curves_of(place), 1);
+  EXPECT_EQ(count_of(place.works({"compare", "other.json", "--output", "other"}).err, "trained in"),
+            0);
+  EXPECT_EQ(curves_of(place), 2);
+  EXPECT_TRUE(
+      place.json("one/comparison.json")["variants"][0]["points"][1]["context_gain"].is_null());
+  EXPECT_TRUE(
+      place.json("other/comparison.json")["variants"][0]["points"][1]["context_gain"].is_number());
+  place.works({"compare", "one.json", "--output", "again"});
+  EXPECT_EQ(curves_of(place), 2) << "nothing is measured twice";
+  EXPECT_EQ(place.json("again/comparison.json")["variants"],
+            place.json("one/comparison.json")["variants"]);
+}
+
+// A length for which memory did not last is shown as such once, and tried again the next time.
+TEST(Compare, MeasuresAgainWhatDidNotFitIntoMemory) {
+  const Workplace place;
+  place.put("one.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
+  place.works({"compare", "one.json"});
+  const auto folder = std::filesystem::directory_iterator(place.path("all/curves"))->path();
+  nlohmann::json curve = nlohmann::json::parse(read_file(folder / "curve.json"));
+  nlohmann::json& point = curve["curves"][0]["points"][2];
+  point["applicable"] = false;
+  point["note"] = "out of memory";
+  point["loss"] = nullptr;
+  write_file_atomic(folder / "curve.json", curve.dump());
+  const ProgramResult without = place.works({"compare", "one.json"});
+  EXPECT_NE(without.out.find("not applicable: out of memory"), std::string::npos) << without.out;
+  const ProgramResult again = place.works({"compare", "one.json"});
+  EXPECT_EQ(again.out.find("out of memory"), std::string::npos) << again.out;
+}
+
 }  // namespace
 }  // namespace alibi

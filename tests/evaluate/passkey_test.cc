@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "evaluate/tiny_model.h"
 #include "support/error_text.h"
+#include "support/small_tokenizer.h"
 
 namespace alibi {
 namespace {
@@ -71,6 +73,26 @@ TEST(Passkey, SeveralDocumentsEachHaveAKey) {
     const std::string asked = trial % 2 == 0 ? "A" : "B";
     EXPECT_TRUE(all.ends_with("The pass key of box " + asked + " is " + text.key));
     EXPECT_EQ(std::count(text.ids.begin(), text.ids.end(), Tokenizer::kEnd), 2);
+  }
+}
+
+// Pieces of several characters: the digits are the same tokens wherever the key is stated.
+TEST(Passkey, KeysAreTheSameTokensWithLearnedPieces) {
+  const Tokenizer tokenizer = small_tokenizer();
+  const TextSample filler = whole(tokenizer.encode(small_text(6'000)), 100);
+  for (std::int64_t trial = 0; trial < 20; ++trial) {
+    const PasskeyPlace place{.length = 200, .depth = 0.5, .trial = trial};
+    const PasskeyText text = passkey_text(tokenizer, filler, place);
+    ASSERT_EQ(std::ssize(text.ids), 201);
+    const std::vector<std::int32_t> answer(text.ids.end() - text.answer, text.ids.end());
+    int stated = 0;
+    for (auto at = text.ids.begin(); at != text.ids.end(); ++at) {
+      at = std::search(at, text.ids.end(), answer.begin(), answer.end());
+      if (at == text.ids.end()) break;
+      ++stated;
+    }
+    EXPECT_EQ(stated, 3) << "stated twice, answered once: " << text.key;
+    EXPECT_GE(passkey_least_length(tokenizer, place), text.answer * 3);
   }
 }
 

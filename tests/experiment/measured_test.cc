@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "report/curve_files.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {

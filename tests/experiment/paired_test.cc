@@ -89,5 +89,58 @@ TEST(FillEstimates, PairsRunsOfOneSeed) {
   EXPECT_EQ(c.variants[1].points[0].difference.count, 2);
 }
 
+TEST(FillEstimates, TakesSplitsOverSeeds) {
+  Comparison c;
+  c.reference = "a";
+  c.seeds = {1, 2};
+  c.runs = {run_of("a", 1, 3.0), run_of("a", 2, 3.2)};
+  const double early[] = {0.10, 0.20}, context[] = {-0.02, 0.04};
+  for (std::size_t i = 0; i < 2; ++i) {
+    c.runs[i].curve.points[0].early_gain = early[i];
+    c.runs[i].curve.points[0].context_gain = context[i];
+    c.runs[i].curve.points[0].change_from_1x = early[i] / 10;
+  }
+  c.variants.emplace_back().name = "a";
+  c.variants[0].points.emplace_back().length = 64;
+  fill_estimates(c);
+  const ComparedPoint& point = c.variants[0].points[0];
+  EXPECT_NEAR(point.early_gain.mean, 0.15, 1e-12);
+  EXPECT_NEAR(point.context_gain.mean, 0.01, 1e-12);
+  EXPECT_NEAR(point.context_gain.deviation, 0.06 / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(point.change.mean, 0.015, 1e-12);
+}
+
+FarContext far_of(std::int64_t window, std::vector<FarBin> bins) {
+  return {window, 100, std::move(bins)};
+}
+
+// Bins are matched by what they are bins of; filling twice is filling once.
+TEST(FillEstimates, TakesFarContextOverSeeds) {
+  Comparison c;
+  c.reference = "a";
+  c.seeds = {1, 2, 3};
+  c.runs = {run_of("a", 1, 3), run_of("a", 2, 3), run_of("a", 3, 3)};
+  const auto bin = [](std::int64_t first, std::int64_t last, double cut) {
+    FarBin one{first, last, 10, {}, {}, {}};
+    one.cut = {cut, cut - 0.01, cut + 0.01};
+    one.swapped.mean = 2 * cut;
+    return one;
+  };
+  c.runs[0].curve.far_context = far_of(8, {bin(1, 1, 0.5), bin(2, 2, 0.3), bin(3, 4, 0.1)});
+  c.runs[1].curve.far_context = far_of(8, {bin(1, 1, 0.7), bin(2, 2, 0.1), bin(3, 4, 0.3)});
+  c.runs[2].curve.far_context = far_of(6, {bin(1, 1, 0.6), bin(2, 2, 0.2), bin(3, 3, 9.0)});
+  c.variants.emplace_back().name = "a";
+  for (int time = 0; time < 2; ++time) {
+    fill_estimates(c);
+    const auto& bins = c.variants[0].far_context;
+    ASSERT_EQ(bins.size(), 3U);
+    EXPECT_NEAR(bins[0].cut.mean, 0.6, 1e-12);
+    EXPECT_NEAR(bins[1].swapped.mean, 0.4, 1e-12);
+    EXPECT_EQ(bins[2].last, 4);
+    EXPECT_EQ(bins[2].cut.count, 2) << "the shorter window's last bin is another";
+    EXPECT_NEAR(bins[2].cut.mean, 0.2, 1e-12);
+  }
+}
+
 }  // namespace
 }  // namespace alibi

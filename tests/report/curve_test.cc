@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "report/curve_files.h"
 #include "report/curves.h"
 #include "report/table.h"
 

@@ -1,0 +1,26 @@
+#include "commands/measuring_line.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+
+namespace alibi {
+
+MeasuringLine::MeasuringLine(std::string command, std::string label, std::string unit)
+    : command_(std::move(command)), label_(std::move(label)), unit_(std::move(unit)) {}
+
+std::function<void(std::int64_t, std::int64_t)> MeasuringLine::hook() {
+  return [this](std::int64_t done, std::int64_t total) {
+    if (stop_signal() != 0) throw stopped_error(command_, stop_signal(), "nothing was written");
+    if (line_ == nullptr)
+      line_ = std::make_unique<TaskProgress>(stderr, label_, static_cast<double>(total), unit_);
+    line_->show(static_cast<double>(done));
+  };
+}
+
+void MeasuringLine::finish() {
+  if (line_ != nullptr) line_->finish();
+}
+
+}  // namespace alibi

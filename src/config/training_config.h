@@ -1,0 +1,77 @@
+// The keys of text, batches, optimizer and run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace alibi {
+
+enum class TokenizerKind { kBpe, kBytes };
+enum class ScheduleKind { kCosine, kLinear, kConstant, kWsd };
+enum class NonFinite { kStop, kSkip };
+
+struct BatchConfig {
+  std::int64_t sequence_length = 512;              // L
+  std::int64_t sequences = 8;                      // B
+  double train_sequence_length_scaling = 1.0;      // s in {1, 1/2, 1/4, ...}
+  std::vector<double> length_mixture;              // empty: every step has the one scaling s
+  std::optional<std::int64_t> micro_batch_tokens;  // the whole batch
+};
+
+struct DataConfig {
+  std::vector<std::string> train;  // .txt, .jsonl, folders, or one folder made by `prepare`
+  std::vector<std::string> valid;  // empty: valid_fraction of the documents of train
+  double valid_fraction = 0.02;
+  bool separate_documents = false;
+  std::string cache_folder;  // empty: prepared/ in the user's cache folder
+};
+
+struct TokenizerConfig {
+  TokenizerKind kind = TokenizerKind::kBpe;
+  std::int64_t vocabulary = 4096;
+  std::string file;  // an existing sentencepiece model; empty: trained on data.train
+  std::int64_t sample_bytes = 10'000'000;
+};
+
+struct InitializeConfig {
+  std::string from;  // a checkpoint whose weights to start from; empty: drawn from run.seed
+  double standard_deviation = 0.02;
+};
+
+struct OptimizerConfig {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double clip_norm = 1.0;
+};
+
+struct ScheduleConfig {
+  ScheduleKind kind = ScheduleKind::kCosine;
+  std::int64_t warmup_tokens = 0;
+  std::optional<std::int64_t> decay_tokens;  // wsd: a fifth of run.train_tokens; else refused
+  double final_fraction = 0.1;
+};
+
+struct GuardConfig {
+  NonFinite non_finite = NonFinite::kStop;
+};
+
+struct RunConfig {
+  std::string name = "run";
+  std::string folder;  // empty: runs/<name>
+  std::int64_t seed = 0;
+  std::int64_t train_tokens = 2'000'000;
+  std::optional<std::int64_t> save_every_tokens;      // a tenth of train_tokens
+  std::optional<std::int64_t> evaluate_every_tokens;  // a tenth of train_tokens
+  std::int64_t validation_tokens = 100'000;
+  std::int64_t log_every_tokens = 0;  // 0: every step
+  std::int64_t keep_checkpoints = 2;
+  std::int64_t patience =
+      0;  // evaluations without improvement before stopping; 0: never stop early
+};
+
+}  // namespace alibi

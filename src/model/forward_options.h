@@ -1,0 +1,28 @@
+// What a forward pass is given beside tokens. Letters: see model/gpt.h.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "base/random.h"
+#include "model/attention.h"
+#include "model/cache.h"
+#include "model/stretch.h"
+
+namespace alibi {
+
+struct ForwardOptions {
+  KeyValueCache* cache = nullptr;  // continues from its length when given
+  bool training = false;           // dropout on, masks drawn from `random`
+  RandomKey random;
+  torch::Tensor document_start_BT;  // undefined: attend across documents
+  // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
+  std::vector<torch::Tensor>* visited_blocks = nullptr;
+  std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
+  bool recompute = false;      // blocks keep their input only (model/recompute.h)
+  PositionStretch stretch;     // evaluation only
+  std::vector<double> slopes;  // evaluation only: instead of the model's own; empty: those
+};
+
+}  // namespace alibi

@@ -1,0 +1,52 @@
+// A comparison as table, words, files and page.
+//
+// comparison.json, format_version 2 (figures that were not measured are null):
+//   {format_version, kind: "comparison", program_version, created, command_line, name, title,
+//    measure: "loss" | "bits_per_byte", reference, seeds: [..],
+//    protocol: {..}, text: {..}                      as in curve.json (report/curve.h)
+//    variants: [{name, position, changes: {..}, trained_length, sequence_length,
+//      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
+//      peak_memory_bytes, train_targets,
+//      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
+//        perplexity, change, change_low, change_high, bits_per_byte, early_gain, early_gain_low,
+//        early_gain_high, context_gain, context_gain_low, context_gain_high, difference,
+//        difference_error, difference_low, difference_high, verdict}],
+//      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
+//    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
+//      peak_memory_bytes, slopes: [..], useful_context, noticed_context (words),
+//      losses: [{length, loss, bits_per_byte}]}]}
+// comparison.csv: one line per variant and length.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/comparison.h"
+
+namespace alibi {
+
+inline constexpr int kComparisonFormat = 2;  // of comparison.json
+
+std::string verdict_name(Verdict verdict);
+const char* measure_unit(const Comparison& comparison);        // "nats per token"
+std::string comparison_table(const Comparison& comparison);    // for the terminal
+std::string comparison_summary(const Comparison& comparison);  // sentences, one a line
+// What is to be known of points that were measured: "at 1,280 tokens 12 % of ...".
+std::vector<std::string> comparison_notes(const Comparison& comparison);
+std::string comparison_json(const Comparison& comparison);
+std::string comparison_csv(const Comparison& comparison);
+std::string comparison_page(const Comparison& comparison);
+
+// What each variant does with its context: gains split, useful context; empty where not measured.
+std::string comparison_context(const Comparison& comparison);  // for the terminal
+std::string comparison_context_html(const Comparison& comparison);
+
+// ALiBi's slopes as trained, by variant, and by seed where training moves them; empty where all
+// variants have the same.
+std::string comparison_slopes(const Comparison& comparison);  // for the terminal
+std::string comparison_slopes_html(const Comparison& comparison);
+
+// One curve per variant, means over seeds with their intervals: what the pictures draw.
+CurveSet mean_curves(const Comparison& comparison);
+
+}  // namespace alibi

@@ -1,0 +1,46 @@
+// Parts of a curve: losses by position in the window, and what far context is worth.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace alibi {
+
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+// Mean loss of the targets at positions first .. last of a window; the first target is position 1.
+struct PositionBin {
+  std::int64_t first = 0, last = 0;
+  double loss = kNotMeasured;
+  std::int64_t count = 0;
+};
+
+struct LossByPosition {
+  std::int64_t length = 0;
+  std::vector<PositionBin> bins;
+};
+
+// A mean change of the loss in nats with its paired 95 % interval (of far context: joint over all
+// bins); above 0: it hurts.
+struct LossChange {
+  double mean = kNotMeasured, low = kNotMeasured, high = kNotMeasured;
+};
+
+// Targets with first .. last tokens of true context when all that lies farther back is swapped for
+// text from elsewhere, shuffled, or not there.
+struct FarBin {
+  std::int64_t first = 0, last = 0, targets = 0;
+  LossChange swapped, shuffled, cut;
+};
+
+// How far a model looks: what its loss loses when distant context is taken from it (the question of
+// Khandelwal et al. 2018).
+struct FarContext {
+  std::int64_t window = 0;  // tokens read: the far half is changed, the near half scored; 0: none
+  std::int64_t targets = 0;
+  std::vector<FarBin> bins;  // empty though there is a window: too few of them in the text
+};
+
+}  // namespace alibi

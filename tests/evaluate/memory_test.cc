@@ -1,0 +1,87 @@
+// What a curve says where memory does not last.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <new>
+
+#include "device/memory.h"
+#include "evaluate/curve.h"
+#include "evaluate/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+using test::some_targets;
+using test::tiny;
+using test::whole;
+
+constexpr std::int64_t kTargets = 1344;
+
+// A curve of three lengths whose passes fail by `error` once more than `first` and up to `last`
+// targets are scored.
+template <class Failure>
+Curve failing(const EvaluateConfig& rules, std::int64_t first, std::int64_t last,
+              const Failure& error) {
+  LoadedModel loaded = tiny("alibi");
+  CurveOptions options{.lengths = {16, 32, 64}, .rules = rules, .progress = {}};
+  options.progress = [&](std::int64_t done, std::int64_t) {
+    if (done > first && done <= last) throw error;
+  };
+  return measure_curve(loaded, whole(some_targets(kTargets), 64), options);
+}
+
+TEST(OutOfMemory, IsKnownByItsWords) {
+  EXPECT_TRUE(is_out_of_memory(std::bad_alloc()));
+  EXPECT_TRUE(is_out_of_memory(std::runtime_error("CUDA out of memory. Tried to allocate 2 GiB")));
+  EXPECT_TRUE(is_out_of_memory(
+      std::runtime_error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")));
+  EXPECT_FALSE(is_out_of_memory(std::runtime_error("a tensor has another shape")));
+}
+
+TEST(OutOfMemory, LabelsItsLengthAndMeasuresTheOthers) {
+  const Curve curve = failing({}, kTargets, 2 * kTargets, std::bad_alloc());
+  ASSERT_EQ(curve.points.size(), 3U);
+  EXPECT_TRUE(curve.points[1].out_of_memory());
+  EXPECT_TRUE(std::isnan(curve.points[1].loss));
+  for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+    EXPECT_FALSE(curve.points[i].out_of_memory()) << i;
+    EXPECT_TRUE(std::isfinite(curve.points[i].perplexity)) << i;
+  }
+  EXPECT_FALSE(curve.far_context.bins.empty()) << "20 windows of 64 after the first token";
+}
+
+TEST(OutOfMemory, OnePassLosesAllLengths) {
+  EvaluateConfig rules;
+  rules.protocol = Protocol::kOnePass;
+  for (const CurvePoint& point : failing(rules, 0, kTargets, std::bad_alloc()).points)
+    EXPECT_TRUE(point.out_of_memory()) << point.length;
+}
+
+TEST(OutOfMemory, OfASplitLeavesTheLoss) {
+  EvaluateConfig rules;
+  rules.split_stride = 8;
+  const Curve curve = failing(rules, kTargets, 2 * kTargets, std::bad_alloc());
+  EXPECT_TRUE(curve.points[0].applicable);
+  EXPECT_EQ(curve.points[0].note, "its split: out of memory");
+  EXPECT_TRUE(std::isfinite(curve.points[0].loss));
+  EXPECT_TRUE(std::isnan(curve.points[1].context_gain)) << "1x has none to compare with";
+  EXPECT_TRUE(std::isfinite(curve.points[1].full_loss));
+}
+
+TEST(OutOfMemory, OtherFailuresAreNotHidden) {
+  EXPECT_THROW(failing({}, kTargets, 2 * kTargets, std::runtime_error("a fault")),
+               std::runtime_error);
+}
+
+// Far beyond the trained length a broken model says nothing of distances.
+TEST(FarContext, IsMeasuredWithinEightTimesTheTrainedLength) {
+  LoadedModel loaded = tiny("alibi");
+  CurveOptions options{.lengths = {16, 128, 256}, .rules = {}, .progress = {}};
+  const TextSample sample = whole(some_targets(4096), 256);
+  EXPECT_EQ(measure_curve(loaded, sample, options).far_context.window, 128);
+  options.rules.far_context_tokens = 0;
+  EXPECT_EQ(measure_curve(loaded, sample, options).far_context.window, 0);
+}
+
+}  // namespace
+}  // namespace alibi

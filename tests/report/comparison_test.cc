@@ -1,0 +1,99 @@
+// What a comparison's table, words and page say.
+#include "report/comparison_reports.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/markup.h"
+
+namespace alibi {
+namespace {
+
+ComparedRun run_of(const std::string& variant, std::int64_t seed, std::vector<double> slopes) {
+  ComparedRun run;
+  run.variant = variant;
+  run.seed = seed;
+  run.curve.slopes = std::move(slopes);
+  return run;
+}
+
+Comparison example() {
+  Comparison c;
+  c.name = "example";
+  c.reference = "a";
+  c.seeds = {1, 2};
+  for (const char* name : {"a", "b"}) {
+    ComparedVariant variant;
+    variant.name = variant.position = name;
+    variant.trained_length = 64;
+    for (const std::int64_t length : {64, 128}) {
+      ComparedPoint point;
+      point.length = length;
+      point.multiple = static_cast<double>(length) / 64;
+      point.loss = {2, 3.0, 0.1, 0.05, 2.9, 3.1};
+      point.perplexity = 20.1;
+      point.verdict = Verdict::kReference;
+      variant.points.push_back(point);
+    }
+    c.variants.push_back(variant);
+  }
+  c.runs = {run_of("a", 1, {0.5, 0.25}), run_of("b", 1, {0.5, 0.125}), run_of("a", 2, {0.5, 0.25}),
+            run_of("b", 2, {0.4, 0.111})};
+  ComparedPoint& better = c.variants[1].points[1];
+  better.difference = {2, -0.25, 0.01, 0.01, -0.35, -0.15};
+  better.verdict = Verdict::kBetter;
+  return c;
+}
+
+TEST(Comparison, ShowsSlopesWhereTheyDiffer) {
+  Comparison c = example();
+  const std::string text = comparison_slopes(c);
+  EXPECT_NE(text.find("head 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("all"), std::string::npos) << "a's are the same for all seeds\n" << text;
+  EXPECT_NE(text.find("0.111"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 7)
+      << "a title, heads, a rule, one row of a, two of b, an empty line\n"
+      << text;
+  EXPECT_NE(comparison_page(c).find("<h2>Slopes</h2>"), std::string::npos);
+  for (ComparedRun& run : c.runs) run.curve.slopes = {0.5, 0.25};
+  EXPECT_EQ(comparison_slopes(c), "");
+  EXPECT_EQ(comparison_page(c).find("<h2>Slopes</h2>"), std::string::npos);
+}
+
+TEST(Comparison, SaysWhatIsToBeKnownOfItsPoints) {
+  Comparison c = example();
+  EXPECT_TRUE(comparison_notes(c).empty());
+  for (ComparedVariant& variant : c.variants) variant.points[1].note = "cut short";
+  EXPECT_EQ(comparison_notes(c), std::vector<std::string>{"at 128 tokens: cut short"});
+  c.variants[0].points[1].note.clear();
+  EXPECT_EQ(comparison_notes(c), std::vector<std::string>{"at 128 tokens (b): cut short"});
+  EXPECT_NE(comparison_table(c).find("note: at 128 tokens (b): cut short"), std::string::npos);
+  EXPECT_NE(comparison_page(c).find("Note: at 128 tokens (b): cut short"), std::string::npos);
+  c.variants[1].points[1].applicable = false;  // then it is the point's own line
+  EXPECT_TRUE(comparison_notes(c).empty());
+  EXPECT_NE(comparison_table(c).find("not applicable: cut short"), std::string::npos);
+}
+
+TEST(Comparison, SaysWhoWinsAndByHowMuch) {
+  const std::string text = comparison_table(example());
+  EXPECT_NE(text.find("b: its loss at 128 tokens is 0.2500 nats per token lower than a's (2 paired "
+                      "seeds, 95 % interval"),
+            std::string::npos)
+      << text;
+  const nlohmann::json json = nlohmann::json::parse(comparison_json(example()));
+  EXPECT_EQ(json["format_version"], kComparisonFormat);
+  EXPECT_EQ(json["variants"][1]["points"][1]["verdict"], "better");
+  EXPECT_EQ(json["runs"][3]["slopes"][1], 0.111);
+}
+
+TEST(Comparison, ThePageIsWellFormed) {
+  Comparison c = example();
+  c.title = "a & b <c>";
+  c.variants[1].name = "b<&\"";
+  c.runs[3].failure = "it said <no>";
+  test::read_markup(comparison_page(c));
+}
+
+}  // namespace
+}  // namespace alibi
