@@ -1,8 +1,8 @@
 # A whole curve from one pass over the longest windows, beside the same curve measured length by length.
-run=runs/reproduce/one-pass
-"$alibi" train configs/quickstart.json configs/reproduce/one-pass/train.json --resume "$@"
-"$alibi" evaluate "$run" --output "$out/brute-force"
-"$alibi" evaluate "$run" --set evaluate.protocol=one_pass --output "$out/one-pass"
+train_small "$@"
+measuring "$@"
+"$alibi" evaluate "$run" "${options[@]}" --output "$out/brute-force"
+"$alibi" evaluate "$run" "${options[@]}" --set evaluate.protocol=one_pass --output "$out/one-pass"
 
 # Columns are found by their titles; quoted cells, whose commas would count, are not needed.
 awk -F, '

@@ -1,5 +1,6 @@
 # A key hidden in a long text, asked of every position method of figure1, in one document and across two.
 models=configs/reproduce/figure1.json
+measuring "$@"
 "$alibi" compare "$models" --output "$out/models" "$@"
 runs=()
 names=()
@@ -10,5 +11,5 @@ for method in alibi sinusoidal rotary t5 learned-4x none; do
 done
 for documents in 1 2; do
   "$alibi" evaluate "${runs[@]}" "${names[@]}" --lengths 128,256,512,1024,2048 --set evaluate.task=passkey --set evaluate.max_tokens=100000 \
-    --set evaluate.passkey.documents=$documents --output "$out/documents-$documents"
+    "${options[@]}" --set evaluate.passkey.documents=$documents --output "$out/documents-$documents"
 done

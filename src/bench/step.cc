@@ -21,7 +21,7 @@ class Stepper {
       : config_(bench.config),
         model_(bench.config.model, bench.vocabulary,
                activation_type(bench.config.runtime.precision), bench.config.runtime.attention) {
-    model_->initialize(0, config_.initialize.standard_deviation);
+    model_->initialize(0, *config_.initialize.standard_deviation);
     parameters_ = model_->parameters();
     std::vector<std::pair<std::string, torch::Tensor>> named;
     for (const auto& parameter : model_->named_parameters())

@@ -72,8 +72,10 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   make_folders(folder);
   write_file_atomic(folder / "comparison.json", comparison_json(comparison));
   write_file_atomic(folder / "comparison.csv", comparison_csv(comparison));
-  const std::pair<const char*, CurveFigure> figures[] = {{"perplexity", CurveFigure::kPerplexity},
-                                                         {"loss", CurveFigure::kLoss}};
+  std::vector<std::pair<const char*, CurveFigure>> figures = {
+      {"perplexity", CurveFigure::kPerplexity}, {"loss", CurveFigure::kLoss}};
+  if (comparison.measure == Measure::kBitsPerByte)
+    figures = {{"bits-per-byte", CurveFigure::kBitsPerByte}};
   for (const auto& [name, what] : figures) {
     const std::filesystem::path file = folder / name;
     write_file_atomic(file.string() + ".svg", curve_svg(curve_plot(curves, what)));

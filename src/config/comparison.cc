@@ -94,6 +94,11 @@ class Reader {
   void read_fragment(const ordered_json& value, const std::string& pointer, ConfigFragment& to) {
     if (!value.is_object())
       return fault(pointer, "found " + describe(value) + ", expected an object of config keys");
+    for (const char* own : {"name", "folder", "seed"}) {
+      if (value.contains("run") && value["run"].is_object() && value["run"].contains(own))
+        fault(cat(pointer, "/run/", own), "is set by the comparison for each run",
+              std::string(own) == "seed" ? "\"seeds\": [0, 1, 2]" : "leave it out");
+    }
     to = {value.dump(), result_.place + ": " + pointer};
   }
 

@@ -16,7 +16,8 @@ Fields initialize_fields(InitializeConfig& i) {
   Fields f;
   add(f, "from", &i.from, "A checkpoint of the same shape to take the weights from.");
   add(f, "standard_deviation", &i.standard_deviation,
-      "Of the normal initial weights; residual outputs are divided by sqrt(2 layers).")
+      "Of the normal initial weights; residual outputs are divided by sqrt(2 layers). Default: 1 / "
+      "sqrt(model.width).")
       .range(1e-6, 10)
       .only_if(i.from.empty(), "initialize.from is not given");
   return f;

@@ -37,7 +37,7 @@ struct TokenizerConfig {
 
 struct InitializeConfig {
   std::string from;  // a checkpoint whose weights to start from; empty: drawn from run.seed
-  double standard_deviation = 0.02;
+  std::optional<double> standard_deviation;  // 1 / sqrt(model.width)
 };
 
 struct OptimizerConfig {

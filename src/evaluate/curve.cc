@@ -87,7 +87,7 @@ class CurveMeasurement {
             fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
                                                            scoring_of(measured.point)));
           }))
-        measured.point.note = "its split: out of memory";
+        add_note(measured.point, cat("its split: ", kOutOfMemory));
       ++pass_;
     }
   }
@@ -103,6 +103,9 @@ class CurveMeasurement {
       if (!is_out_of_memory(error)) throw;
       return false;
     }
+  }
+  static void add_note(CurvePoint& point, const std::string& words) {
+    point.note += (point.note.empty() ? "" : "; ") + words;
   }
   static void label_out_of_memory(MeasuredLength& measured) {
     measured.point.applicable = false;
@@ -169,24 +172,32 @@ class CurveMeasurement {
     return scoring;
   }
 
-  // Over windows of at most kFarMultiple times the trained length: far beyond it a model that does
-  // not extrapolate is broken, and says nothing of distances.
+  // In the longest windows, of at most kFarMultiple times the trained length, at which the model is
+  // no worse than at the trained length: where it is, leaving context out repairs it, and says
+  // nothing of what context is worth.
   void look_far() {
-    const CurvePoint* longest = nullptr;
-    for (const CurvePoint& point : curve_.points) {
-      if (point.applicable && point.length <= kFarMultiple * curve_.trained_length)
+    const auto base = std::find_if(curve_.points.begin(), curve_.points.end(), [&](const auto& p) {
+      return p.applicable && p.length == curve_.trained_length;
+    });
+    if (base == curve_.points.end()) return;
+    CurvePoint* longest = &*base;
+    for (CurvePoint& point : curve_.points) {
+      if (point.applicable && point.length <= kFarMultiple * curve_.trained_length &&
+          point.length > longest->length && point.loss <= base->loss)
         longest = &point;
     }
-    if (longest == nullptr || longest->length < 2 || options_.rules.far_context_tokens == 0) return;
+    if (longest->length < 2 || options_.rules.far_context_tokens == 0) return;
     ScoringOptions scoring = scoring_of(*longest);
     if (options_.progress) {
       const std::int64_t total = passes_ * sample_.targets();
       scoring.progress = [this, total](std::int64_t) { options_.progress(total, total); };
     }
-    memory_lasts([&] {
-      curve_.far_context = measure_far_context(
-          loaded_.model, sample_, {longest->length, options_.rules.far_context_tokens}, scoring);
-    });
+    if (!memory_lasts([&] {
+          curve_.far_context =
+              measure_far_context(loaded_.model, sample_,
+                                  {longest->length, options_.rules.far_context_tokens}, scoring);
+        }))
+      add_note(*longest, cat("its far context: ", kOutOfMemory));
   }
 
   LoadedModel& loaded_;

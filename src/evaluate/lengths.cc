@@ -59,7 +59,8 @@ void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig&
         "lower it, or leave the shorter lengths out");
   };
   check("stride", rules.stride.value_or(0), shortest);
-  check("split_stride", rules.split_stride.value_or(0), shortest);
+  // Every target then has at least three quarters of each length before it.
+  check("split_stride", rules.split_stride.value_or(0), std::max<std::int64_t>(1, shortest / 4));
   check("sinks", rules.sinks, shortest - 1);
 }
 

@@ -156,9 +156,9 @@ class Retrieval {
       const torch::Tensor logits_AV =
           loaded_.model->logits(hidden_BTC[at].narrow(0, length - count, count)).cpu();
       const torch::Tensor key_A = ids_BN[at].narrow(0, length + 1 - count, count);
-      all.loss.push_back(
-          -logits_AV.log_softmax(1).gather(1, key_A.unsqueeze(1)).mean().item<float>());
-      all.found += logits_AV.argmax(1).equal(key_A) ? 1 : 0;
+      const PasskeyAnswer judged = judge_answer(logits_AV, key_A);
+      all.loss.push_back(judged.loss);
+      all.found += judged.found ? 1 : 0;
     }
   }
 
@@ -168,6 +168,12 @@ class Retrieval {
 };
 
 }  // namespace
+
+PasskeyAnswer judge_answer(const torch::Tensor& logits_AV, const torch::Tensor& key_A) {
+  const torch::Tensor losses_A =
+      -logits_AV.to(torch::kFloat).log_softmax(1).gather(1, key_A.unsqueeze(1));
+  return {losses_A.mean().item<float>(), logits_AV.argmax(1).equal(key_A)};
+}
 
 std::int64_t passkey_least_length(const Tokenizer& tokenizer, const PasskeyPlace& place) {
   return sentences_of(tokenizer, place).tokens - 1;

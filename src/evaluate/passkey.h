@@ -37,6 +37,14 @@ std::int64_t passkey_least_length(const Tokenizer& tokenizer, const PasskeyPlace
 PasskeyText passkey_text(const Tokenizer& tokenizer, const TextSample& filler,
                          const PasskeyPlace& place);
 
+// How a model answers: mean nats per token of the key, and whether every token of it was the
+// likeliest. `logits_AV` predict the answer's tokens `key_A`; both on the CPU.
+struct PasskeyAnswer {
+  float loss = 0;
+  bool found = false;
+};
+PasskeyAnswer judge_answer(const torch::Tensor& logits_AV, const torch::Tensor& key_A);
+
 struct PasskeyOptions {
   std::vector<std::int64_t> lengths;
   EvaluateConfig rules;

@@ -47,7 +47,9 @@ std::string treatment_in_words(const EvaluateConfig& rules) {
 
 std::string split_in_words(const EvaluateConfig& rules) {
   if (!rules.split_stride) return "";
-  return cat(" Gains are split with windows slid by ", *rules.split_stride, " targets.");
+  return cat(" Gains are split with windows slid by ", *rules.split_stride,
+             " targets, so that each but the text's first has at least the length less ",
+             *rules.split_stride, " tokens before it.");
 }
 
 const char* name_in_words(Protocol protocol) {

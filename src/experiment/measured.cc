@@ -1,6 +1,8 @@
 #include "experiment/measured.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <vector>
 
 #include "base/error.h"
@@ -173,18 +175,37 @@ LoggedSteps read_steps(const std::filesystem::path& log) {
   std::int64_t step_tokens = 0;
   std::vector<double> seconds;
   for (const std::string& line : split(read_file(log), '\n')) {
-    if (line.find("\"loss\":") == std::string::npos || line.back() != '}') continue;
+    const bool step = line.find("\"loss\":") != std::string::npos;
+    if ((!step && line.find("\"peak_memory_bytes\":") == std::string::npos) || line.back() != '}')
+      continue;
     const StrictObject object = parse_strict_json(line, log.string());
-    const Members step(object, log.string());
-    steps.tokens = step.count("tokens");
-    step_tokens = steps.tokens / std::max<std::int64_t>(1, step.count("step"));
-    seconds.push_back(step.number("seconds"));
+    const Members members(object, log.string());
+    if (!step) {
+      steps.peak_memory_bytes =
+          std::max(steps.peak_memory_bytes, members.count("peak_memory_bytes"));
+      continue;
+    }
+    steps.tokens = members.count("tokens");
+    step_tokens = steps.tokens / std::max<std::int64_t>(1, members.count("step"));
+    seconds.push_back(members.number("seconds"));
+    steps.seconds += seconds.back();
   }
   if (seconds.empty()) return steps;
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;
   std::nth_element(seconds.begin(), middle, seconds.end());
   steps.tokens_per_second = static_cast<double>(step_tokens) / *middle;
   return steps;
+}
+
+std::int64_t read_trained_tokens(const std::filesystem::path& log) {
+  std::ifstream file(log, std::ios::binary | std::ios::ate);
+  const std::int64_t size = file ? static_cast<std::int64_t>(file.tellg()) : 0;
+  std::string end(static_cast<std::size_t>(std::min<std::int64_t>(size, 4096)), '\0');
+  file.seekg(size - std::ssize(end));
+  file.read(end.data(), std::ssize(end));
+  const std::string key = "\"tokens\":";
+  const std::size_t at = end.rfind(key);
+  return at == std::string::npos ? 0 : std::atoll(end.c_str() + at + key.size());
 }
 
 }  // namespace alibi

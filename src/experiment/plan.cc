@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "base/checksums.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "data/prepare.h"
@@ -29,9 +30,32 @@ std::string treatment(const EvaluateConfig& e) {
   return cat(stretch_name(e.stretch), " ", e.stretch_factor.value_or(0), " ", e.sinks);
 }
 
-// Beside the run's identity a kernel decides what training costs, which is a figure too.
+// What is no part of a run's identity, yet decides when its training ends or what it costs, which
+// are figures too; nothing where all of it is as usual.
+std::string cost_identity(const Config& config) {
+  const Config usual;
+  Config given;
+  given.runtime = config.runtime;
+  given.runtime.precision = usual.runtime.precision;  // the identity has it
+  const bool cuda =
+      config.runtime.device == Device::kCuda ||
+      (config.runtime.device == Device::kAuto && open_device(Device::kAuto).is_cuda());
+  given.runtime.device = cuda ? Device::kCuda : usual.runtime.device;
+  if (config.run.patience > 0) {
+    given.run.patience = config.run.patience;
+    given.run.evaluate_every_tokens = config.run.evaluate_every_tokens;
+    given.run.validation_tokens = config.run.validation_tokens;
+  }
+  if (config.schedule.kind == ScheduleKind::kConstant) {
+    given.schedule.kind = config.schedule.kind;
+    given.run.train_tokens = config.run.train_tokens;
+  }
+  const std::string text = config_json(given);
+  return text == config_json(usual) ? "" : text;
+}
+
 std::string training_identity(const Config& config) {
-  return cat(identity_json(config), config.runtime.attention.kernel);
+  return identity_json(config) + cost_identity(config);
 }
 
 std::string whole_identity(const Config& config) {
@@ -86,19 +110,57 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan) {
   return {lengths.begin(), lengths.end()};
 }
 
-// SHA-256 of the tokens that are scored. Throws when the held-out text has not one window of the
-// longest length.
-std::string scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
-                        const PreparedText& text) {
+// The tokens that are scored. Throws when the held-out text has not one window of the longest
+// length.
+TextSample scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
+                       const PreparedText& text) {
   const EvaluateConfig& e = variant.config.evaluate;
   const SampleRule rule = sample_rule(plan.lengths, e);
   const DataConfig& data = variant.config.data;
   const std::vector<std::string>& files = plan.file.text.empty() ? data.valid : plan.file.text;
-  const TextSample sample = files.empty()
-                                ? sample_tokens(text.valid, rule)
-                                : sample_files(files, text.tokenizer, set_threads(0), rule);
+  TextSample sample = files.empty() ? sample_tokens(text.valid, rule)
+                                    : sample_files(files, text.tokenizer, set_threads(0), rule);
   check_sample(sample, files.empty() ? "held out by the run" : join(files, ", "));
-  return sample.hash();
+  return sample;
+}
+
+// What is held out of which text, however it is cut into tokens.
+std::string held_out(const ExperimentPlan& plan, const Config& config) {
+  if (!plan.file.text.empty()) return join(plan.file.text, "\n");
+  Config text;
+  text.data = config.data;
+  if (!text.data.valid.empty()) {
+    text.data.train.clear();
+    text.data.valid_fraction = Config().data.valid_fraction;
+  }
+  text.data.separate_documents = false;
+  text.data.cache_folder.clear();
+  return config_json(text);
+}
+
+// Losses are compared on the same text only: the same tokens, or, where tokenizers differ, all of
+// it.
+void refuse_other_texts(const ExperimentPlan& plan) {
+  const PlannedVariant& first = plan.variants.front();
+  for (const PlannedVariant& variant : plan.variants) {
+    const std::string place = plan.file.place + ": /variants/" + variant.name;
+    const bool same = plan.one_tokenizer
+                          ? variant.text_hash == first.text_hash
+                          : held_out(plan, variant.config) == held_out(plan, first.config);
+    if (!same) {
+      throw usage_error(place, "holds out another text than " + first.name,
+                        "name one text for all: \"text\": [\"FILE\"]");
+    }
+    const std::int64_t most = variant.config.evaluate.max_tokens;
+    if (plan.one_tokenizer || variant.text_tokens <= most) continue;
+    throw usage_error(place,
+                      cat("tokenizers differ, and evaluate.max_tokens ", most, " is less than the ",
+                          variant.text_tokens,
+                          " tokens of the held-out text: each would score "
+                          "other parts of it"),
+                      cat("set evaluate.max_tokens to ", variant.text_tokens,
+                          " or more under /config, or name a shorter text"));
+  }
 }
 
 // Equal for configs that prepare and hold out the same text.
@@ -117,9 +179,10 @@ void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes)
       run.config.run.seed = seed;
       run.config.run.name = plan.variants[i].name;
       // Variants that differ in their evaluation only share one trained run, named after the first.
-      const std::string identity = run_identity(run.config, data_hashes[i]);
-      const std::string key = identity + run.config.runtime.attention.kernel;
-      const std::string& owner = names.try_emplace(key, plan.variants[i].name).first->second;
+      std::string identity = run_identity(run.config, data_hashes[i]);
+      const std::string costs = cost_identity(run.config);
+      if (!costs.empty()) identity = sha256_hex(identity + costs);
+      const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
       run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
       run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));
       run.config.run.folder = (plan.folder / "runs" / run.trained).string();
@@ -143,14 +206,14 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   plan.folder = file.folder;
   for (const ComparisonVariant& variant : file.variants) {
     plan.variants.push_back(
-        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}});
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, 0});
   }
   refuse_passkeys(plan);
   refuse_other_rules(plan);
   refuse_equal_variants(plan);
   plan.lengths = all_lengths(plan);
   std::map<std::string, PreparedText> texts;  // variants mostly share one
-  std::map<std::string, std::string> hashes;
+  std::map<std::string, TextSample> samples;
   std::vector<std::string> data_hashes;
   std::set<std::string> tokenizers;
   for (PlannedVariant& variant : plan.variants) {
@@ -160,13 +223,15 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     if (text == texts.end()) {
       const int threads = set_threads(c.runtime.threads);
       text = texts.emplace(text_key(c), prepare_text(c.data, c.tokenizer, threads)).first;
-      hashes[text->first] = scored_text(plan, variant, text->second);
+      samples[text->first] = scored_text(plan, variant, text->second);
     }
-    variant.text_hash = hashes.at(text->first);
+    variant.text_hash = samples.at(text->first).hash();
+    variant.text_tokens = samples.at(text->first).available;
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
   }
   plan.one_tokenizer = tokenizers.size() == 1;
+  refuse_other_texts(plan);
   add_runs(plan, data_hashes);
   return plan;
 }

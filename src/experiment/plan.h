@@ -12,7 +12,8 @@ namespace alibi {
 struct PlannedRun {
   std::size_t variant;  // index
   std::int64_t seed;
-  // "ntk-seed0-1f2e3d4c": variant and seed; the last part stands for all that decides training.
+  // "ntk-seed0-1f2e3d4c": variant and seed; the last part stands for all that decides training, its
+  // end and its cost.
   std::string name;
   std::string trained;  // the same of the variant that trains it: "rotary-seed0-1f2e3d4c"
   Config config;        // its run.folder is FOLDER/runs/TRAINED
@@ -20,8 +21,9 @@ struct PlannedRun {
 
 struct PlannedVariant {
   std::string name, changes;
-  Config config;          // of the first seed
-  std::string text_hash;  // of the tokens that are scored
+  Config config;                 // of the first seed
+  std::string text_hash;         // of the tokens that are scored
+  std::int64_t text_tokens = 0;  // in all of the held-out text
 };
 
 struct ExperimentPlan {

@@ -79,9 +79,11 @@ class Runner {
     if (result.failure.empty()) result.failure = measure(index, result.curve);
     if (!result.failure.empty()) return result;
     const Usage usage = read_usage(usage_file(planned));
-    result.train_seconds = usage.seconds;
-    result.peak_memory_bytes = usage.peak_memory_bytes;
     const LoggedSteps steps = read_steps(fs::path(result.folder) / "log.jsonl");
+    // A process that was killed has not told its time; the steps it left have.
+    result.train_seconds = std::max(usage.seconds, steps.seconds);
+    result.peak_memory_bytes =
+        steps.peak_memory_bytes > 0 ? steps.peak_memory_bytes : usage.peak_memory_bytes;
     result.train_tokens_per_second = steps.tokens_per_second;
     result.train_targets = steps.tokens;
     return result;
@@ -109,7 +111,7 @@ class Runner {
     Usage usage = fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
     const auto look = [&] {
       if (!hooks_.progress || !fs::exists(log, ignored)) return;
-      hooks_.progress({index, "training", static_cast<double>(read_steps(log).tokens),
+      hooks_.progress({index, "training", static_cast<double>(read_trained_tokens(log)),
                        static_cast<double>(run.config.run.train_tokens)});
     };
     const ProcessResult result = call(run, {"train", config.string(), "--resume"}, look);

@@ -125,9 +125,9 @@ std::string controls(const AttentionPicture& picture) {
         "<label>slopes &times; <input id=\"factor\" type=\"range\" min=\"-2\" max=\"2\" "
         "value=\"0\" step=\"1\"><output id=\"factor-text\">1</output></label>";
   }
-  return html + "<label>length <input id=\"length\" type=\"range\" min=\"4\" max=\"" +
-         cat(picture.tokens.size(), "\" value=\"", picture.tokens.size()) +
-         "\"><output id=\"length-text\"></output></label></div>\n";
+  return html +
+         "<label>length <input id=\"length\" type=\"range\" min=\"0\"><output "
+         "id=\"length-text\"></output></label></div>\n";
 }
 
 constexpr const char* kStage = R"html(
@@ -191,7 +191,7 @@ std::string attention_page(const AttentionPicture& picture, const std::string& t
     body +=
         "<h2>What the slopes do to perplexity</h2>\n<p class=\"small\">Measured on held-out "
         "text with the weights as they were trained, the slopes alone changed.</p>\n"
-        "<figure><canvas id=\"curve\"></canvas></figure>\n"
+        "<figure><canvas id=\"curve\"></canvas></figure>\n<p id=\"measured-text\"></p>\n"
         "<div class=\"wide\"><table id=\"curve-table\"></table></div>\n";
   }
   body += "<h2>Reach</h2>\n" + element("p", reach_words(picture)) + html_table(reach_rows(picture));

@@ -28,6 +28,12 @@ const at = id => document.getElementById(id);
 const state = {layer: 0, head: 0, rule: "as trained", factor: 1, length: data.tokens.length, query: 0};
 state.query = Math.min(data.tokens.length - 1, 20);
 const lesson = data.curves.length > 0;
+// Where the slider of the length stops: shown tokens one by one, then the lengths that were measured.
+const stops = data.tokens.map((_, i) => i + 1).slice(1).concat(lesson
+  ? data.curves[0].lengths.filter(l => l > data.tokens.length) : []);
+state.stop = data.tokens.length - 2;
+at("length").max = stops.length - 1;
+at("length").value = state.stop;
 const now = () => data.curves.find(c => c.rule === state.rule && c.factor === state.factor);
 
 // Rows of a lower triangle: score, bias, sum and softmax of each key of each query.
@@ -93,7 +99,8 @@ function draw() {
   }
   at("layer").value = state.layer;
   at("head").value = state.head;
-  at("length-text").textContent = " " + state.length + " tokens";
+  at("length-text").textContent = ` ${stops[state.stop]} tokens`
+    + (stops[state.stop] > state.length ? `, ${state.length} shown` : "");
   if (lesson) drawCurve();
 }
 function drawCurve() {
@@ -126,6 +133,17 @@ function drawCurve() {
   };
   line(trained, "#888", [5, 4]);
   line(chosen, "#0072b2", []);
+  const place = lengths.indexOf(stops[state.stop]);
+  if (place >= 0) {
+    c.fillStyle = "#0072b2";
+    c.beginPath();
+    c.arc(x(lengths[place]), y(chosen.perplexities[place]), 6, 0, 7);
+    c.fill();
+  }
+  at("measured-text").textContent = place < 0
+    ? `Move the length beyond ${data.tokens.length} tokens to walk along the curve.`
+    : `At ${lengths[place]} tokens: perplexity ${chosen.perplexities[place].toFixed(2)} with these slopes, `
+      + `${trained.perplexities[place].toFixed(2)} as trained.`;
   const name = state.rule + (state.rule === "none" ? "" : ", times " + state.factor);
   at("curve-table").replaceChildren(cells("th", ["perplexity at", ...lengths]),
     cells("td", ["as trained (dashed)", ...trained.perplexities.map(p => p.toFixed(2))]),
@@ -152,7 +170,11 @@ fill(at("layer"), data.layers.map((_, i) => i + 1));
 fill(at("head"), data.layers[0].map((_, i) => i + 1));
 at("layer").onchange = () => { state.layer = +at("layer").value; draw(); };
 at("head").onchange = () => { state.head = +at("head").value; draw(); };
-at("length").oninput = () => { state.length = +at("length").value; draw(); };
+at("length").oninput = () => {
+  state.stop = +at("length").value;
+  state.length = Math.min(stops[state.stop], data.tokens.length);
+  draw();
+};
 if (lesson) {
   fill(at("rule"), [...new Set(data.curves.map(c => c.rule))]);
   const choose = () => {

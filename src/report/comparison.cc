@@ -24,6 +24,7 @@ std::vector<std::string> point_row(const ComparedVariant& variant, const Compare
           std::isfinite(point.loss.mean) ? fixed(point.loss.mean, 4) : "-",
           std::isfinite(point.loss.deviation) ? fixed(point.loss.deviation, 4) : "-",
           point.verdict == Verdict::kReference ? "" : signed_figure(point.difference.mean),
+          std::isfinite(point.difference.error) ? fixed(point.difference.error, 4) : "",
           point.verdict == Verdict::kReference
               ? ""
               : interval_text(point.difference.low, point.difference.high, signed_figure),
@@ -139,6 +140,7 @@ std::string comparison_table(const Comparison& c) {
                {"loss", right},
                {"sd", right},
                {cat("against ", c.reference), right},
+               {"error", right},
                {"95 % interval", right},
                {"", Align::kLeft}},
               {}};
@@ -160,9 +162,10 @@ std::string comparison_summary(const Comparison& c) {
   }
   if (c.seeds.size() > 1 && c.variants.size() > 1) {
     text +=
-        cat("Intervals are of single points: of 100 true ties about 5 fall outside theirs. "
-            "Figures are means over ",
-            c.seeds.size(), " seeds.\n");
+        cat("Figures are means over ", c.seeds.size(),
+            " seeds, their intervals (Student's t) those of training again with other seeds on the "
+            "same text; what another text would give is not in them. They are of single points: of "
+            "100 true ties about 5 fall outside theirs.\n");
   }
   return text;
 }
@@ -176,6 +179,13 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
     }
   }
   std::vector<std::string> notes;
+  for (const ComparedVariant& variant : c.variants) {
+    for (const ComparedPoint& point : variant.points) {
+      if (point.loss.count > 0 && point.loss.count < std::ssize(c.seeds))
+        notes.push_back(cat(variant.name, " at ", with_commas(point.length), " tokens: of ",
+                            point.loss.count, " of ", c.seeds.size(), " seeds only"));
+    }
+  }
   for (const auto& [what, names] : variants) {
     const bool all = names.size() == c.variants.size();
     notes.push_back(cat("at ", with_commas(what.first), " tokens",

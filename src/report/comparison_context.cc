@@ -48,14 +48,26 @@ std::string reach_of(const Comparison& c, const ComparedVariant& variant,
   return join(seeds, ", ");
 }
 
+// "1,024, 1,024, 512": of each seed.
+std::string windows_of(const Comparison& c, const ComparedVariant& variant) {
+  std::vector<std::string> seeds;
+  for (const ComparedRun& run : c.runs) {
+    if (run.variant == variant.name && !run.curve.far_context.bins.empty())
+      seeds.push_back(with_commas(run.curve.far_context.window));
+  }
+  return join(seeds, ", ");
+}
+
 Table useful_table(const Comparison& c) {
   Table table{{{"variant", Align::kLeft},
+               {"windows of", Align::kLeft},
                {"useful context of each seed", Align::kLeft},
                {"noticed context of each seed", Align::kLeft}},
               {}};
   for (const ComparedVariant& variant : c.variants) {
     if (!variant.far_context.empty())
-      table.rows.push_back({variant.name, reach_of(c, variant, useful_context),
+      table.rows.push_back({variant.name, windows_of(c, variant),
+                            reach_of(c, variant, useful_context),
                             reach_of(c, variant, noticed_context)});
   }
   return table;
@@ -101,8 +113,10 @@ std::string comparison_context_html(const Comparison& c) {
   if (useful.rows.empty()) return html;
   html += "<h2>How far it looks</h2>\n" +
           element("p",
-                  "All context farther back than a distance is replaced; where that no longer "
-                  "changes the loss measurably, the useful context ends.") +
+                  "Useful context: the farthest distance at which leaving out all that lies "
+                  "farther back measurably raises the loss; noticed context: at which putting "
+                  "text from elsewhere there does. Measured in the longest windows, of at most 8x, "
+                  "at which a model is no worse than at 1x.") +
           html_table(useful);
   html += far_figure(c, "swapped for text from elsewhere", &ComparedFarBin::swapped);
   html += far_figure(c, "shuffled", &ComparedFarBin::shuffled);

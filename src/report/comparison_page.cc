@@ -57,7 +57,7 @@ std::string point_row(const Comparison& c, const ComparedVariant& variant,
   row += table_cell(times(point.multiple));
   if (!point.applicable)
     return row +
-           "<td colspan=\"8\" class=\"left wrap\">not applicable: " + escape_markup(point.note) +
+           "<td colspan=\"9\" class=\"left wrap\">not applicable: " + escape_markup(point.note) +
            "</td></tr>\n";
   const bool reference = variant.name == c.reference;
   row += table_cell(four_digits(point.perplexity));
@@ -66,6 +66,7 @@ std::string point_row(const Comparison& c, const ComparedVariant& variant,
   row += table_cell(std::isfinite(point.loss.deviation) ? fixed(point.loss.deviation, 4) : "-");
   row += table_cell(std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-");
   row += table_cell(reference ? "" : signed_figure(point.difference.mean));
+  row += table_cell(std::isfinite(point.difference.error) ? fixed(point.difference.error, 4) : "");
   row += table_cell(
       reference ? ""
                 : interval_text(point.difference.low, point.difference.high, signed_figure, " to "),
@@ -83,7 +84,8 @@ std::string tables(const Comparison& c) {
         cat("<div class=\"wide\"><table>\n<thead><tr><th>length</th><th></th><th>perplexity</th>"
             "<th>from 1x</th><th>loss</th><th>sd</th><th>bits per byte</th><th>against ",
             escape_markup(c.reference), " (", measure_unit(c),
-            ")</th><th class=\"interval\">95 % interval</th><th></th></tr></thead>\n<tbody>\n");
+            ")</th><th>standard error</th><th class=\"interval\">95 % "
+            "interval</th><th></th></tr></thead>\n<tbody>\n");
     for (const ComparedPoint& point : variant.points) html += point_row(c, variant, point);
     html += "</tbody></table></div>\n";
   }
@@ -138,9 +140,10 @@ std::string comparison_page(const Comparison& c) {
   std::vector<std::string> byline = {"measured by alibi " + c.program_version};
   if (!c.created.empty()) byline.push_back(c.created);
   byline.push_back(cat(c.seeds.size(), c.seeds.size() == 1 ? " seed" : " seeds"));
-  std::string body = summary(c) + curve_figures(mean_curves(c)) + difference_figure(c) +
-                     comparison_context_html(c) + comparison_slopes_html(c) + tables(c) + runs(c) +
-                     how_measured(c.protocol, c.text) + settings(c);
+  std::string body = summary(c) +
+                     curve_figures(mean_curves(c), c.measure == Measure::kBitsPerByte) +
+                     difference_figure(c) + comparison_context_html(c) + comparison_slopes_html(c) +
+                     tables(c) + runs(c) + how_measured(c.protocol, c.text) + settings(c);
   if (!c.command_line.empty())
     body += "<h2>Command</h2>\n<pre>" + escape_markup(c.command_line) + "</pre>\n";
   return whole_page(heading(c), byline, body);

@@ -23,9 +23,10 @@ struct CurvePoint {
   double change_joint_low = kNotMeasured, change_joint_high = kNotMeasured;
   double bits_per_byte = kNotMeasured;
   double word_perplexity = kNotMeasured;  // e^(nats per word)
-  // With windows slid by split_stride, so that every target has nearly the whole length before it:
-  // the loss, and what of the gain over 1x (nats, above 0: better) comes from fewer targets with a
-  // short context and what from the longer context itself (Press et al. 2022, appendix B).
+  // With windows slid by split_stride, so that every target has length - split_stride tokens or
+  // more before it: the loss, and what of the gain over 1x (nats, above 0: better) comes from fewer
+  // targets with a short context and what from the longer context itself (Press et al. 2022,
+  // appendix B).
   double full_loss = kNotMeasured;
   double early_gain = kNotMeasured, early_gain_low = kNotMeasured, early_gain_high = kNotMeasured;
   double context_gain = kNotMeasured, context_gain_low = kNotMeasured,
@@ -35,7 +36,8 @@ struct CurvePoint {
   std::int64_t peak_memory_bytes = 0;
   bool applicable = true;  // false: this model cannot take this length; `note` says why
   std::string note;
-  bool out_of_memory() const { return !applicable && note == kOutOfMemory; }
+  // Whether anything of it was not measured for lack of memory.
+  bool out_of_memory() const { return note.find(kOutOfMemory) != std::string::npos; }
 };
 
 struct Curve {

@@ -24,23 +24,29 @@ PlotPoint plot_point(const CurvePoint& point, CurveFigure figure) {
   return {};
 }
 
-// "not applicable beyond 256", or the lengths themselves when shorter ones are missing too.
+// "not applicable beyond 256", or the lengths themselves when shorter ones are missing too; what
+// memory did not last for is said apart.
 std::string missing_note(const Curve& curve) {
-  std::vector<std::string> missing;
+  std::vector<std::string> missing, lost;
   std::int64_t longest = 0;
   std::int64_t shortest_missing = 0;
   for (const CurvePoint& point : curve.points) {
     if (point.applicable) {
       longest = std::max(longest, point.length);
+    } else if (point.out_of_memory()) {
+      lost.push_back(with_commas(point.length));
     } else {
       if (missing.empty() || point.length < shortest_missing) shortest_missing = point.length;
       missing.push_back(with_commas(point.length));
     }
   }
-  if (missing.empty()) return "";
-  if (longest > 0 && shortest_missing > longest)
-    return "not applicable beyond " + with_commas(longest);
-  return "not applicable at " + join(missing, ", ");
+  std::vector<std::string> notes;
+  if (!missing.empty() && longest > 0 && shortest_missing > longest)
+    notes.push_back("not applicable beyond " + with_commas(longest));
+  else if (!missing.empty())
+    notes.push_back("not applicable at " + join(missing, ", "));
+  if (!lost.empty()) notes.push_back(cat(kOutOfMemory, " at ", join(lost, ", ")));
+  return join(notes, "; ");
 }
 
 // Curves trained at one length share a mark; where there are several lengths each names its curves.

@@ -37,12 +37,15 @@ std::string change_in_words(const CurvePoint& point) {
 }
 
 std::string limit_in_words(const Curve& curve) {
-  std::vector<std::string> lengths;
+  std::vector<std::string> limits, lost;
   for (const CurvePoint& point : curve.points) {
-    if (!point.applicable) lengths.push_back(with_commas(point.length));
+    if (!point.applicable)
+      (point.out_of_memory() ? lost : limits).push_back(with_commas(point.length));
   }
-  if (lengths.empty()) return "";
-  return cat(" Not applicable at ", join(lengths, ", "), " tokens.");
+  std::string text;
+  if (!limits.empty()) text += cat(" Not applicable at ", join(limits, ", "), " tokens.");
+  if (!lost.empty()) text += cat(" Memory did not last at ", join(lost, ", "), " tokens.");
+  return text;
 }
 
 // A claim over all lengths beyond 1x, where their joint intervals allow one.

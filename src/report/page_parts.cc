@@ -87,7 +87,8 @@ std::string whole_page(const std::string& heading, const std::vector<std::string
       body_html, "</main>\n</body>\n</html>\n");
 }
 
-std::string curve_figures(const CurveSet& set) {
+std::string curve_figures(const CurveSet& set, bool bits_per_byte) {
+  if (bits_per_byte) return figure(curve_svg(curve_plot(set, CurveFigure::kBitsPerByte)));
   std::string text = figure(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
   // Beside a line that explodes, those that never exceed 1.25 times the lowest of all are flat:
   // they get a picture of their own.

@@ -23,8 +23,9 @@ std::string unbroken(std::string text);       // a percent sign must not start a
 std::string whole_page(const std::string& heading, const std::vector<std::string>& byline,
                        const std::string& body_html);
 
-// "Perplexity", "Loss" and, where some curves are flat beside others, those close up.
-std::string curve_figures(const CurveSet& set);
+// "Perplexity", "Loss" and, where some curves are flat beside others, those close up; or bits per
+// byte alone, which is what curves of different tokenizers share.
+std::string curve_figures(const CurveSet& set, bool bits_per_byte = false);
 // "What it does with its context": splits of gains, useful context; empty where not measured.
 std::string context_parts(const Curve& curve);
 // Protocol and text.

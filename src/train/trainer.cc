@@ -10,6 +10,7 @@
 #include "checkpoint/load_model.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "device/memory.h"
 #include "evaluate/score.h"
 #include "loss/cross_entropy.h"
 #include "optimizer/clip.h"
@@ -23,7 +24,7 @@ Gpt build_model(const TrainerParts& parts) {
   Gpt model(c.model, parts.text.tokenizer.vocabulary(), activation_type(c.runtime.precision),
             c.runtime.attention);
   if (c.initialize.from.empty())
-    model->initialize(static_cast<std::uint64_t>(c.run.seed), c.initialize.standard_deviation);
+    model->initialize(static_cast<std::uint64_t>(c.run.seed), *c.initialize.standard_deviation);
   model->to(parts.device);
   return model;
 }
@@ -185,7 +186,8 @@ void Trainer::validate() {
   log_.append({{"step", progress_.step},
                {"tokens", progress_.tokens},
                {"validation_loss", loss},
-               {"best", best}});
+               {"best", best},
+               {"peak_memory_bytes", peak_memory_bytes(parts_.device)}});
   if (sink_) sink_(ValidationEvent{progress_.step, progress_.tokens, loss, best});
   if (best && !done()) save();
 }

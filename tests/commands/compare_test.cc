@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "base/strings.h"
@@ -132,7 +133,8 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
   };
   expect_refused(place, with("\"variants\": {\"a\": {\"model\": {\"positoin\": \"none\"}}}"),
                  "/variants/a: /model/positoin: unknown key (did you mean position?)");
-  expect_refused(place, with("\"variants\": {\"a\": {}, \"b\": {\"runtime\": {\"threads\": 1}}}"),
+  expect_refused(place,
+                 with("\"variants\": {\"a\": {}, \"b\": {\"run\": {\"keep_checkpoints\": 1}}}"),
                  "/variants/b: is the same run as variant a");
   expect_refused(place,
                  with("\"variants\": {\"a\": {}}, \"config\": {\"evaluate\": {\"lengths\": "
@@ -142,13 +144,23 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
                  with("\"variants\": {\"a\": {}, \"b\": {\"evaluate\": {\"max_tokens\": 640}}}"),
                  "set them for all");
   expect_refused(place, with("\"variants\": {\"a\": {}}, \"base\": \"tiny.json\""), "base");
+  expect_refused(place, with("\"variants\": {\"a\": {}, \"b\": {\"run\": {\"seed\": 7}}}"),
+                 "/variants/b/run/seed: is set by the comparison");
+  place.put("other.txt", small_text(5'000, 2));
+  expect_refused(place,
+                 with("\"variants\": {\"a\": {}, \"b\": {\"data\": {\"valid\": "
+                      "[\"other.txt\"]}, \"model\": {\"layers\": 2}}}"),
+                 "/variants/b: holds out another text than a");
+  const std::string pieces = "\"b\": {\"tokenizer\": {\"kind\": \"bpe\", \"vocabulary\": 300}}";
+  expect_refused(place, with("\"variants\": {\"a\": {}, " + pieces + "}"),
+                 "set evaluate.max_tokens to");
   expect_refused(place, "{\"variants\": {\"a\": {}}}", "names no text");
 }
 
 TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
   const Workplace place;
   place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
-    "config": {"run": {"train_tokens": 1280}},
+    "config": {"run": {"train_tokens": 1280}, "evaluate": {"max_tokens": 10000}},
     "variants": {"bytes": {}, "pieces": {"tokenizer": {"kind": "bpe", "vocabulary": 300}}}})");
   place.works({"compare", "two.json"});
   const nlohmann::json json = place.json("all/comparison.json");
@@ -156,6 +168,8 @@ TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
   const nlohmann::json &a = json["runs"][0]["losses"][0], &b = json["runs"][1]["losses"][0];
   EXPECT_NEAR(json["variants"][1]["points"][0]["difference"].get<double>(),
               b["bits_per_byte"].get<double>() - a["bits_per_byte"].get<double>(), 1e-9);
+  EXPECT_TRUE(place.has("all/bits-per-byte.svg"));
+  EXPECT_FALSE(place.has("all/perplexity.svg")) << "of different tokens";
 }
 
 // What an evaluation treats otherwise is the same trained run; what trains otherwise is not, though
@@ -224,6 +238,35 @@ TEST(Compare, MeasuresAgainWhatDidNotFitIntoMemory) {
   EXPECT_NE(without.out.find("not applicable: out of memory"), std::string::npos) << without.out;
   const ProgramResult again = place.works({"compare", "one.json"});
   EXPECT_EQ(again.out.find("out of memory"), std::string::npos) << again.out;
+}
+
+// A run's name stands for all that decides its end and its cost, too.
+TEST(Compare, NamesRunsByWhatTrainingCosts) {
+  const Workplace place;
+  place.put("one.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
+  std::set<std::string> names;
+  int asked = 0;
+  for (const std::vector<std::string>& sets :
+       std::vector<std::vector<std::string>>{{},
+                                             {"runtime.threads=1"},
+                                             {"runtime.recompute=blocks"},
+                                             {"runtime.attention.skip=off"},
+                                             {"run.patience=1"},
+                                             {"run.patience=1", "run.evaluate_every_tokens=640"},
+                                             {"schedule.kind=constant"},
+                                             {"schedule.kind=constant", "run.train_tokens=2560"}}) {
+    std::vector<std::string> command = {"compare", "one.json", "--plan"};
+    for (const std::string& set : sets) command.insert(command.end(), {"--set", set});
+    names.insert(split(place.works(command).out, '\n').at(1));
+    EXPECT_EQ(std::ssize(names), ++asked) << join(sets, " ");
+  }
+  // What neither decides a weight nor costs anything leaves the name as it is.
+  for (const char* set : {"evaluate.max_tokens=1000", "run.log_every_tokens=640",
+                          "run.keep_checkpoints=1", "runtime.device=auto"}) {
+    const ProgramResult result = place.works({"compare", "one.json", "--plan", "--set", set});
+    EXPECT_TRUE(names.contains(split(result.out, '\n').at(1))) << set;
+  }
 }
 
 }  // namespace

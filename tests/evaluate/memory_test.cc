@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <new>
+#include <set>
 
 #include "device/memory.h"
 #include "evaluate/curve.h"
@@ -73,14 +74,34 @@ TEST(OutOfMemory, OtherFailuresAreNotHidden) {
                std::runtime_error);
 }
 
-// Far beyond the trained length a broken model says nothing of distances.
-TEST(FarContext, IsMeasuredWithinEightTimesTheTrainedLength) {
-  LoadedModel loaded = tiny("alibi");
-  CurveOptions options{.lengths = {16, 128, 256}, .rules = {}, .progress = {}};
-  const TextSample sample = whole(some_targets(4096), 256);
-  EXPECT_EQ(measure_curve(loaded, sample, options).far_context.window, 128);
-  options.rules.far_context_tokens = 0;
-  EXPECT_EQ(measure_curve(loaded, sample, options).far_context.window, 0);
+// Where a longer window is worse than the trained length, leaving context out repairs it and says
+// nothing of what context is worth: the longest that is not worse, up to 8 times, is read.
+TEST(FarContext, IsMeasuredWhereTheModelIsNoWorseThanAtTheTrainedLength) {
+  std::set<std::int64_t> chosen;
+  for (const char* position : {"alibi", "sinusoidal"}) {
+    LoadedModel loaded = tiny(position, {"batch.sequence_length=16"});  // trained at 8
+    CurveOptions options{.lengths = {4, 8, 16, 64, 128}, .rules = {}, .progress = {}};
+    const TextSample sample = whole(some_targets(8192), 128);
+    const Curve curve = measure_curve(loaded, sample, options);
+    std::int64_t expected = 8;
+    for (const CurvePoint& point : curve.points) {
+      if (point.length > 8 && point.length <= 64 && point.loss <= curve.points[1].loss)
+        expected = point.length;
+    }
+    EXPECT_EQ(curve.far_context.window, expected) << position;
+    chosen.insert(expected);
+    options.rules.far_context_tokens = 0;
+    EXPECT_EQ(measure_curve(loaded, sample, options).far_context.window, 0);
+  }
+  EXPECT_EQ(chosen.size(), 2U) << "one that is worse beyond 8 tokens and one that is not";
+}
+
+TEST(OutOfMemory, OfTheFarContextIsSaid) {
+  const Curve curve = failing({}, 3 * kTargets - 1, 4 * kTargets, std::bad_alloc());
+  bool said = false;
+  for (const CurvePoint& point : curve.points) said = said || point.out_of_memory();
+  EXPECT_TRUE(said);
+  EXPECT_TRUE(curve.far_context.bins.empty());
 }
 
 }  // namespace

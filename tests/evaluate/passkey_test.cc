@@ -100,6 +100,50 @@ TEST(Passkey, ALengthTooShortForTheSentencesIsRefused) {
   EXPECT_SAYS(error_text([] { make({.length = 60}); }), "found length 60, expected at least");
 }
 
+TEST(Passkey, AKeyIsFoundWhenEveryTokenOfItIsTheLikeliest) {
+  const torch::Tensor key_A = torch::tensor({2, 0, 1}, torch::kLong);
+  torch::Tensor logits_AV = torch::zeros({3, 4});
+  for (int i = 0; i < 3; ++i) logits_AV[i][key_A[i].item<std::int64_t>()] = 1.0F;
+  const PasskeyAnswer right = judge_answer(logits_AV, key_A);
+  EXPECT_TRUE(right.found);
+  EXPECT_NEAR(right.loss, std::log(std::exp(1.0) + 3) - 1, 1e-6);
+  logits_AV[1][3] = 2.0F;
+  const PasskeyAnswer wrong = judge_answer(logits_AV, key_A);
+  EXPECT_FALSE(wrong.found) << "one token of three";
+  EXPECT_GT(wrong.loss, right.loss);
+}
+
+// The gain is the loss of the answer where another key was stated, less that where it was itself.
+TEST(Passkey, TheGainIsWhatStatingTheKeyIsWorth) {
+  LoadedModel loaded = tiny("alibi");
+  const TextSample filler = whole(some_targets(400), 100);
+  PasskeyOptions options{.lengths = {256}, .rules = {}, .progress = {}};
+  options.rules.passkey.trials = 3;
+  options.rules.passkey.depths = {0.5};
+  const PasskeyResult result = measure_passkeys(loaded, filler, options);
+  const torch::NoGradGuard guard;
+  const auto loss = [&](std::int64_t trial, bool false_key) {
+    const PasskeyText text =
+        passkey_text(Tokenizer::bytes(), filler, {256, 0.5, trial, 1, false_key});
+    const std::vector<std::int64_t> ids(text.ids.begin(), text.ids.end());
+    const torch::Tensor all = torch::tensor(ids).unsqueeze(0);
+    const torch::Tensor logits_NV =
+        loaded.model->logits(loaded.model->hidden(all.narrow(1, 0, 256)))[0];
+    return judge_answer(logits_NV.narrow(0, 256 - text.answer, text.answer),
+                        all[0].narrow(0, 257 - text.answer, text.answer))
+        .loss;
+  };
+  double gain = 0;
+  for (std::int64_t trial = 0; trial < 3; ++trial)
+    gain += (loss(trial, true) - loss(trial, false)) / 3;
+  EXPECT_NE(gain, 0);
+  EXPECT_NEAR(result.cells.at(0).gain.mean, gain, 2e-5);
+  // What curves do to positions is done here too.
+  options.rules.stretch = Stretch::kLinear;
+  EXPECT_NE(measure_passkeys(loaded, filler, options).cells.at(0).gain.mean,
+            result.cells.at(0).gain.mean);
+}
+
 TEST(Passkey, EveryLengthAndDepthIsACell) {
   LoadedModel loaded = tiny("learned", {"model.max_sequence_length=256"});
   PasskeyOptions options{.lengths = {32, 256, 512}, .rules = {}, .progress = {}};

@@ -106,11 +106,12 @@ TEST(CurveSvg, MissingPointsBreakTheLineAndAreNamed) {
   Curve learned = curve("learned", {24, 23});
   learned.points.push_back(test::not_applicable(512, "limit"));
   learned.points.push_back(test::not_applicable(1024, "limit"));
+  learned.points.push_back(test::not_applicable(2048, kOutOfMemory));
   Curve broken = curve("broken", {24, 23, 22, 21, 20});
   broken.points[2].perplexity = NAN;
   const auto elements =
       read_markup(curve_svg(curve_plot(curve_set({learned, broken}), CurveFigure::kPerplexity)));
-  EXPECT_TRUE(has_text(elements, "(not applicable beyond 256)"));
+  EXPECT_TRUE(has_text(elements, "(not applicable beyond 256; out of memory at 2,048)"));
   EXPECT_EQ(named(elements, "polyline").size(), 3u);
 }
 

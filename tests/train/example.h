@@ -94,7 +94,8 @@ class TrainExample {
     for (std::string line; std::getline(file, line);) {
       nlohmann::json fields = nlohmann::json::parse(line);
       if (fields.contains("format_version")) continue;
-      fields.erase("seconds");
+      fields.erase("seconds");            // what the machine did,
+      fields.erase("peak_memory_bytes");  // not the run
       lines.push_back(fields.dump());
     }
     return lines;

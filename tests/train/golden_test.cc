@@ -13,10 +13,11 @@ namespace {
 
 std::vector<double> losses(const std::string& precision) {
   TrainExample example;
-  const Config config = example.config(
-      "run", {"runtime.precision=" + precision, "model.width=64", "model.layers=2",
-              "model.learned_slopes=false", "model.embedding_dropout=0",
-              "model.attention_dropout=0", "model.residual_dropout=0", "model.mlp_dropout=0"});
+  const Config config =
+      example.config("run", {"runtime.precision=" + precision, "initialize.standard_deviation=0.02",
+                             "model.width=64", "model.layers=2", "model.learned_slopes=false",
+                             "model.embedding_dropout=0", "model.attention_dropout=0",
+                             "model.residual_dropout=0", "model.mlp_dropout=0"});
   EXPECT_EQ(example.train(config, false), 0);
   std::vector<double> found;
   for (const StepEvent& event : example.events_of<StepEvent>()) found.push_back(event.loss);

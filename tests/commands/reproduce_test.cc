@@ -1,0 +1,63 @@
+// scripts/reproduce on a model too small to learn anything: the steps of its scripts run to their
+// end and take the keys they are given.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+#include "support/run_program.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+class ReproduceSlow : public testing::Test {
+ protected:
+  ReproduceSlow() { setenv("ALIBI_PROGRAM", ALIBI_BINARY, 1); }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  ProgramResult reproduce(const std::string& name) const {
+    ProgramOptions options;
+    options.folder = folder_.path();
+    options.program = ALIBI_SOURCE_DIR "/scripts/reproduce";
+    std::vector<std::string> arguments = {name, "--output", path(name)};
+    for (const std::string& set :
+         {std::string("model.layers=1"), std::string("model.width=64"),
+          std::string("run.train_tokens=16384"), std::string("schedule.warmup_tokens=4096"),
+          std::string("run.validation_tokens=4096"),
+          std::string("evaluate.lengths=[\"1x\", \"2x\"]"),
+          std::string("evaluate.max_tokens=20000"),
+          std::string("data.train=[\"data/default/valid.jsonl\"]"),
+          std::string("tokenizer.vocabulary=512"), "run.folder=" + path("run")})
+      arguments.insert(arguments.end(), {"--set", set});
+    return run_program(arguments, options);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReproduceSlow, OnePassAndLessonTakeTheirKeys) {
+  const ProgramResult one_pass = reproduce("one-pass");
+  EXPECT_EQ(one_pass.code, 0) << one_pass.err;
+  const std::string page = read_file(path("one-pass/README.md"));
+  EXPECT_NE(page.find("| 256 |"), std::string::npos) << page;
+  EXPECT_EQ(page.find("| 512 |"), std::string::npos) << "two lengths were asked for\n" << page;
+  EXPECT_NE(page.find("2 of 2 lengths agree"), std::string::npos) << page;
+
+  const ProgramResult lesson = reproduce("lesson");
+  EXPECT_EQ(lesson.code, 0) << lesson.err;
+  EXPECT_NE(read_file(path("lesson/index.html")).find("measured-text"), std::string::npos);
+}
+
+TEST_F(ReproduceSlow, RefusesWhatIsNoExperiment) {
+  for (const char* name : {"nothing", "h200/base"}) {
+    const ProgramResult result = reproduce(name);
+    EXPECT_EQ(result.code, 2) << name;
+    EXPECT_NE(result.err.find("there are: appendix-b"), std::string::npos) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace alibi
