@@ -106,6 +106,18 @@ Axis value_axis(std::span<const double> values) {
   return axis;
 }
 
+std::vector<double> framed_values(std::span<const double> lines,
+                                  std::span<const double> intervals) {
+  std::vector<double> values(lines.begin(), lines.end());
+  values.insert(values.end(), intervals.begin(), intervals.end());
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  const auto [low, high] = std::minmax_element(lines.begin(), lines.end());
+  if (low == lines.end() || !(*low > 0)) return values;
+  const double room = std::max(0.5 * (*high - *low), 0.15 * *high);
+  for (double& value : values) value = std::clamp(value, *low - room, *high + room);
+  return values;
+}
+
 Axis length_axis(std::span<const double> values) {
   const std::vector<double> sorted = distinct(values);
   Axis axis{true, 1, 2, 0, 1};

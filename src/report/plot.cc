@@ -92,20 +92,21 @@ double place_legend(const PlotSpec& plot, double left, Layout& layout) {
 }
 
 void place_axes(const PlotSpec& plot, Layout& layout) {
-  std::vector<double> lengths, values, marks;
+  std::vector<double> lengths, lines, intervals, marks;
   for (const PlotSeries& series : plot.series) {
     for (const PlotPoint& point : series.points) {
       if (!drawable(point)) continue;
       lengths.push_back(point.x);
-      values.insert(values.end(), {point.y, point.low, point.high});
+      lines.push_back(point.y);
+      intervals.insert(intervals.end(), {point.low, point.high});
     }
   }
   for (const PlotMark& mark : plot.marks) marks.push_back(mark.x);
   std::vector<double> all = lengths;
   all.insert(all.end(), marks.begin(), marks.end());
   layout.x = length_axis(all);
-  layout.y = value_axis(values);
-  if (!values.empty()) layout.y_ticks = value_ticks(layout.y);
+  layout.y = value_axis(framed_values(lines, intervals));
+  if (!lines.empty()) layout.y_ticks = value_ticks(layout.y);
   double widest = 20;
   for (const Tick& tick : layout.y_ticks)
     widest = std::max(widest, text_width(tick.label, kTickSize));
@@ -169,7 +170,8 @@ void draw_marks(const PlotSpec& plot, const Layout& layout, Svg& svg) {
 }
 
 // Shades the interval over each unbroken stretch; a stretch of one point gets a whisker.
-void draw_intervals(const PlotSeries& series, std::size_t number, const Layout& layout, Svg& svg) {
+void draw_intervals(const PlotSeries& series, std::size_t number, double opacity,
+                    const Layout& layout, Svg& svg) {
   std::vector<Xy> outline;
   std::vector<Xy> back;
   const auto flush = [&] {
@@ -180,7 +182,8 @@ void draw_intervals(const PlotSeries& series, std::size_t number, const Layout& 
         svg.line({end.x - 6, end.y}, {end.x + 6, end.y}, style);
     } else if (outline.size() > 1) {
       outline.insert(outline.end(), back.rbegin(), back.rend());
-      svg.polygon(outline, colour_attributes(number, "fill") + " fill-opacity=\"0.16\"");
+      svg.polygon(outline, cat(colour_attributes(number, "fill"), " fill-opacity=\"",
+                               fixed(opacity, 2), "\""));
     }
     outline.clear();
     back.clear();
@@ -259,14 +262,17 @@ void draw_legend(const Layout& layout, Svg& svg) {
 }
 
 std::string foot_text(const PlotSpec& plot, const Layout& layout) {
-  bool intervals = false;
-  bool values = false;
+  bool intervals = false, values = false, cut = false;
   for (const PlotSeries& series : plot.series) {
     intervals = intervals || std::any_of(series.points.begin(), series.points.end(), has_interval);
     values = values || std::any_of(series.points.begin(), series.points.end(), drawable);
+    for (const PlotPoint& point : series.points)
+      cut =
+          cut || (has_interval(point) && (point.low < layout.y.low || point.high > layout.y.high));
   }
   if (!values) return "nothing measured";
-  std::string text = intervals ? "shaded: 95 % interval; " : "";
+  std::string text =
+      intervals ? cat("shaded: 95 % interval", cut ? ", cut off at the frame; " : "; ") : "";
   if (layout.y.logarithmic) return text + "both axes logarithmic";
   return text +
          (layout.y.low > 0 ? "the vertical axis does not start at 0" : "the vertical axis holds 0");
@@ -279,8 +285,9 @@ std::string curve_svg(const PlotSpec& plot) {
   Svg svg(kWidth, layout.height, plot.title);
   draw_frame(plot, layout, svg);
   draw_marks(plot, layout, svg);
+  const double opacity = std::min(0.16, 0.5 / static_cast<double>(plot.series.size()));
   for (std::size_t i = 0; i < plot.series.size(); ++i)
-    draw_intervals(plot.series[i], i, layout, svg);
+    draw_intervals(plot.series[i], i, opacity, layout, svg);
   for (std::size_t i = 0; i < plot.series.size(); ++i) draw_series(plot.series[i], i, layout, svg);
   draw_legend(layout, svg);
   svg.text({kWidth - kRight, layout.height - 8}, foot_text(plot, layout), {11, "end", false, true});

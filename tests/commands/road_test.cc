@@ -18,13 +18,14 @@ std::string last_checkpoint(const Workplace& place, const std::string& run) {
   return "runs/" + run + "/checkpoints/" + *std::max_element(names.begin(), names.end());
 }
 
-// log.jsonl without the times, which no two runs share.
+// log.jsonl without times and memory, which no two runs share.
 std::string log_of(const Workplace& place, const std::string& run) {
   std::string text;
   std::ifstream file(place.path("runs/" + run + "/log.jsonl"));
   for (std::string line; std::getline(file, line);) {
     nlohmann::json fields = nlohmann::json::parse(line);
     fields.erase("seconds");
+    fields.erase("peak_memory_bytes");
     text += fields.dump() + "\n";
   }
   return text;

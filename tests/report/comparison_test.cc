@@ -75,6 +75,21 @@ TEST(Comparison, SaysWhatIsToBeKnownOfItsPoints) {
   EXPECT_NE(comparison_table(c).find("not applicable: cut short"), std::string::npos);
 }
 
+TEST(Comparison, SaysWhereSeedsAreMissing) {
+  Comparison c = example();
+  c.variants[1].points[1].loss.count = 1;
+  EXPECT_EQ(comparison_notes(c), std::vector<std::string>{"b at 128 tokens: of 1 of 2 seeds only"});
+}
+
+// Where tokenizers differ only bits per byte are drawn.
+TEST(Comparison, DrawsBitsPerByteWhereTokenizersDiffer) {
+  Comparison c = example();
+  EXPECT_NE(comparison_page(c).find("Perplexity against context length"), std::string::npos);
+  c.measure = Measure::kBitsPerByte;
+  EXPECT_EQ(comparison_page(c).find("Perplexity against context length"), std::string::npos);
+  EXPECT_NE(comparison_page(c).find("Bits per byte against context length"), std::string::npos);
+}
+
 TEST(Comparison, SaysWhoWinsAndByHowMuch) {
   const std::string text = comparison_table(example());
   EXPECT_NE(text.find("b: its loss at 128 tokens is 0.2500 nats per token lower than a's (2 paired "
@@ -84,6 +99,10 @@ TEST(Comparison, SaysWhoWinsAndByHowMuch) {
   const nlohmann::json json = nlohmann::json::parse(comparison_json(example()));
   EXPECT_EQ(json["format_version"], kComparisonFormat);
   EXPECT_EQ(json["variants"][1]["points"][1]["verdict"], "better");
+  EXPECT_NE(text.find("-0.2500  0.0100  -0.3500 .. -0.1500  better"), std::string::npos)
+      << "difference, standard error, interval\n"
+      << text;
+  EXPECT_NE(text.find("what another text would give is not in them"), std::string::npos);
   EXPECT_EQ(json["runs"][3]["slopes"][1], 0.111);
 }
 

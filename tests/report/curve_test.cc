@@ -134,6 +134,10 @@ TEST(CurveSummary, SaysWhatIsMissing) {
             "learned: perplexity 100.0 at 128 tokens (1x); lengths beyond 1x were not measured. "
             "Not applicable at "
             "256 tokens.");
+  one.points.push_back(test::not_applicable(512, kOutOfMemory));
+  EXPECT_NE(curve_summary(one).find("256 tokens. Memory did not last at 512 tokens."),
+            std::string::npos)
+      << curve_summary(one);
   EXPECT_EQ(curve_summary(Curve{}), "this model: no point could be measured.");
   Curve without = curve("a", {100, 98});
   without.points[1].change_low = kNotMeasured;

@@ -149,6 +149,28 @@ TEST(CurveSvg, OnePointNothingAndExtremes) {
   }
 }
 
+// Two seeds give intervals of several times the curves' own span: they must not flatten the curves.
+TEST(CurveSvg, WideIntervalsAreCutOffAndSaidToBe) {
+  Curve wide = curve("wide", {100, 98, 97});
+  for (CurvePoint& point : wide.points) {
+    point.perplexity_low = 10;
+    point.perplexity_high = 1000;
+  }
+  const auto text = [](const Curve& one) {
+    return read_markup(curve_svg(curve_plot(curve_set({one}), CurveFigure::kPerplexity)));
+  };
+  EXPECT_TRUE(has_text(text(wide),
+                       "shaded: 95 % interval, cut off at the frame; the vertical axis "
+                       "does not start at 0"));
+  EXPECT_TRUE(has_text(text(curve("narrow", {100, 98, 97})),
+                       "shaded: 95 % interval; the vertical axis does not start at 0"));
+  EXPECT_EQ(framed_values(std::vector<double>{100, 98}, std::vector<double>{10, 110, 1000}),
+            (std::vector<double>{100, 98, 83, 110, 115}));
+  // Differences keep theirs: a tie is seen by an interval that holds 0.
+  EXPECT_EQ(framed_values(std::vector<double>{0, 0.1}, std::vector<double>{-3, 4}),
+            (std::vector<double>{0, 0.1, -3, 4}));
+}
+
 TEST(PositionPlot, OneLinePerLengthOverTheMiddleOfEachBin) {
   Curve measured = curve("alibi", {24, 23});
   measured.loss_by_position = {{128, {{1, 1, 5, 10}, {2, 8, 4, 70}, {9, 128, kNotMeasured, 0}}},
