@@ -117,7 +117,8 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .only_if(scores && e.protocol == Protocol::kStreaming, "evaluate.protocol is \"streaming\"")
       .free();
   add(f, "split_stride", &e.split_stride,
-      "Also slides windows by this stride, which splits each change from 1x into early tokens and "
+      "Also slides windows by this stride, at most a quarter of the shortest length, which splits "
+      "each change from 1x into early tokens and "
       "longer context.")
       .range(1, 1 << 24)
       .only_if(scores && e.protocol == Protocol::kNonOverlapping,

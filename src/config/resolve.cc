@@ -28,7 +28,7 @@ void resolve(Config& c) {
   if (!m.mlp_width) m.mlp_width = 4 * m.width;
   if (!m.attention_scale)
     m.attention_scale = 1.0 / std::sqrt(static_cast<double>(m.width / m.heads));
-  if (c.initialize.from.empty() && !c.initialize.standard_deviation)
+  if (!c.initialize.standard_deviation)
     c.initialize.standard_deviation = 1.0 / std::sqrt(static_cast<double>(m.width));
   const BatchShape shape = batch_shape(c.batch);
   if (m.position == Position::kLearned && !m.max_sequence_length)

@@ -182,6 +182,7 @@ class CurveMeasurement {
     if (base == curve_.points.end()) return;
     CurvePoint* longest = &*base;
     for (CurvePoint& point : curve_.points) {
+      if (streaming()) break;  // its losses are not those of windows
       if (point.applicable && point.length <= kFarMultiple * curve_.trained_length &&
           point.length > longest->length && point.loss <= base->loss)
         longest = &point;

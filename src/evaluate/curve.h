@@ -18,7 +18,7 @@ struct CurveOptions {
 
 // Scores the sample's runs (whole windows of at least the longest length) at each length, and the
 // useful context in plain windows: of the longest length, at most 8 times the trained one, at which
-// the loss is no higher than at that.
+// the loss is no higher than at that; under streaming of the trained length.
 // Lengths that the model's positions cannot reach become points marked not applicable. Name and
 // checksum are the caller's to fill.
 Curve measure_curve(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options);

@@ -56,7 +56,7 @@ void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig&
     throw usage_error(
         cat("/evaluate/", key),
         cat("found ", found, ", expected at most ", most, ", as the shortest length is ", shortest),
-        "lower it, or leave the shorter lengths out");
+        "lower it");
   };
   check("stride", rules.stride.value_or(0), shortest);
   // Every target then has at least three quarters of each length before it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <vector>
 
@@ -77,8 +78,17 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   point.verdict = judge(point.difference);
 }
 
-// One kind of change in the bin of every seed that has it: a seed whose memory did not last for the
-// longest length has a shorter window, whose last bin may end earlier.
+// The window that most seeds were measured in, the narrowest of those: seeds may differ in what
+// they still read and in whether memory lasted, and another window leaves out another stretch.
+std::int64_t common_window(const std::vector<const FarContext*>& seeds) {
+  std::map<std::int64_t, int> counts;
+  for (const FarContext* far : seeds) ++counts[far->window];
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+// One kind of change in a bin of every seed.
 Estimate over_bins(const std::vector<const FarContext*>& seeds, const FarBin& as,
                    LossChange FarBin::*kind) {
   std::vector<double> means;
@@ -97,10 +107,10 @@ void fill_far_context(const Comparison& all, ComparedVariant& variant) {
   }
   variant.far_context.clear();
   if (seeds.empty()) return;
-  const FarContext& widest = **std::max_element(
-      seeds.begin(), seeds.end(),
-      [](const FarContext* a, const FarContext* b) { return a->window < b->window; });
-  for (const FarBin& bin : widest.bins) {
+  std::erase_if(seeds, [window = common_window(seeds)](const FarContext* far) {
+    return far->window != window;
+  });
+  for (const FarBin& bin : seeds.front()->bins) {
     variant.far_context.push_back({bin.first, bin.last, over_bins(seeds, bin, &FarBin::swapped),
                                    over_bins(seeds, bin, &FarBin::shuffled),
                                    over_bins(seeds, bin, &FarBin::cut)});

@@ -138,28 +138,48 @@ std::string held_out(const ExperimentPlan& plan, const Config& config) {
   return config_json(text);
 }
 
+// Of the held-out text, what windows of the longest length may leave out at its end where
+// tokenizers differ: another part for each.
+constexpr double kMostLeftOut = 0.05;
+
+// With several tokenizers nothing but all of one text is the same text.
+void refuse_other_parts(const PlannedVariant& variant, const std::string& place) {
+  const std::int64_t most = variant.config.evaluate.max_tokens;
+  if (variant.text_tokens > most) {
+    throw usage_error(place,
+                      cat("tokenizers differ, and evaluate.max_tokens ", most, " is less than the ",
+                          variant.text_tokens,
+                          " tokens of the held-out text: each would score other parts of it"),
+                      cat("set evaluate.max_tokens to ", variant.text_tokens,
+                          " or more under /config, or name a shorter text"));
+  }
+  const auto left = static_cast<double>(variant.text_tokens - variant.scored_tokens);
+  if (left <= kMostLeftOut * static_cast<double>(variant.text_tokens)) return;
+  throw usage_error(place,
+                    cat("tokenizers differ, and whole windows of the longest length leave out ",
+                        variant.text_tokens - variant.scored_tokens, " of ", variant.text_tokens,
+                        " tokens of the held-out text: each would leave out another part"),
+                    "give shorter lengths or a longer text");
+}
+
 // Losses are compared on the same text only: the same tokens, or, where tokenizers differ, all of
-// it.
+// what the same files hold.
 void refuse_other_texts(const ExperimentPlan& plan) {
   const PlannedVariant& first = plan.variants.front();
   for (const PlannedVariant& variant : plan.variants) {
     const std::string place = plan.file.place + ": /variants/" + variant.name;
-    const bool same = plan.one_tokenizer
-                          ? variant.text_hash == first.text_hash
-                          : held_out(plan, variant.config) == held_out(plan, first.config);
-    if (!same) {
+    if (plan.one_tokenizer && variant.text_hash != first.text_hash) {
       throw usage_error(place, "holds out another text than " + first.name,
                         "name one text for all: \"text\": [\"FILE\"]");
     }
-    const std::int64_t most = variant.config.evaluate.max_tokens;
-    if (plan.one_tokenizer || variant.text_tokens <= most) continue;
-    throw usage_error(place,
-                      cat("tokenizers differ, and evaluate.max_tokens ", most, " is less than the ",
-                          variant.text_tokens,
-                          " tokens of the held-out text: each would score "
-                          "other parts of it"),
-                      cat("set evaluate.max_tokens to ", variant.text_tokens,
-                          " or more under /config, or name a shorter text"));
+    if (plan.one_tokenizer) continue;
+    if (held_out(plan, variant.config) != held_out(plan, first.config)) {
+      throw usage_error(place,
+                        "holds out text of other files than " + first.name +
+                            ", and another tokenizer does not show whether it is the same",
+                        "name one text for all: \"text\": [\"FILE\"]");
+    }
+    refuse_other_parts(variant, place);
   }
 }
 
@@ -206,7 +226,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   plan.folder = file.folder;
   for (const ComparisonVariant& variant : file.variants) {
     plan.variants.push_back(
-        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, 0});
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, 0, 0});
   }
   refuse_passkeys(plan);
   refuse_other_rules(plan);
@@ -227,6 +247,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     }
     variant.text_hash = samples.at(text->first).hash();
     variant.text_tokens = samples.at(text->first).available;
+    variant.scored_tokens = samples.at(text->first).targets();
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
   }

@@ -13,7 +13,7 @@ struct PlannedRun {
   std::size_t variant;  // index
   std::int64_t seed;
   // "ntk-seed0-1f2e3d4c": variant and seed; the last part stands for all that decides training, its
-  // end and its cost.
+  // end and what a step costs.
   std::string name;
   std::string trained;  // the same of the variant that trains it: "rotary-seed0-1f2e3d4c"
   Config config;        // its run.folder is FOLDER/runs/TRAINED
@@ -21,9 +21,9 @@ struct PlannedRun {
 
 struct PlannedVariant {
   std::string name, changes;
-  Config config;                 // of the first seed
-  std::string text_hash;         // of the tokens that are scored
-  std::int64_t text_tokens = 0;  // in all of the held-out text
+  Config config;                                    // of the first seed
+  std::string text_hash;                            // of the tokens that are scored
+  std::int64_t text_tokens = 0, scored_tokens = 0;  // in all of the held-out text, and scored
 };
 
 struct ExperimentPlan {

@@ -29,9 +29,9 @@ const state = {layer: 0, head: 0, rule: "as trained", factor: 1, length: data.to
 state.query = Math.min(data.tokens.length - 1, 20);
 const lesson = data.curves.length > 0;
 // Where the slider of the length stops: shown tokens one by one, then the lengths that were measured.
-const stops = data.tokens.map((_, i) => i + 1).slice(1).concat(lesson
+const stops = data.tokens.map((_, i) => i + 1).concat(lesson
   ? data.curves[0].lengths.filter(l => l > data.tokens.length) : []);
-state.stop = data.tokens.length - 2;
+state.stop = data.tokens.length - 1;
 at("length").max = stops.length - 1;
 at("length").value = state.stop;
 const now = () => data.curves.find(c => c.rule === state.rule && c.factor === state.factor);

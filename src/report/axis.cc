@@ -112,8 +112,8 @@ std::vector<double> framed_values(std::span<const double> lines,
   values.insert(values.end(), intervals.begin(), intervals.end());
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   const auto [low, high] = std::minmax_element(lines.begin(), lines.end());
-  if (low == lines.end() || !(*low > 0)) return values;
-  const double room = std::max(0.5 * (*high - *low), 0.15 * *high);
+  if (low == lines.end()) return values;
+  const double room = std::max(0.5 * (*high - *low), 0.15 * std::abs(*high));
   for (double& value : values) value = std::clamp(value, *low - room, *high + room);
   return values;
 }

@@ -24,9 +24,8 @@ struct Tick {
 // factor of five. Values that are not finite are passed over; without any the axis is 0 .. 1.
 Axis value_axis(std::span<const double> values);
 
-// What an axis of levels (all lines above 0) has to hold of intervals, lest wide ones leave the
-// lines no room: within half the lines' span, or 15 % of the highest, of them. Other intervals stay
-// whole, and the lines' own values are among the result.
+// What an axis of levels has to hold of intervals, lest wide ones leave the lines no room: within
+// half the lines' span of them, or 15 % of the highest. The lines' own values are among the result.
 std::vector<double> framed_values(std::span<const double> lines, std::span<const double> intervals);
 
 // A logarithmic axis over positions or lengths (> 0) with a little room at both ends.

@@ -1,4 +1,4 @@
-// comparison.json and comparison.csv, as drawn in comparison.h.
+// comparison.json and comparison.csv, as drawn in comparison_reports.h.
 #include "base/strings.h"
 #include "report/comparison_reports.h"
 #include "report/context.h"
@@ -94,6 +94,7 @@ Json run_object(const ComparedRun& run) {
                         {"train_tokens_per_second", number(run.train_tokens_per_second)},
                         {"peak_memory_bytes", run.peak_memory_bytes},
                         {"slopes", run.curve.slopes},
+                        {"far_context_window", run.curve.far_context.window},
                         {"useful_context", reach(run, useful_context)},
                         {"noticed_context", reach(run, noticed_context)},
                         {"losses", Json::array()}});

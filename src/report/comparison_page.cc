@@ -34,6 +34,7 @@ std::string difference_figure(const Comparison& c) {
   plot.title = "Difference from " + c.reference;
   plot.subtitle = "paired by seed, 95 % interval; below 0 is better; " + plot.subtitle;
   plot.y_title = measure_unit(c);
+  plot.levels = false;
   plot.series.clear();
   for (const ComparedVariant& variant : c.variants) {
     PlotSeries series{variant.name, "", {}};

@@ -3,7 +3,7 @@
 // comparison.json, format_version 2 (figures that were not measured are null):
 //   {format_version, kind: "comparison", program_version, created, command_line, name, title,
 //    measure: "loss" | "bits_per_byte", reference, seeds: [..],
-//    protocol: {..}, text: {..}                      as in curve.json (report/curve.h)
+//    protocol: {..}, text: {..}                      as in curve.json (report/curve_files.h)
 //    variants: [{name, position, changes: {..}, trained_length, sequence_length,
 //      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes, train_targets,
@@ -13,7 +13,8 @@
 //        difference_error, difference_low, difference_high, verdict}],
 //      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
 //    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
-//      peak_memory_bytes, slopes: [..], useful_context, noticed_context (words),
+//      peak_memory_bytes, slopes: [..], far_context_window, useful_context,
+//      noticed_context (words),
 //      losses: [{length, loss, bits_per_byte}]}]}
 // comparison.csv: one line per variant and length.
 #pragma once

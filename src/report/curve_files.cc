@@ -1,4 +1,4 @@
-// curve.json and curve.csv, as drawn in curve.h.
+// curve.json and curve.csv, as drawn in curve_files.h.
 #include "report/curve_files.h"
 
 #include "base/checksums.h"

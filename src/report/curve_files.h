@@ -28,7 +28,8 @@
 
 namespace alibi {
 
-inline constexpr int kCurveFormat = 3;  // of curve.json
+// Of curve.json; raised too when a figure is measured by another rule, as caches go by it.
+inline constexpr int kCurveFormat = 3;
 
 std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
 std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells

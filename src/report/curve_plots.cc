@@ -116,6 +116,7 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
   plot.subtitle = protocol_line(set);
   plot.x_title = "length of the window (tokens)";
   plot.y_title = figure_axis(figure);
+  plot.levels = true;
   plot.marks = trained_marks(set);
   if (plot.marks.size() == 1) plot.x_unit = plot.marks.front().x;
   for (const Curve& curve : set.curves) {

@@ -105,7 +105,12 @@ void place_axes(const PlotSpec& plot, Layout& layout) {
   std::vector<double> all = lengths;
   all.insert(all.end(), marks.begin(), marks.end());
   layout.x = length_axis(all);
-  layout.y = value_axis(framed_values(lines, intervals));
+  if (plot.levels) {
+    layout.y = value_axis(framed_values(lines, intervals));
+  } else {
+    intervals.insert(intervals.end(), lines.begin(), lines.end());
+    layout.y = value_axis(intervals);
+  }
   if (!lines.empty()) layout.y_ticks = value_ticks(layout.y);
   double widest = 20;
   for (const Tick& tick : layout.y_ticks)

@@ -33,6 +33,7 @@ struct PlotSpec {
   double x_unit = 0;  // > 0: ticks also say x / x_unit as "4x" (the trained length)
   std::vector<PlotMark> marks;
   std::vector<PlotSeries> series;
+  bool levels = false;  // not differences: intervals that would flatten the lines are cut off
 };
 
 // 760 px wide, any number of series (colours repeat after seven, with another dash). The y axis

@@ -97,11 +97,21 @@ TEST(FarContext, IsMeasuredWhereTheModelIsNoWorseThanAtTheTrainedLength) {
 }
 
 TEST(OutOfMemory, OfTheFarContextIsSaid) {
-  const Curve curve = failing({}, 3 * kTargets - 1, 4 * kTargets, std::bad_alloc());
-  bool said = false;
-  for (const CurvePoint& point : curve.points) said = said || point.out_of_memory();
-  EXPECT_TRUE(said);
+  LoadedModel loaded = tiny("alibi");
+  CurveOptions options{.lengths = {16, 32}, .rules = {}, .progress = {}};
+  int reports = 0;  // that everything is scored: of the last length's pass, then of far context
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    if (done == total && ++reports == 2) throw std::bad_alloc();
+  };
+  const Curve curve = measure_curve(loaded, whole(some_targets(kTargets), 64), options);
+  EXPECT_EQ(reports, 2);
   EXPECT_TRUE(curve.far_context.bins.empty());
+  std::string notes;
+  for (const CurvePoint& point : curve.points) {
+    EXPECT_TRUE(std::isfinite(point.loss)) << point.length;
+    notes += point.note;
+  }
+  EXPECT_EQ(notes, "its far context: out of memory");
 }
 
 }  // namespace

@@ -11,7 +11,13 @@ import sys
 def losses(comparison, variant, length):
     """Of each seed, in their order."""
     return [point["loss"] for run in comparison["runs"] if run["variant"] == variant
-            for point in run["losses"] if point["length"] == length]
+            for point in run["losses"] if point["length"] == length and point["loss"] is not None]
+
+
+def mean_spread(groups):
+    """Mean standard deviation of the groups that have one; NaN where none has."""
+    spreads = [statistics.stdev(values) for values in groups if len(values) > 1]
+    return statistics.mean(spreads) if spreads else math.nan
 
 
 def perplexity(values):
@@ -30,9 +36,8 @@ Perplexity, means over {len(comparison["seeds"])} seeds. The spreads are standar
 |---|---|---|---|---|---|""")
 for length in [point["length"] for point in comparison["variants"][0]["points"]]:
     drawn = [losses(comparison, name, length) for name in draws]
-    over_draws = statistics.mean(statistics.stdev(seed) for seed in zip(*drawn))
-    over_seeds = statistics.mean(statistics.stdev(losses(comparison, variant["name"], length))
-                                 for variant in comparison["variants"])
+    over_draws = mean_spread(zip(*drawn))
+    over_seeds = mean_spread(losses(comparison, variant["name"], length) for variant in comparison["variants"])
     means = [perplexity(values) for values in drawn]
     print(f"| {length} | {perplexity(losses(comparison, 'press', length)):.2f} "
           f"| {perplexity(losses(comparison, 'learned', length)):.2f} | {min(means):.2f} to {max(means):.2f} "
