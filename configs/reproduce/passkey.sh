@@ -1,7 +1,7 @@
 # A key hidden in a long text, asked of every position method of figure1, in one document and across two.
 models=configs/reproduce/figure1.json
 measuring "$@"
-"$alibi" compare "$models" --output "$out/models" "$@"
+"$alibi" compare "$models" "$@"
 runs=()
 names=()
 for method in alibi sinusoidal rotary t5 learned-4x none; do

@@ -112,16 +112,17 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan) {
 
 // The tokens that are scored. Throws when the held-out text has not one window of the longest
 // length.
-TextSample scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
+ScoredText scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
                        const PreparedText& text) {
   const EvaluateConfig& e = variant.config.evaluate;
   const SampleRule rule = sample_rule(plan.lengths, e);
   const DataConfig& data = variant.config.data;
   const std::vector<std::string>& files = plan.file.text.empty() ? data.valid : plan.file.text;
-  TextSample sample = files.empty() ? sample_tokens(text.valid, rule)
-                                    : sample_files(files, text.tokenizer, set_threads(0), rule);
+  const TextSample sample = files.empty()
+                                ? sample_tokens(text.valid, rule)
+                                : sample_files(files, text.tokenizer, set_threads(0), rule);
   check_sample(sample, files.empty() ? "held out by the run" : join(files, ", "));
-  return sample;
+  return {sample.hash(), sample.available, sample.targets()};
 }
 
 // What is held out of which text, however it is cut into tokens.
@@ -145,21 +146,22 @@ constexpr double kMostLeftOut = 0.05;
 // With several tokenizers nothing but all of one text is the same text.
 void refuse_other_parts(const PlannedVariant& variant, const std::string& place) {
   const std::int64_t most = variant.config.evaluate.max_tokens;
-  if (variant.text_tokens > most) {
+  if (variant.text.available > most) {
     throw usage_error(place,
                       cat("tokenizers differ, and evaluate.max_tokens ", most, " is less than the ",
-                          variant.text_tokens,
+                          variant.text.available,
                           " tokens of the held-out text: each would score other parts of it"),
-                      cat("set evaluate.max_tokens to ", variant.text_tokens,
+                      cat("set evaluate.max_tokens to ", variant.text.available,
                           " or more under /config, or name a shorter text"));
   }
-  const auto left = static_cast<double>(variant.text_tokens - variant.scored_tokens);
-  if (left <= kMostLeftOut * static_cast<double>(variant.text_tokens)) return;
-  throw usage_error(place,
-                    cat("tokenizers differ, and whole windows of the longest length leave out ",
-                        variant.text_tokens - variant.scored_tokens, " of ", variant.text_tokens,
-                        " tokens of the held-out text: each would leave out another part"),
-                    "give shorter lengths or a longer text");
+  const auto left = static_cast<double>(variant.text.available - variant.text.targets);
+  if (left <= kMostLeftOut * static_cast<double>(variant.text.available)) return;
+  throw usage_error(
+      place,
+      cat("tokenizers differ, and whole windows of the longest length leave out ",
+          variant.text.available - variant.text.targets, " of ", variant.text.available,
+          " tokens of the held-out text: each would leave out another part"),
+      "give shorter lengths or a longer text");
 }
 
 // Losses are compared on the same text only: the same tokens, or, where tokenizers differ, all of
@@ -168,7 +170,7 @@ void refuse_other_texts(const ExperimentPlan& plan) {
   const PlannedVariant& first = plan.variants.front();
   for (const PlannedVariant& variant : plan.variants) {
     const std::string place = plan.file.place + ": /variants/" + variant.name;
-    if (plan.one_tokenizer && variant.text_hash != first.text_hash) {
+    if (plan.one_tokenizer && variant.text.hash != first.text.hash) {
       throw usage_error(place, "holds out another text than " + first.name,
                         "name one text for all: \"text\": [\"FILE\"]");
     }
@@ -226,14 +228,14 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   plan.folder = file.folder;
   for (const ComparisonVariant& variant : file.variants) {
     plan.variants.push_back(
-        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, 0, 0});
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}});
   }
   refuse_passkeys(plan);
   refuse_other_rules(plan);
   refuse_equal_variants(plan);
   plan.lengths = all_lengths(plan);
   std::map<std::string, PreparedText> texts;  // variants mostly share one
-  std::map<std::string, TextSample> samples;
+  std::map<std::string, ScoredText> scored;
   std::vector<std::string> data_hashes;
   std::set<std::string> tokenizers;
   for (PlannedVariant& variant : plan.variants) {
@@ -243,11 +245,9 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     if (text == texts.end()) {
       const int threads = set_threads(c.runtime.threads);
       text = texts.emplace(text_key(c), prepare_text(c.data, c.tokenizer, threads)).first;
-      samples[text->first] = scored_text(plan, variant, text->second);
+      scored[text->first] = scored_text(plan, variant, text->second);
     }
-    variant.text_hash = samples.at(text->first).hash();
-    variant.text_tokens = samples.at(text->first).available;
-    variant.scored_tokens = samples.at(text->first).targets();
+    variant.text = scored.at(text->first);
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
   }

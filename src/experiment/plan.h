@@ -19,11 +19,15 @@ struct PlannedRun {
   Config config;        // its run.folder is FOLDER/runs/TRAINED
 };
 
+struct ScoredText {
+  std::string hash;                         // of the tokens that are scored
+  std::int64_t available = 0, targets = 0;  // tokens of all of the held-out text, and scored
+};
+
 struct PlannedVariant {
   std::string name, changes;
-  Config config;                                    // of the first seed
-  std::string text_hash;                            // of the tokens that are scored
-  std::int64_t text_tokens = 0, scored_tokens = 0;  // in all of the held-out text, and scored
+  Config config;  // of the first seed
+  ScoredText text;
 };
 
 struct ExperimentPlan {

@@ -37,23 +37,13 @@ Table split_table(const Comparison& c) {
   return table;
 }
 
-// "64 tokens, 64 tokens, at least 128 tokens": of each seed.
-std::string reach_of(const Comparison& c, const ComparedVariant& variant,
-                     Reach (*reach)(const FarContext&)) {
+// "64 tokens, 64 tokens, at least 128 tokens": what `words` says of each seed.
+template <class Words>
+std::string of_each_seed(const Comparison& c, const ComparedVariant& variant, const Words& words) {
   std::vector<std::string> seeds;
   for (const ComparedRun& run : c.runs) {
     if (run.variant == variant.name && !run.curve.far_context.bins.empty())
-      seeds.push_back(reach_words(reach(run.curve.far_context)));
-  }
-  return join(seeds, ", ");
-}
-
-// "1,024, 1,024, 512": of each seed.
-std::string windows_of(const Comparison& c, const ComparedVariant& variant) {
-  std::vector<std::string> seeds;
-  for (const ComparedRun& run : c.runs) {
-    if (run.variant == variant.name && !run.curve.far_context.bins.empty())
-      seeds.push_back(with_commas(run.curve.far_context.window));
+      seeds.push_back(words(run.curve.far_context));
   }
   return join(seeds, ", ");
 }
@@ -66,9 +56,13 @@ Table useful_table(const Comparison& c) {
               {}};
   for (const ComparedVariant& variant : c.variants) {
     if (!variant.far_context.empty())
-      table.rows.push_back({variant.name, windows_of(c, variant),
-                            reach_of(c, variant, useful_context),
-                            reach_of(c, variant, noticed_context)});
+      table.rows.push_back(
+          {variant.name,
+           of_each_seed(c, variant, [](const FarContext& far) { return with_commas(far.window); }),
+           of_each_seed(c, variant,
+                        [](const FarContext& far) { return reach_words(useful_context(far)); }),
+           of_each_seed(c, variant,
+                        [](const FarContext& far) { return reach_words(noticed_context(far)); })});
   }
   return table;
 }
