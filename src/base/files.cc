@@ -10,9 +10,11 @@
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "base/system_calls.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -36,7 +38,9 @@ namespace {
 
 OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
   const int how = mode == Mode::kCreate ? O_TRUNC : O_APPEND;
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+  do {
+    descriptor_ = system_calls::open(path_, O_WRONLY | O_CREAT | how);
+  } while (descriptor_ < 0 && errno == EINTR);
   if (descriptor_ < 0) fail(path_, "create", errno);
 }
 
@@ -46,7 +50,7 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t written = system_calls::write(descriptor_, path_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path_, "write", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -59,8 +63,8 @@ void OutputFile::write(std::string_view text) {
 
 void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written =
-        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t written = system_calls::write_at(descriptor_, path_, bytes.data(), bytes.size(),
+                                                   static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path_, "write", errno);
     offset += static_cast<std::uint64_t>(written);
@@ -69,11 +73,13 @@ void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> byte
 }
 
 void OutputFile::sync() {
-  if (::fsync(descriptor_) != 0) fail(path_, "fsync", errno);
+  if (system_calls::sync(descriptor_, path_) != 0) fail(path_, "fsync", errno);
 }
 
 void OutputFile::close() {
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "close", errno);
+  // Interrupted is closed: Linux has given the descriptor back by then.
+  if (system_calls::close(std::exchange(descriptor_, -1), path_) != 0 && errno != EINTR)
+    fail(path_, "close", errno);
 }
 
 std::string read_file(const fs::path& path, std::uint64_t limit) {
@@ -114,9 +120,20 @@ void write_file_atomic(const fs::path& path, std::string_view text) {
 }
 
 void make_folders(const fs::path& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) fail(path, "make folder", code.value());
+  std::error_code ignored;
+  std::vector<fs::path> missing;  // the deepest one first
+  fs::path folder = path.has_filename() ? path : path.parent_path();
+  for (; !folder.empty() && !fs::is_directory(folder, ignored); folder = folder.parent_path())
+    missing.push_back(folder);
+  for (auto next = missing.rbegin(); next != missing.rend();) {
+    if (system_calls::make_folder(*next) == 0) {
+      ++next;
+    } else if (errno == EEXIST && fs::is_directory(*next, ignored)) {
+      ++next;  // another process was first
+    } else if (errno != EINTR) {
+      fail(path, "make folder", errno == EEXIST ? ENOTDIR : errno);
+    }
+  }
 }
 
 void check_can_make_folder(const fs::path& path) {
@@ -136,23 +153,38 @@ void check_can_make_folder(const fs::path& path) {
 
 void sync_folder(const fs::path& path) {
   const fs::path folder = path.empty() ? fs::path(".") : path;
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int descriptor = -1;
+  do {
+    descriptor = system_calls::open_folder(folder);
+  } while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) fail(folder, "open folder", errno);
-  const int result = ::fsync(descriptor);
+  const int result = system_calls::sync(descriptor, folder);
   const int number = errno;
   ::close(descriptor);
   if (result != 0) fail(folder, "fsync folder", number);
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "rename into place", errno);
+  while (system_calls::rename(from, to) != 0) {
+    if (errno != EINTR) fail(to, "rename into place", errno);
+  }
   sync_folder(to.parent_path());
 }
 
 void remove_tree(const fs::path& path) {
   std::error_code code;
-  fs::remove_all(path, code);
-  if (code) fail(path, "remove", code.value());
+  if (fs::is_directory(fs::symlink_status(path, code))) {
+    std::vector<fs::path> inside;
+    for (fs::directory_iterator entry(path, code); !code && entry != fs::directory_iterator();
+         entry.increment(code))
+      inside.push_back(entry->path());
+    if (code) fail(path, "list", code.value());
+    for (const fs::path& entry : inside) remove_tree(entry);
+  }
+  while (system_calls::remove(path) != 0) {
+    if (errno == ENOENT) return;
+    if (errno != EINTR) fail(path, "remove", errno);
+  }
 }
 
 FileLock::FileLock(const fs::path& path, const std::string& who) {

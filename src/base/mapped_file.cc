@@ -39,18 +39,23 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     throw Error(path.string(), std::string("cannot map: ") + std::strerror(errno));
   }
   data_ = static_cast<const std::byte*>(mapped);
+  watched_ = WatchedMapping(data_, size_, path);
 }
 
 MappedFile::~MappedFile() {
+  watched_ = {};
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      watched_(std::move(other.watched_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(watched_, other.watched_);
   return *this;
 }
 

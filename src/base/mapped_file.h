@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/mapping_guard.h"
+
 namespace alibi {
 
 class MappedFile {
@@ -23,6 +25,7 @@ class MappedFile {
  private:
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  WatchedMapping watched_;  // gone before the pages are
 };
 
 }  // namespace alibi

@@ -1,6 +1,7 @@
 #include "base/strings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -72,6 +73,28 @@ std::string human_bytes(double bytes) {
     ++unit;
   }
   return fixed(bytes, unit == 0 || bytes >= 100 ? 0 : 1) + " " + units[unit];
+}
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec != std::errc() || !(number > 0)) return std::nullopt;
+  std::string_view unit(result.ptr,
+                        static_cast<std::size_t>(text.data() + text.size() - result.ptr));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (unit.ends_with('B')) unit.remove_suffix(1);
+  double base = 1000;
+  if (unit.ends_with('i')) {
+    base = 1024;
+    unit.remove_suffix(1);
+    if (unit.empty()) return std::nullopt;
+  }
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t power = unit.empty() ? 0 : kUnits.find(unit.front()) + 1;
+  if (unit.size() > 1 || (!unit.empty() && power == 0)) return std::nullopt;
+  const double bytes = number * std::pow(base, static_cast<double>(power));
+  if (bytes < 1 || bytes > 9e18) return std::nullopt;
+  return static_cast<std::int64_t>(bytes);
 }
 
 std::string human_seconds(double seconds) {

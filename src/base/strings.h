@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -22,7 +23,9 @@ std::string fixed(double value, int digits);        // 3.14159, 2 -> "3.14"; "na
 std::string significant(double value, int digits);  // shortest form with at most that many digits
 std::string human_count(double value);              // 29400000 -> "29.4M"
 std::string human_bytes(double bytes);              // 1536 -> "1.5 KiB"
-std::string human_seconds(double seconds);          // 3725 -> "1 h 02 min"
+// "12GiB", "1.5 GB", "800000": bytes, by powers of 1024 (KiB) or of 1000 (KB). Nothing for others.
+std::optional<std::int64_t> parse_bytes(std::string_view text);
+std::string human_seconds(double seconds);  // 3725 -> "1 h 02 min"
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);  // keeps empty parts
 std::string lower_hex(std::span<const unsigned char> bytes);

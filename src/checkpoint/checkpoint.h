@@ -48,6 +48,10 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_f
 // look at the optimizer. Throws Error with one line for each damaged file, naming the tensor.
 Checkpoint load_checkpoint(const std::filesystem::path& given, Load parts);
 
+// Where the checkpoint of a step lies, there or not.
+std::filesystem::path checkpoint_path(const std::filesystem::path& checkpoints_folder,
+                                      std::int64_t step);
+
 // Its config.json alone, verified: what must be known before any tensor is made.
 std::string checkpoint_config(const std::filesystem::path& checkpoint_folder);
 
@@ -64,9 +68,14 @@ std::optional<std::filesystem::path> newest_valid_checkpoint(
 // What is wrong with one checkpoint folder; empty means whole. Reads every byte of it.
 std::vector<Fault> checkpoint_faults(const std::filesystem::path& checkpoint_folder);
 
-// Keeps the `keep` newest steps (>= 1), `best_step` and at least one valid checkpoint; removes the
-// rest, oldest first. A kill leaves no half checkpoint under a valid name. Reads the newest one.
-void rotate_checkpoints(const std::filesystem::path& checkpoints_folder, std::int64_t keep,
-                        std::int64_t best_step);
+// Which checkpoints stay when a new one has come.
+struct KeptSteps {
+  std::int64_t newest = 2;                // steps, at least 1
+  std::vector<std::int64_t> these_steps;  // whether new or not: the best one, one to go back to
+};
+
+// Keeps those and at least one valid checkpoint; removes the rest, oldest first. A kill leaves no
+// half checkpoint under a valid name. Reads the newest one.
+void rotate_checkpoints(const std::filesystem::path& checkpoints_folder, const KeptSteps& keep);
 
 }  // namespace alibi

@@ -61,6 +61,10 @@ std::string step_name(std::int64_t step) {
   return std::string(kStepPrefix) + digits;
 }
 
+fs::path checkpoint_path(const fs::path& checkpoints_folder, std::int64_t step) {
+  return checkpoints_folder / step_name(step);
+}
+
 std::int64_t named_step(const fs::path& checkpoint_folder) {
   std::string name = checkpoint_folder.filename().string();
   if (name.ends_with(kReplacedSuffix))

@@ -12,23 +12,54 @@
 namespace alibi {
 namespace {
 
-constexpr std::int64_t kFormatVersion = 1;
-constexpr JsonLimits kProgressLimits{.depth = 1, .values = 100};
+constexpr std::int64_t kFormatVersion = 2;
+// The longest window of a guard is 100,000 steps, each with two numbers.
+constexpr JsonLimits kProgressLimits{.depth = 2, .values = 200'100};
 
-constexpr std::array<std::pair<const char*, std::int64_t Progress::*>, 5> kCounts{
-    {{"step", &Progress::step},
-     {"tokens", &Progress::tokens},
-     {"best_step", &Progress::best_step},
-     {"evaluations_without_improvement", &Progress::evaluations_without_improvement},
-     {"skipped_steps", &Progress::skipped_steps}}};
+struct Count {
+  const char* name;
+  std::int64_t Progress::*field;
+  std::int64_t since;  // format version
+};
+constexpr std::array<Count, 7> kCounts{
+    {{"step", &Progress::step, 1},
+     {"tokens", &Progress::tokens, 1},
+     {"best_step", &Progress::best_step, 1},
+     {"evaluations_without_improvement", &Progress::evaluations_without_improvement, 1},
+     {"skipped_steps", &Progress::skipped_steps, 1},
+     {"rollbacks", &Progress::rollbacks, 2},
+     {"micro_batch_tokens", &Progress::micro_batch_tokens, 2}}};
+
+constexpr std::array<std::pair<const char*, std::vector<double> Progress::*>, 2> kRecent{
+    {{"recent_losses", &Progress::recent_losses},
+     {"recent_gradient_norms", &Progress::recent_gradient_norms}}};
 
 // The shortest text that reads back as the same bits.
-std::string loss_text(double loss) {
-  if (loss == std::numeric_limits<double>::infinity()) return "null";
-  ensure(std::isfinite(loss), "the best validation loss is a number or none");
+std::string number_text(double number) {
+  ensure(std::isfinite(number), "progress holds finite numbers");
   std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.begin(), buffer.end(), loss);
+  const auto result = std::to_chars(buffer.begin(), buffer.end(), number);
   return {buffer.begin(), result.ptr};
+}
+
+std::string loss_text(double loss) {
+  return loss == std::numeric_limits<double>::infinity() ? "null" : number_text(loss);
+}
+
+std::string list_text(const std::vector<double>& numbers) {
+  std::string text = "[";
+  for (const double number : numbers) {
+    if (text.size() > 1) text += ", ";
+    text += number_text(number);
+  }
+  return text + "]";
+}
+
+std::vector<double> parse_list(const StrictJson& json, const std::string& place) {
+  std::vector<double> numbers;
+  for (const StrictJson& element : as_array(json, place))
+    numbers.push_back(as_number(element, cat(place, "/", numbers.size())));
+  return numbers;
 }
 
 double parse_loss(const StrictJson& json, const std::string& place) {
@@ -41,36 +72,53 @@ double parse_loss(const StrictJson& json, const std::string& place) {
 }  // namespace
 
 std::string progress_text(const ProgressFile& file) {
+  const Progress& progress = file.progress;
   std::string text = cat("{\n\"format_version\": ", kFormatVersion, ",\n");
   text += "\"identity\": " + json_quoted(file.identity) + ",\n";
-  for (const auto& [name, field] : kCounts) {
-    ensure(file.progress.*field >= 0, "progress counts upwards from 0");
-    text += cat("\"", name, "\": ", file.progress.*field, ",\n");
+  for (const Count& count : kCounts) {
+    ensure(progress.*count.field >= 0, "progress counts upwards from 0");
+    text += cat("\"", count.name, "\": ", progress.*count.field, ",\n");
   }
-  text += "\"best_validation_loss\": " + loss_text(file.progress.best_validation_loss) + ",\n";
-  return text + "\"finished\": " + (file.progress.finished ? "true" : "false") + "\n}\n";
+  for (const auto& [name, field] : kRecent)
+    text += cat("\"", name, "\": ", list_text(progress.*field), ",\n");
+  text += "\"best_validation_loss\": " + loss_text(progress.best_validation_loss) + ",\n";
+  return text + "\"finished\": " + (progress.finished ? "true" : "false") + "\n}\n";
 }
 
 ProgressFile parse_progress(std::string_view text, const std::string& place) {
   const StrictObject root = parse_strict_json(text, place, kProgressLimits);
   const auto version =
       as_count(required(root, "format_version", place), place + ": /format_version");
-  if (version != kFormatVersion) {
-    throw Error(place, cat("has format_version ", version, ", this program reads ", kFormatVersion),
+  if (version < 1 || version > kFormatVersion) {
+    throw Error(place,
+                cat("has format_version ", version, ", this program reads 1 to ", kFormatVersion),
                 "use the program version that wrote it");
   }
   refuse_unknown(root,
                  {"format_version", "identity", "step", "tokens", "best_step", "skipped_steps",
+                  "rollbacks", "micro_batch_tokens", "recent_losses", "recent_gradient_norms",
                   "evaluations_without_improvement", "best_validation_loss", "finished"},
                  place);
   ProgressFile file;
+  Progress& progress = file.progress;
   file.identity = as_string(required(root, "identity", place), place + ": /identity");
-  for (const auto& [name, field] : kCounts) {
-    file.progress.*field = as_count(required(root, name, place), cat(place, ": /", name));
+  for (const Count& count : kCounts) {
+    if (count.since > version) continue;
+    progress.*count.field =
+        as_count(required(root, count.name, place), cat(place, ": /", count.name));
   }
-  file.progress.best_validation_loss =
+  for (const auto& [name, field] : kRecent) {
+    if (version >= 2)
+      progress.*field = parse_list(required(root, name, place), cat(place, ": /", name));
+  }
+  if (progress.recent_losses.size() != progress.recent_gradient_norms.size()) {
+    throw Error(place + ": /recent_losses",
+                cat("holds ", progress.recent_losses.size(), " numbers, /recent_gradient_norms ",
+                    progress.recent_gradient_norms.size()));
+  }
+  progress.best_validation_loss =
       parse_loss(required(root, "best_validation_loss", place), place + ": /best_validation_loss");
-  file.progress.finished = as_bool(required(root, "finished", place), place + ": /finished");
+  progress.finished = as_bool(required(root, "finished", place), place + ": /finished");
   return file;
 }
 

@@ -1,15 +1,18 @@
 // progress.json: how far a run is, the whole of its state beside tensors.
 //
-//   {"format_version": 1, "identity": "run hash", "step": 123, "tokens": 456,
-//    "best_validation_loss": 1.25, ...the fields of Progress by name..., "finished": false}
+//   {"format_version": 2, "identity": "run hash", "step": 123, "tokens": 456,
+//    "best_validation_loss": 1.25, ...the fields of Progress by name..., "finished": false,
+//    "recent_losses": [3.25, 3.5], "recent_gradient_norms": [0.5, 0.75]}
 //
-// "best_validation_loss" is null while nothing was evaluated: JSON has no infinity.
+// "best_validation_loss" is null while nothing was evaluated: JSON has no infinity. Version 1 had
+// neither "rollbacks", "micro_batch_tokens" nor the recent steps; it is read as if they were 0.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace alibi {
 
@@ -20,8 +23,12 @@ struct Progress {
   double best_validation_loss = std::numeric_limits<double>::infinity();  // infinity: none yet
   std::int64_t best_step = 0;  // meaningless while there is no best loss
   std::int64_t evaluations_without_improvement = 0;
-  std::int64_t skipped_steps = 0;
+  std::int64_t skipped_steps = 0;  // steps that left the weights as they were
+  std::int64_t rollbacks = 0;
+  std::int64_t micro_batch_tokens = 0;  // lowered by a want of memory; 0: as configured
   bool finished = false;
+  // Of the newest steps that the guard let pass, oldest first (optimizer/guard.h).
+  std::vector<double> recent_losses, recent_gradient_norms;
   bool operator==(const Progress&) const = default;
 };
 

@@ -102,9 +102,11 @@ fs::path resolve_checkpoint(const fs::path& given) {
               cat("expected ", kManifestName, " or a folder ", kCheckpoints, " in it"));
 }
 
-void rotate_checkpoints(const fs::path& checkpoints_folder, std::int64_t keep,
-                        std::int64_t best_step) {
-  ensure(keep >= 1, "at least one checkpoint is kept");
+void rotate_checkpoints(const fs::path& checkpoints_folder, const KeptSteps& keep) {
+  ensure(keep.newest >= 1, "at least one checkpoint is kept");
+  const auto is_wanted = [&](std::int64_t step) {
+    return std::ranges::count(keep.these_steps, step) > 0;
+  };
   std::vector<StepFolder> kept;
   std::vector<StepFolder> removed;
   std::int64_t steps = 0;
@@ -112,7 +114,7 @@ void rotate_checkpoints(const fs::path& checkpoints_folder, std::int64_t keep,
   for (const StepFolder& folder : step_folders(checkpoints_folder)) {
     steps += folder.step != previous ? 1 : 0;
     previous = folder.step;
-    (steps <= keep || folder.step == best_step ? kept : removed).push_back(folder);
+    (steps <= keep.newest || is_wanted(folder.step) ? kept : removed).push_back(folder);
   }
   const auto is_whole = [](const StepFolder& folder) {
     return checkpoint_faults(folder.path).empty();

@@ -1,10 +1,13 @@
 #include "checkpoint/tensors.h"
 
-#include <torch/types.h>
+#include <torch/torch.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -70,6 +73,34 @@ SafetensorsDigests save_tensors(const std::filesystem::path& path, const Tensors
   };
   // Hugging Face's loaders ask for this key.
   return write_safetensors(path, views, {{"format", "pt"}}, source);
+}
+
+namespace {
+
+// All exponent bits set is infinity or NaN. No memory is taken: a save must not fail for want of
+// it.
+bool is_finite(std::span<const float> numbers) {
+  std::uint32_t found = 0;
+  for (const float number : numbers)
+    found |= (std::bit_cast<std::uint32_t>(number) & 0x7F800000U) == 0x7F800000U ? 1U : 0U;
+  return found == 0;
+}
+
+bool is_finite(const torch::Tensor& tensor) {
+  if (!tensor.is_floating_point()) return true;
+  if (tensor.is_cpu() && tensor.scalar_type() == torch::kFloat && tensor.is_contiguous())
+    return is_finite({tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())});
+  const torch::NoGradGuard guard;
+  return torch::isfinite(tensor).all().item<bool>();
+}
+
+}  // namespace
+
+std::optional<std::string> first_not_finite(const Tensors& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (!is_finite(tensor)) return name;
+  }
+  return std::nullopt;
 }
 
 Tensors load_tensors(const std::filesystem::path& path) {

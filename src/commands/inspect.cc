@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "commands/commands.h"
 #include "commands/inspect_attention.h"
+#include "commands/inspect_memory.h"
 #include "commands/inspect_model.h"
 #include "commands/text_progress.h"
 #include "config/load.h"
@@ -23,6 +24,8 @@ struct Options {
   std::vector<std::string> configs, overrides;
   std::string target, output;
   std::vector<std::string> texts, lengths = {"1x", "4x", "16x"};
+  std::string limit;
+  std::vector<std::int64_t> memory_lengths;
   std::int64_t length = 64;
   std::int64_t sample = 400;
   bool markdown = false;
@@ -118,6 +121,30 @@ void add_model_part(const Parts& parts) {
   add_config_options(part, *parts.options);
 }
 
+int inspect_memory(const Options& o) {
+  std::int64_t limit = 0;
+  if (!o.limit.empty()) {
+    const auto bytes = parse_bytes(o.limit);
+    if (!bytes)
+      throw usage_error("--limit", "found \"" + o.limit + "\"", "write for example 12GiB or 500MB");
+    limit = *bytes;
+  }
+  return print(describe_memory(load_config(o.configs, o.overrides), o.memory_lengths, limit));
+}
+
+void add_memory_part(const Parts& parts) {
+  CLI::App& part = parts.add("memory", "What training takes of memory, and the batch that fits",
+                             "alibi inspect memory configs/quickstart.json --limit 12GiB "
+                             "--lengths 64,128,1024",
+                             [](const Options& o, const Session&) { return inspect_memory(o); });
+  add_config_options(part, *parts.options);
+  part.add_option("--limit", parts.options->limit,
+                  "Memory to fit into, such as 12GiB; default: what this machine allows");
+  part.add_option("--lengths", parts.options->memory_lengths, "Trained lengths to list")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
+}
+
 void add_bias_part(const Parts& parts) {
   CLI::App& part = parts.add("bias", "Each head's slope and bias matrix",
                              "alibi inspect bias --set model.heads=8 --length 64 --out bias.svg",
@@ -194,6 +221,7 @@ void add_inspect_command(CLI::App& app, Session& session) {
   inspect->require_subcommand(1);
   const Parts parts{*inspect, session};
   add_model_part(parts);
+  add_memory_part(parts);
   add_bias_part(parts);
   add_data_part(parts);
   add_attention_parts(parts);

@@ -16,8 +16,10 @@
 #include "device/device.h"
 #include "device/gemm_rate.h"
 #include "device/memory.h"
+#include "device/memory_limit.h"
 #include "report/progress.h"
 #include "report/table.h"
+#include "train/memory_plan.h"
 #include "train/trainer.h"
 
 namespace alibi {
@@ -63,13 +65,23 @@ class Terminal {
                 .share_of_peak = operations / plan_.gemm_rate,
                 .memory_bytes = device_.is_cuda() ? peak_memory_bytes(device_) : resident_bytes(),
                 .eta_seconds = per_step * static_cast<double>(plan_.steps - e.step)});
-    if (e.skipped) print(cat("step ", e.step, ": loss or gradient not finite, step skipped"));
+    if (e.judgement.verdict == Verdict::kSkip)
+      print(cat("step ", e.step, ": ", e.judgement.reason, "; step skipped"));
+    if (e.rolled_back_to >= 0) {
+      print(cat("step ", e.step, ": ", e.judgement.reason, "; rolled back to step ",
+                e.rolled_back_to, ", its later batches are left out"));
+    }
   }
   void show(const ValidationEvent& e) {
     print(cat("step ", e.step, "  validation loss ", fixed(e.loss, 4), "  perplexity ",
               fixed(std::exp(e.loss), 2), e.best ? "  (best so far)" : ""));
   }
   void show(const SaveEvent&) {}
+  void show(const SaveFailedEvent& e) { print("warning: not saved: " + e.problem); }
+  void show(const MicroBatchEvent& e) {
+    print(cat("warning: step ", e.step,
+              " does not fit into memory; from here on in micro batches of ", e.tokens, " tokens"));
+  }
 
   void print(const std::string& text) {
     line_.interrupt();
@@ -102,6 +114,33 @@ torch::Device resolve_machine(Config& config, bool resume) {
   return device;
 }
 
+// The micro batch that fits into memory, before any of it is taken. Throws Error when not even one
+// sequence does.
+std::int64_t plan_memory(const Config& config, const PreparedText& text, torch::Device device) {
+  const std::int64_t vocabulary = text.tokenizer.vocabulary();
+  const std::int64_t wanted = *config.batch.micro_batch_tokens;
+  const MemoryLimit limit =
+      config.runtime.memory_limit_bytes
+          ? MemoryLimit{*config.runtime.memory_limit_bytes, "runtime.memory_limit_bytes"}
+          : memory_limit(device);
+  const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes);
+  if (fitting == wanted) return wanted;
+  const std::int64_t length = batch_shape(config.batch).length;
+  const MemoryParts parts = estimate_memory(config, vocabulary, fitting > 0 ? wanted : length);
+  const std::string found = cat(
+      "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (", memory_words(parts),
+      ") for micro batches of ", fitting > 0 ? wanted : length, " tokens, expected at most ",
+      human_bytes(static_cast<double>(limit.bytes)), ", the ", limit.source);
+  if (fitting > 0) {
+    log_warning(cat("memory: ", found, "; taking micro batches of ", fitting, " tokens"));
+    return fitting;
+  }
+  throw Error("memory", found,
+              "make the model, the vocabulary or the trained length smaller, set runtime.recompute "
+              "to \"blocks\" or run.save_in_background to false; runtime.memory_limit_bytes "
+              "overrules the limit");
+}
+
 std::string end_summary(Trainer& trainer, const RunFolder& folder, double seconds, int signal) {
   const Progress& p = trainer.progress();
   std::vector<std::pair<std::string, std::string>> pairs = {
@@ -114,7 +153,7 @@ std::string end_summary(Trainer& trainer, const RunFolder& folder, double second
                            fixed(std::exp(p.best_validation_loss), 2), ", at step ", p.best_step));
   }
   if (p.skipped_steps > 0)
-    pairs.emplace_back("skipped", cat(p.skipped_steps, " steps that were not finite"));
+    pairs.emplace_back("skipped", cat(p.skipped_steps, " steps did not reach the weights"));
   pairs.emplace_back("written", folder.path().string());
   return format_pairs(pairs);
 }
@@ -136,17 +175,19 @@ int run(const Options& options) {
   const auto resume = folder.resume_point(config, run_identity(config, text.data_hash));
   write_file_atomic(folder.path() / "config.json", config_json(config));
 
+  const std::int64_t most = plan_memory(config, text, device);
   std::unique_ptr<Terminal> terminal;
-  Trainer trainer({config, text, folder, device}, resume,
+  Trainer trainer({config, text, folder, device, most}, resume,
                   [&terminal](const Event& event) { (*terminal)(event); });
   const BatchShape shape = batch_shape(config.batch);
   const TrainPlan plan{
       .steps = trainer.total_steps(),
       .tokens_per_step = shape.tokens(),
       .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
-                                     *config.batch.micro_batch_tokens, config.model.width),
+                                     trainer.micro_batch_tokens(), config.model.width),
       .operations_per_token = training_operations(config, *trainer.model()),
-      .parameters = trainer.model()->parameter_count()};
+      .parameters = trainer.model()->parameter_count(),
+      .micro_batch_tokens = trainer.micro_batch_tokens()};
   log_info(start_summary(config, text, *trainer.model(), plan, device));
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
   if (options.resume && !resume)

@@ -7,20 +7,21 @@
 #include "device/device.h"
 #include "model/position.h"
 #include "report/table.h"
+#include "train/memory_plan.h"
 
 namespace alibi {
 namespace {
 
 std::string percent_of(double part, double whole) { return fixed(100 * part / whole, 1) + " %"; }
 
-std::string shape_words(const Config& c) {
+std::string shape_words(const Config& c, std::int64_t micro_batch_tokens) {
   const BatchShape shape = batch_shape(c.batch);
   std::string text = cat(shape.rows, " sequences of ", shape.length);
   if (c.batch.train_sequence_length_scaling != 1) {
     text += cat(" (", c.batch.sequences, " of ", c.batch.sequence_length, ", scaling ",
                 c.batch.train_sequence_length_scaling, ")");
   }
-  const std::int64_t parts = shape.tokens() / *c.batch.micro_batch_tokens;
+  const std::int64_t parts = shape.tokens() / micro_batch_tokens;
   if (parts > 1) text += cat(", in ", parts, " micro batches");
   return text + cat(", ", with_commas(shape.tokens()), " tokens");
 }
@@ -48,27 +49,6 @@ double training_operations(const Config& c, const GptImpl& model) {
   return 6.0 * (static_cast<double>(model.parameter_count()) - lookup_only) + attention;
 }
 
-std::int64_t estimated_memory(const Config& c, const GptImpl& model) {
-  const ModelConfig& m = c.model;
-  const std::int64_t tokens = *c.batch.micro_batch_tokens;
-  const std::int64_t item = c.runtime.precision == Precision::kBf16 ? 2 : 4;
-  // Kept per token and layer for backward: two norms' inputs and outputs, q, k, v twice (heads
-  // split, then fp32 in the reference), mixed, MLP before and (in bf16 made again) after GELU; the
-  // residual stream's sums.
-  const std::int64_t mlp = (item == 2 ? 1 : 2) * *m.mlp_width;
-  const std::int64_t per_layer = item * (12 * m.width + mlp);
-  const bool again = c.runtime.recompute == Recompute::kBlocks;
-  const std::int64_t layers = again ? per_layer + m.layers * m.width * item : m.layers * per_layer;
-  const std::int64_t activations = tokens * (layers + 4 * m.width * item);
-  // Weights packed for products in bf16.
-  const std::int64_t packed = item == 2 ? 2 * model.parameter_count() : 0;
-  const std::int64_t loss = c.runtime.loss_chunk_rows * model.vocabulary() * 12;
-  // The program with LibTorch before the first tensor, and the reference attention's few chunks of
-  // scores.
-  constexpr std::int64_t kProgram = 130 << 20, kScores = 4 * (8 << 20);
-  return 16 * model.parameter_count() + packed + activations + loss + kProgram + kScores;
-}
-
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device) {
   const BatchShape shape = batch_shape(c.batch);
@@ -84,7 +64,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
        {"positions", position_words(c, model)},
        {"text", cat(with_commas(text.train.size()), " tokens to train on, ",
                     with_commas(text.valid.size()), " held out")},
-       {"step", shape_words(c)},
+       {"step", shape_words(c, plan.micro_batch_tokens)},
        {"run", cat(with_commas(plan.steps), " steps, ",
                    with_commas(plan.steps * plan.tokens_per_step), " tokens (",
                    percent_of(total, static_cast<double>(text.train.size())), " of the text)")},
@@ -95,8 +75,11 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
         cat("kernel ", kernel,
             kernel == "reference" ? " (the only one listed that supports this model)" : "")},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
-       {"estimates", cat("memory ", human_bytes(static_cast<double>(estimated_memory(c, model))),
-                         ", time ", human_seconds(seconds))}});
+       {"estimates",
+        cat("memory ",
+            human_bytes(static_cast<double>(
+                estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())),
+            ", time ", human_seconds(seconds))}});
 }
 
 }  // namespace alibi

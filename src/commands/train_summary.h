@@ -15,6 +15,7 @@ struct TrainPlan {
   double gemm_rate = 0;  // FLOP/s measured at start
   double operations_per_token = 0;
   std::int64_t parameters = 0;
+  std::int64_t micro_batch_tokens = 0;
 };
 
 // Operations of forward and backward for one token: 6 N + 6 layers T C, N without a separate
@@ -24,8 +25,5 @@ double training_operations(const Config& config, const GptImpl& model);
 // Parameters, batch shape before and after scaling, device, kernel, memory and time estimates.
 std::string start_summary(const Config& config, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device);
-
-// Bytes of weights, gradients and moments, and of one micro batch's activations, by formula.
-std::int64_t estimated_memory(const Config& config, const GptImpl& model);
 
 }  // namespace alibi

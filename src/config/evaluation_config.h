@@ -52,6 +52,7 @@ struct RuntimeConfig {
   std::int64_t threads = 0;  // 0: OMP_NUM_THREADS, else all cores
   std::int64_t loss_chunk_rows = 1024;
   Recompute recompute = Recompute::kNone;
+  std::optional<std::int64_t> memory_limit_bytes;  // what the machine has free
   AttentionConfig attention;
 };
 

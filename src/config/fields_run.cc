@@ -53,9 +53,31 @@ Fields schedule_fields(ScheduleConfig& s) {
 
 Fields guard_fields(GuardConfig& g) {
   Fields f;
-  add(f, "non_finite", choice(g.non_finite, {"stop", "skip"}),
-      "A loss or gradient that is not finite never reaches the weights: stop the run, or skip the "
-      "step.");
+  const bool judges = g.spikes != Spikes::kIgnore;
+  add(f, "non_finite", choice(g.non_finite, {"stop", "skip", "roll_back"}),
+      "A loss or gradient that is not finite never reaches the weights: stop the run, skip the "
+      "step, or go back to the newest checkpoint that was due and leave out all batches since.");
+  add(f, "spikes", choice(g.spikes, {"ignore", "stop", "skip", "roll_back"}),
+      "The same for a loss or gradient norm far above those of the steps before.");
+  add(f, "spike_window", &g.spike_window,
+      "Steps before that a step is compared with; half of them must have been made.")
+      .range(8, 100000)
+      .only_if(judges, "guard.spikes is not \"ignore\"");
+  add(f, "spike_deviations", &g.spike_deviations,
+      "Standard deviations above the mean of those steps that count as a spike.")
+      .range(1, 1000)
+      .only_if(judges, "guard.spikes is not \"ignore\"");
+  add(f, "most_rollbacks", &g.most_rollbacks, "After this many the run stops.")
+      .range(1, 1e6)
+      .only_if(g.rolls_back(), "guard.non_finite or guard.spikes is \"roll_back\"")
+      .free();
+  add(f, "z_loss", &g.z_loss,
+      "Times the mean of log(sum exp(logits))^2, added to what is minimised: keeps logits near 0.")
+      .range(0, 1);
+  add(f, "failed_save", choice(g.failed_save, {"stop", "warn"}),
+      "A checkpoint that cannot be written (disk full): stop the run, or warn and try again when "
+      "the next is due. The last one of a run always stops.")
+      .free();
   return f;
 }
 
@@ -84,6 +106,9 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule) {
   add(f, "log_every_tokens", &r.log_every_tokens, "0: every step.").range(0, 1e15).free();
   add(f, "keep_checkpoints", &r.keep_checkpoints, "Newest checkpoints kept, beside the best one.")
       .range(1, 1e6)
+      .free();
+  add(f, "save_in_background", &r.save_in_background,
+      "Write checkpoints while training goes on, from a copy of weights and moments in memory.")
       .free();
   add(f, "patience", &r.patience, "Stop after this many validations without improvement; 0: never.")
       .range(0, 1e9)
@@ -183,6 +208,11 @@ Fields runtime_fields(RuntimeConfig& r) {
       "blocks: training keeps each block's input only and computes the rest again for its "
       "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
       "share: T5 buckets, learned slopes).")
+      .free();
+  add(f, "memory_limit_bytes", &r.memory_limit_bytes,
+      "A training run that is estimated to need more takes smaller micro batches, or is refused. "
+      "Default: the least of free memory, control groups and ulimit -v.")
+      .range(1, 1e18)
       .free();
   return f;
 }

@@ -10,7 +10,9 @@ namespace alibi {
 
 enum class TokenizerKind { kBpe, kBytes };
 enum class ScheduleKind { kCosine, kLinear, kConstant, kWsd };
-enum class NonFinite { kStop, kSkip };
+enum class NonFinite { kStop, kSkip, kRollBack };
+enum class Spikes { kIgnore, kStop, kSkip, kRollBack };
+enum class FailedSave { kStop, kWarn };
 
 struct BatchConfig {
   std::int64_t sequence_length = 512;              // L
@@ -58,6 +60,16 @@ struct ScheduleConfig {
 
 struct GuardConfig {
   NonFinite non_finite = NonFinite::kStop;
+  Spikes spikes = Spikes::kIgnore;
+  std::int64_t spike_window = 128;  // steps
+  double spike_deviations = 6;
+  std::int64_t most_rollbacks = 10;
+  double z_loss = 0;
+  FailedSave failed_save = FailedSave::kStop;
+
+  bool rolls_back() const {
+    return non_finite == NonFinite::kRollBack || spikes == Spikes::kRollBack;
+  }
 };
 
 struct RunConfig {
@@ -70,6 +82,7 @@ struct RunConfig {
   std::int64_t validation_tokens = 100'000;
   std::int64_t log_every_tokens = 0;  // 0: every step
   std::int64_t keep_checkpoints = 2;
+  bool save_in_background = true;
   std::int64_t patience =
       0;  // evaluations without improvement before stopping; 0: never stop early
 };

@@ -39,7 +39,7 @@ void plan_tail(CorpusPlan& plan) {
   const std::int64_t total = plan.train_bytes + plan.valid_bytes;
   const double tail = std::ceil(static_cast<double>(total) * plan.valid_fraction);
   const std::int64_t wanted =
-      std::clamp<std::int64_t>(total - static_cast<std::int64_t>(tail), 1, total - 1);
+      std::max<std::int64_t>(1, std::min(total - static_cast<std::int64_t>(tail), total - 1));
   std::int64_t start = 0;
   for_each_document(plan.train_files, [&](const DocumentView& document) {
     const auto size = static_cast<std::int64_t>(document.text.size());

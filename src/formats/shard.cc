@@ -185,19 +185,24 @@ ShardHeader ShardWriter::finish() {
   return header_;
 }
 
-ShardFile::ShardFile(const fs::path& path) : file_(path) {
-  const Check check{path.string(), file_.bytes()};
-  header_ = check_header(check);
-  const std::string found = sha256_hex(check.bytes.subspan(kShardHeaderBytes));
-  check.need(found == header_.payload_sha256,
-             cat("checksum of the ids is ", found, ", header says ", header_.payload_sha256));
-  if (header_.id_bytes == 2) {
-    check_ids<std::uint16_t>(check, header_);
+ShardHeader parse_shard(std::span<const std::byte> bytes, const std::string& place) {
+  const Check check{place, bytes};
+  ShardHeader header = check_header(check);
+  const std::string found = sha256_hex(bytes.subspan(kShardHeaderBytes));
+  check.need(found == header.payload_sha256,
+             cat("checksum of the ids is ", found, ", header says ", header.payload_sha256));
+  if (header.id_bytes == 2) {
+    check_ids<std::uint16_t>(check, header);
   } else {
-    check_ids<std::uint32_t>(check, header_);
+    check_ids<std::uint32_t>(check, header);
   }
-  ids_ = check.bytes.data() + kShardHeaderBytes;
+  return header;
 }
+
+ShardFile::ShardFile(const fs::path& path)
+    : file_(path),
+      header_(parse_shard(file_.bytes(), path.string())),
+      ids_(file_.bytes().data() + kShardHeaderBytes) {}
 
 std::int32_t ShardFile::operator[](std::int64_t index) const {
   ensure(index >= 0 && index < size(), "a token's index is inside its file");

@@ -35,8 +35,8 @@ Normal normal(__m512 x) {
 
 }  // namespace
 
-float cross_entropy_row_bf16(std::uint16_t* logits, std::int64_t width, std::int64_t target,
-                             float scale) {
+RowLoss cross_entropy_row_bf16(std::uint16_t* logits, std::int64_t width, std::int64_t target,
+                               GradientScale scale) {
   const float picked = _mm512_cvtss_f32(Bf16::load(logits + target, __mmask16{1}));
   __m512 top = _mm512_set1_ps(kNever);
   for (std::int64_t i = 0; i < width; i += 16) {
@@ -55,15 +55,17 @@ float cross_entropy_row_bf16(std::uint16_t* logits, std::int64_t width, std::int
   }
   const float sum = _mm512_reduce_add_ps(sums);
   const float log_sum = highest + kLn2 * _mm512_cvtss_f32(log2(_mm512_set1_ps(sum)));
-  if (scale == 0.0F) return log_sum - picked;
+  const RowLoss loss{log_sum - picked, log_sum};
+  if (scale.all == 0.0F) return loss;
+  const float pull = 1.0F + 2.0F * scale.z * log_sum;
   const float share = __builtin_expf(picked - highest) / sum;
-  const __m512 gradient = _mm512_set1_ps(scale / sum);
+  const __m512 gradient = _mm512_set1_ps(scale.all * pull / sum);
   for (std::int64_t i = 0; i < width; i += 16) {
     const __mmask16 mask = lanes(width - i);
     Bf16::store(logits + i, mask, _mm512_mul_ps(power(logits + i, mask), gradient));
   }
-  Bf16::store(logits + target, __mmask16{1}, _mm512_set1_ps(scale * (share - 1.0F)));
-  return log_sum - picked;
+  Bf16::store(logits + target, __mmask16{1}, _mm512_set1_ps(scale.all * (share * pull - 1.0F)));
+  return loss;
 }
 
 void gelu_bf16(const std::uint16_t* x, std::int64_t count, std::uint16_t* out) {

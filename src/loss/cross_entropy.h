@@ -14,7 +14,23 @@ namespace alibi {
 torch::Tensor cross_entropy(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
                             const torch::Tensor& targets_N, std::int64_t chunk_rows);
 
-// The same losses one by one, fp32 logits whatever the activations: what evaluation sums.
+struct LossOptions {
+  std::int64_t chunk_rows = 1024;
+  double z_loss = 0;  // z
+};
+
+struct TrainingLoss {
+  torch::Tensor objective;  // cross-entropy + z * mean of log(sum exp(logits))^2; differentiable
+  torch::Tensor cross_entropy;  // its first part, without gradient
+};
+
+// Cross-entropy with the z-loss of PaLM (Chowdhery et al. 2022, section 5), which keeps the logits'
+// normaliser near 1.
+TrainingLoss training_loss(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                           const torch::Tensor& targets_N, const LossOptions& options);
+
+// The losses of cross_entropy one by one, fp32 logits whatever the activations: what evaluation
+// sums.
 torch::Tensor token_losses(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
                            const torch::Tensor& targets_N, std::int64_t chunk_rows);
 

@@ -47,6 +47,15 @@ void AdamW::zero_gradients() {
   }
 }
 
+void AdamW::reset() {
+  const torch::NoGradGuard guard;
+  for (Group* group : {&matrices_, &others_}) {
+    for (auto* moments : {&group->moment_1, &group->moment_2}) {
+      for (torch::Tensor& moment : *moments) moment.zero_();
+    }
+  }
+}
+
 std::map<std::string, torch::Tensor> AdamW::state() const {
   std::map<std::string, torch::Tensor> state;
   for (const Group* group : {&matrices_, &others_}) {

@@ -21,6 +21,7 @@ class AdamW {
   // One update from the parameters' gradients; all must be defined. `step` counts from 1.
   void update(std::int64_t step, double learning_rate);
   void zero_gradients();
+  void reset();  // all moments 0, as before the first update
 
   // Moments by name: "moment_1.<parameter>", "moment_2.<parameter>". Loading copies into place and
   // throws Error when a name or shape is missing.

@@ -55,27 +55,30 @@ void JsonLines::sync() { file_.sync(); }
 
 void JsonLines::close() { file_.close(); }
 
-std::int64_t truncate_after_step(const std::filesystem::path& path, std::int64_t step) {
-  if (!std::filesystem::exists(path)) return 0;
-  const std::string old = read_file(path, kLargestLog);
-  std::string kept;
-  std::int64_t dropped = 0;
+KeptLines lines_up_to_step(std::string_view log, std::int64_t step) {
+  KeptLines kept;
   bool stay = true;
-  for (std::string_view rest = old; !rest.empty();) {
+  for (std::string_view rest = log; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     // Without its newline the last line is torn even when it happens to parse.
     const auto verdict = end == std::string_view::npos ? std::nullopt : stays(line, step, stay);
     stay = verdict.value_or(stay);
     if (verdict.value_or(false)) {
-      kept.append(line).append("\n");
+      kept.text.append(line).append("\n");
     } else {
-      ++dropped;
+      ++kept.dropped;
     }
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
-  if (dropped > 0) write_file_atomic(path, kept);
-  return dropped;
+  return kept;
+}
+
+std::int64_t truncate_after_step(const std::filesystem::path& path, std::int64_t step) {
+  if (!std::filesystem::exists(path)) return 0;
+  const KeptLines kept = lines_up_to_step(read_file(path, kLargestLog), step);
+  if (kept.dropped > 0) write_file_atomic(path, kept.text);
+  return kept.dropped;
 }
 
 }  // namespace alibi

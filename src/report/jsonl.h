@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace alibi {
 
-using JsonValue = std::variant<bool, std::int64_t, double, std::string>;
+using JsonValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
 using JsonFields = std::vector<std::pair<std::string, JsonValue>>;  // written in this order
 
 // {"step":12,"loss":3.25} without a newline. JSON has no nan: non-finite numbers are the strings
@@ -34,6 +35,13 @@ class JsonLines {
   OutputFile file_;
   bool empty_;
 };
+
+// What truncate_after_step keeps of a log's text.
+struct KeptLines {
+  std::string text;
+  std::int64_t dropped = 0;  // lines
+};
+KeptLines lines_up_to_step(std::string_view log, std::int64_t step);
 
 // Drops the lines of steps after `step`, so that a resumed run writes them anew; atomic. A line
 // without an integer "step" shares the fate of the line before it. Lines that are no JSON object

@@ -120,23 +120,6 @@ LineDocument parse_line(std::string_view line, const std::string& place) {
   return {std::move(reader.id), std::move(*reader.text)};
 }
 
-std::int64_t read_jsonl(const fs::path& file, std::string_view rest, const DocumentCall& call) {
-  std::int64_t empty = 0;
-  for (std::int64_t number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const LineDocument document = parse_line(line, cat(file.string(), ":", number));
-    if (document.text.empty()) {
-      ++empty;
-    } else if (!call({document.id, document.text})) {
-      break;
-    }
-  }
-  return empty;
-}
-
 void add_folder(const fs::path& folder, TextFiles& found) {
   std::error_code code;
   std::vector<fs::path> inside;
@@ -187,10 +170,29 @@ TextFiles find_text_files(const std::vector<std::string>& names) {
   return found;
 }
 
+std::int64_t for_each_line(std::string_view lines, const std::string& name,
+                           const DocumentCall& call) {
+  std::string_view rest = lines;
+  std::int64_t empty = 0;
+  for (std::int64_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const LineDocument document = parse_line(line, cat(name, ":", number));
+    if (document.text.empty()) {
+      ++empty;
+    } else if (!call({document.id, document.text})) {
+      break;
+    }
+  }
+  return empty;
+}
+
 std::int64_t for_each_document(const fs::path& file, const DocumentCall& call) {
   const MappedFile mapped(file);
   const std::string_view text = mapped.text();
-  if (file.extension() == ".jsonl") return read_jsonl(file, text, call);
+  if (file.extension() == ".jsonl") return for_each_line(text, file.string(), call);
   if (text.empty()) return 1;
   if (const std::size_t at = first_invalid_utf8(text); at != std::string::npos) {
     refuse_utf8(file.string(), text, at);

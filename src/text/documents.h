@@ -34,6 +34,9 @@ TextFiles find_text_files(const std::vector<std::string>& names);
 // Errors name file and line: invalid UTF-8 (with its byte), invalid JSON, "text" missing or no
 // string.
 std::int64_t for_each_document(const std::filesystem::path& file, const DocumentCall& call);
+// The same over the lines of a .jsonl file that is in memory; `name` is the file's, for messages.
+std::int64_t for_each_line(std::string_view lines, const std::string& name,
+                           const DocumentCall& call);
 // The same over several files.
 std::int64_t for_each_document(const std::vector<std::filesystem::path>& files,
                                const DocumentCall& call);

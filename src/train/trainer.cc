@@ -1,9 +1,5 @@
 #include "train/trainer.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/strings.h"
@@ -12,9 +8,6 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "evaluate/score.h"
-#include "loss/cross_entropy.h"
-#include "optimizer/clip.h"
-#include "optimizer/schedule.h"
 
 namespace alibi {
 namespace {
@@ -36,13 +29,6 @@ std::vector<std::pair<std::string, torch::Tensor>> named(Gpt& model) {
   return all;
 }
 
-// Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
-torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
-                    std::int64_t count, torch::Device device) {
-  return torch::from_blob(values.data() + first * batch.length, {count, batch.length}, torch::kLong)
-      .to(device);
-}
-
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& resume, Sink sink)
@@ -59,7 +45,8 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
             parts.folder.log())),
       identity_(run_identity(parts.config, parts.text.data_hash)),
       validation_(sample_tokens(parts.text.valid, {.window = batch_shape(parts.config.batch).length,
-                                                   .most = parts.config.run.validation_tokens})) {
+                                                   .most = parts.config.run.validation_tokens})),
+      saver_(parts.folder.checkpoints(), parts.config.run.save_in_background) {
   if (resume) {
     copy_weights(resume->weights, *model_, "checkpoint to resume");
     optimizer_.load_state(resume->optimizer);
@@ -68,6 +55,8 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
   } else if (!parts.config.initialize.from.empty()) {
     initialize_from(parts.config.initialize.from);
   }
+  const std::int64_t most = parts.most_micro_batch_tokens;
+  if (most > 0 && most < micro_batch_tokens()) progress_.micro_batch_tokens = most;
 }
 
 int Trainer::run() {
@@ -77,90 +66,40 @@ int Trainer::run() {
     report(step());
     if (crosses(*parts_.config.run.evaluate_every_tokens, before) || done()) validate();
     if (crosses(*parts_.config.run.save_every_tokens, before)) save();
+    collect(false);
   }
+  collect(true);
   progress_.finished = done();
-  if (saved_step_ != progress_.step || progress_.finished) save();
+  if (saved_step_ != progress_.step || progress_.finished) {
+    save();
+    if (const auto folder = saver_.finish()) tell(SaveEvent{progress_.step, folder->string()});
+  }
   return done() ? 0 : stop_signal();
-}
-
-StepEvent Trainer::step() {
-  const double start = seconds_now();
-  const Config& c = parts_.config;
-  StepEvent event;
-  // 1. Read.
-  Batch batch = loader_.take(progress_.step);
-  // 2. Forward and 3. backward, micro batch by micro batch.
-  optimizer_.zero_gradients();
-  event.loss = forward_backward(batch);
-  // 4. Mean: micro batches are equal, so their share went into each loss.
-  event.gradient_norm = gradient_norm(parameters_);
-  // 5. Update.
-  event.learning_rate = learning_rate(c.schedule, c.optimizer.learning_rate, c.run.train_tokens,
-                                      progress_.tokens + batch.rows * batch.length);
-  event.skipped = !std::isfinite(event.loss) || !std::isfinite(event.gradient_norm);
-  if (event.skipped && c.guard.non_finite == NonFinite::kStop) {
-    throw Error(cat("step ", progress_.step + 1),
-                cat("loss ", event.loss, " and gradient norm ", event.gradient_norm,
-                    ", expected finite numbers"),
-                "the weights were not touched; lower optimizer.learning_rate, or set "
-                "guard.non_finite to \"skip\"");
-  }
-  if (event.skipped) {
-    ++progress_.skipped_steps;
-  } else {
-    clip_gradients(parameters_, event.gradient_norm, c.optimizer.clip_norm);
-    optimizer_.update(progress_.step + 1 - progress_.skipped_steps, event.learning_rate);
-  }
-  ++progress_.step;
-  progress_.tokens += batch.rows * batch.length;
-  event.step = progress_.step;
-  event.tokens = progress_.tokens;
-  event.seconds = seconds_now() - start;
-  return event;
-}
-
-double Trainer::forward_backward(Batch& batch) {
-  const Config& c = parts_.config;
-  const std::int64_t rows = *c.batch.micro_batch_tokens / batch.length;
-  const std::int64_t parts = batch.rows / rows;
-  const RandomKey random = RandomKey{static_cast<std::uint64_t>(c.run.seed)}.with("dropout");
-  double loss = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    ForwardOptions options;
-    options.training = true;
-    options.recompute = c.runtime.recompute == Recompute::kBlocks;
-    options.random = random.with(static_cast<std::uint64_t>(progress_.step))
-                         .with(static_cast<std::uint64_t>(part));
-    if (!batch.document_starts.empty()) {
-      options.document_start_BT =
-          slice(batch.document_starts, batch, part * rows, rows, parts_.device);
-    }
-    const torch::Tensor hidden_BTC =
-        model_->hidden(slice(batch.inputs, batch, part * rows, rows, parts_.device), options);
-    const torch::Tensor targets_BT = slice(batch.targets, batch, part * rows, rows, parts_.device);
-    const torch::Tensor mean = cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(),
-                                             targets_BT.flatten(), c.runtime.loss_chunk_rows) /
-                               parts;
-    mean.backward();
-    loss += mean.item<double>();
-  }
-  return loss;
 }
 
 void Trainer::report(const StepEvent& event) {
   const std::int64_t every = parts_.config.run.log_every_tokens;
   const std::int64_t step_tokens = event.tokens / event.step;
-  if (every == 0 || crosses(every, event.tokens - step_tokens) || event.skipped || done()) {
+  const bool taken = event.judgement.verdict == Verdict::kTake;
+  if (every == 0 || crosses(every, event.tokens - step_tokens) || !taken || done()) {
     JsonFields fields = {{"step", event.step},
                          {"tokens", event.tokens},
                          {"loss", event.loss},
                          {"learning_rate", event.learning_rate},
                          {"gradient_norm", event.gradient_norm},
                          {"seconds", event.seconds}};
-    if (event.skipped) fields.emplace_back("skipped", true);
+    if (!taken) {
+      std::vector<std::int64_t> starts;
+      for (std::int64_t i = 0; i < parts_.config.batch.sequences; ++i)
+        starts.push_back(
+            reader_.window_start((event.step - 1) * parts_.config.batch.sequences + i));
+      fields.emplace_back("skipped", event.judgement.reason);
+      fields.emplace_back("window_starts", std::move(starts));
+    }
+    if (event.rolled_back_to >= 0) fields.emplace_back("rolled_back_to", event.rolled_back_to);
     log_.append(fields);
   }
-  if (sink_) sink_(event);
+  tell(event);
 }
 
 void Trainer::validate() {
@@ -188,21 +127,57 @@ void Trainer::validate() {
                {"validation_loss", loss},
                {"best", best},
                {"peak_memory_bytes", peak_memory_bytes(parts_.device)}});
-  if (sink_) sink_(ValidationEvent{progress_.step, progress_.tokens, loss, best});
+  tell(ValidationEvent{progress_.step, progress_.tokens, loss, best});
   if (best && !done()) save();
 }
 
 void Trainer::save() {
   if (saved_step_ == progress_.step && !progress_.finished) return;
+  collect(true);
   log_.sync();
-  const std::filesystem::path folder =
-      save_checkpoint(parts_.folder.checkpoints(),
-                      Checkpoint{config_json(parts_.config), parts_.text.tokenizer.model(),
-                                 identity_, progress_, weights_of(*model_), optimizer_.state()});
+  KeptSteps kept{parts_.config.run.keep_checkpoints, {progress_.best_step}};
+  if (parts_.config.guard.rolls_back()) kept.these_steps.push_back(rollback_step());
+  Checkpoint checkpoint{config_json(parts_.config),
+                        parts_.text.tokenizer.model(),
+                        identity_,
+                        progress_,
+                        weights_of(*model_),
+                        optimizer_.state()};
+  if (is_ruined(checkpoint)) return;
+  saver_.save(std::move(checkpoint), kept);
   saved_step_ = progress_.step;
-  rotate_checkpoints(parts_.folder.checkpoints(), parts_.config.run.keep_checkpoints,
-                     progress_.best_step);
-  if (sink_) sink_(SaveEvent{progress_.step, folder.string()});
+}
+
+// Numbers that are not finite got past the guard, as by a bit that flipped in memory. They are not
+// saved; the next step shows them to the guard, which rolls back where it is told to.
+bool Trainer::is_ruined(const Checkpoint& checkpoint) {
+  auto name = first_not_finite(checkpoint.weights);
+  if (!name) name = first_not_finite(checkpoint.optimizer);
+  if (!name) return false;
+  const Error error(cat("step ", progress_.step),
+                    cat("tensor ", *name, " holds numbers that are not finite, so it is not saved"),
+                    "the checkpoints before are whole: run again with --resume");
+  if (parts_.config.guard.non_finite != NonFinite::kRollBack || done() || stop_signal() != 0)
+    throw error;
+  tell(SaveFailedEvent{error.what()});
+  return true;
+}
+
+// Tells of a save that has ended since the last call. A failed one ends the run, or, by
+// guard.failed_save, is made good by the next.
+void Trainer::collect(bool wait) {
+  try {
+    const auto folder = wait ? saver_.finish() : saver_.committed();
+    if (folder) tell(SaveEvent{saved_step_, folder->string()});
+  } catch (const Error& error) {
+    if (parts_.config.guard.failed_save == FailedSave::kStop) throw;
+    saved_step_ = -1;
+    tell(SaveFailedEvent{error.what()});
+  }
+}
+
+void Trainer::tell(const Event& event) const {
+  if (sink_) sink_(event);
 }
 
 bool Trainer::crosses(std::int64_t every_tokens, std::int64_t before) const {
@@ -218,6 +193,12 @@ bool Trainer::done() const {
   const std::int64_t patience = parts_.config.run.patience;
   return progress_.step >= total_steps() ||
          (patience > 0 && progress_.evaluations_without_improvement >= patience);
+}
+
+void Trainer::start_over() {
+  copy_weights(weights_of(*build_model(parts_)), *model_, "initial weights");
+  if (!parts_.config.initialize.from.empty()) initialize_from(parts_.config.initialize.from);
+  optimizer_.reset();
 }
 
 void Trainer::initialize_from(const std::string& place) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/saver.h"
 #include "config/config.h"
 #include "data/batch_loader.h"
 #include "data/batches.h"
@@ -15,6 +16,7 @@
 #include "data/text_sample.h"
 #include "model/gpt.h"
 #include "optimizer/adamw.h"
+#include "optimizer/guard.h"
 #include "report/jsonl.h"
 #include "train/run_folder.h"
 
@@ -23,11 +25,12 @@ namespace alibi {
 struct StepEvent {
   std::int64_t step = 0;    // finished steps
   std::int64_t tokens = 0;  // trained on so far
-  double loss = 0;          // nats per token, mean over the step
+  double loss = 0;          // cross-entropy, nats per token, mean over the step
   double learning_rate = 0;
   double gradient_norm = 0;  // before clipping
   double seconds = 0;
-  bool skipped = false;  // not finite: the weights stayed as they were
+  Judgement judgement;               // not kTake: the step did not reach the weights
+  std::int64_t rolled_back_to = -1;  // kRollBack: the weights are those of this step again
 };
 
 struct ValidationEvent {
@@ -36,12 +39,21 @@ struct ValidationEvent {
   bool best = false;
 };
 
-struct SaveEvent {
+struct SaveEvent {  // the checkpoint is committed; with run.save_in_background some steps later
   std::int64_t step = 0;
   std::string folder;
 };
 
-using Event = std::variant<StepEvent, ValidationEvent, SaveEvent>;
+struct SaveFailedEvent {  // guard.failed_save or guard.non_finite let the run go on
+  std::string problem;
+};
+
+struct MicroBatchEvent {  // memory ran out: the step was done again in smaller parts
+  std::int64_t step = 0;
+  std::int64_t tokens = 0;  // of a micro batch from here on
+};
+
+using Event = std::variant<StepEvent, ValidationEvent, SaveEvent, SaveFailedEvent, MicroBatchEvent>;
 using Sink = std::function<void(const Event&)>;
 
 // What a trainer works with; all must outlive it. `config` is resolved, precision included.
@@ -50,6 +62,8 @@ struct TrainerParts {
   const PreparedText& text;
   RunFolder& folder;
   torch::Device device;
+  std::int64_t most_micro_batch_tokens =
+      0;  // what memory allows (train/memory_plan.h); 0: anything
 };
 
 class Trainer {
@@ -64,17 +78,31 @@ class Trainer {
   int run();
 
   std::int64_t total_steps() const;
+  std::int64_t micro_batch_tokens() const;  // as configured, or what memory has left of it
   const Progress& progress() const { return progress_; }
   Gpt& model() { return model_; }
 
  private:
+  // trainer_step.cc
   StepEvent step();
   double forward_backward(Batch& batch);
+  double forward_backward_in_memory(Batch& batch);
+  std::int64_t rows_of_part(const Batch& batch) const;
+  bool shrink_micro_batch(const Batch& batch);
+  void roll_back(StepEvent& event);
+  std::int64_t rollback_step() const;
+  std::optional<std::filesystem::path> rollback_folder() const;
+
+  // trainer.cc
   void report(const StepEvent& event);
   void validate();
   void save();
+  bool is_ruined(const Checkpoint& checkpoint);
+  void collect(bool wait);
+  void tell(const Event& event) const;
   bool crosses(std::int64_t every_tokens, std::int64_t before) const;
   bool done() const;
+  void start_over();  // the state before the first step
   void initialize_from(const std::string& place);
 
   TrainerParts parts_;
@@ -89,6 +117,7 @@ class Trainer {
   std::string identity_;
   TextSample validation_;  // whole windows, spread over the held-out text
   std::int64_t saved_step_ = -1;
+  CheckpointSaver saver_;
 };
 
 }  // namespace alibi

@@ -33,5 +33,17 @@ TEST(Strings, SplitKeepsEmptyParts) {
   EXPECT_EQ(split("", '.'), (std::vector<std::string>{""}));
 }
 
+TEST(Strings, BytesAreReadWithTheirUnit) {
+  EXPECT_EQ(parse_bytes("800000"), 800000);
+  EXPECT_EQ(parse_bytes("12GiB"), 12ll << 30);
+  EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000);
+  EXPECT_EQ(parse_bytes("500MB"), 500'000'000);
+  EXPECT_EQ(parse_bytes("2K"), 2000);
+  EXPECT_EQ(parse_bytes("3 Ti"), 3ll << 40);
+  for (const char* wrong :
+       {"", "GiB", "-1", "0", "nan", "inf", "1x", "1 GiBB", "1 iB", "1e30", "12 G i"})
+    EXPECT_EQ(parse_bytes(wrong), std::nullopt) << wrong;
+}
+
 }  // namespace
 }  // namespace alibi

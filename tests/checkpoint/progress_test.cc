@@ -16,10 +16,30 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text.replace(at, from.size(), to);
 }
 
+Progress example() {
+  Progress progress;
+  progress.step = 7;
+  progress.tokens = 70;
+  progress.best_validation_loss = 1.5;
+  progress.recent_losses = {2.5};
+  progress.recent_gradient_norms = {0.75};
+  return progress;
+}
+
 TEST(Progress, ReadsTheSameBits) {
   for (const double loss : {0.1, 1.0 / 3.0, std::nextafter(2.0, 3.0), 5e-324, 1e308, 0.0, -1.5, 7.0,
                             std::numeric_limits<double>::infinity()}) {
-    const Progress progress{1'000'000'007, 1ll << 62, loss, 3, 2, 5, true};
+    Progress progress{.step = 1'000'000'007,
+                      .tokens = 1ll << 62,
+                      .best_validation_loss = loss,
+                      .best_step = 3,
+                      .evaluations_without_improvement = 2,
+                      .skipped_steps = 5,
+                      .rollbacks = 6,
+                      .micro_batch_tokens = 512,
+                      .finished = true,
+                      .recent_losses = {0.1, 1.0 / 3},
+                      .recent_gradient_norms = {1e-300, 7}};
     const ProgressFile read = parse_progress(progress_text({progress, "hash \"é\""}), "file");
     EXPECT_EQ(read.progress, progress);
     EXPECT_EQ(read.identity, "hash \"é\"");
@@ -27,7 +47,7 @@ TEST(Progress, ReadsTheSameBits) {
 }
 
 TEST(Progress, IsStrict) {
-  const std::string good = progress_text({Progress{7, 70, 1.5, 0, 0, 0, false}, "hash"});
+  const std::string good = progress_text({example(), "hash"});
   for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{
            {"\"step\": 7", "\"step\": 7.0"},
            {"\"step\": 7", "\"step\": -7"},
@@ -41,13 +61,32 @@ TEST(Progress, IsStrict) {
            {"1.5", "NaN"},
            {"1.5", "1e999"},
            {"1.5", "[[[[1]]]]"},
+           {"[2.5]", "2.5"},
+           {"[2.5]", "[\"2.5\"]"},
+           {"[2.5]", "[[2.5]]"},
+           {"[2.5]", "[]"},
+           {"[0.75]", "[0.75, 0.75]"},
+           {"[0.75]", "[NaN]"},
            {"\"hash\"", "null"},
            {"false", "0"},
-           {"\"format_version\": 1", "\"format_version\": 2"}}) {
+           {"\"format_version\": 2", "\"format_version\": 3"},
+           {"\"format_version\": 2", "\"format_version\": 0"}}) {
     EXPECT_THROW(parse_progress(replaced(good, from, to), "file"), Error) << to;
   }
   EXPECT_THROW(parse_progress(good + "x", "file"), Error);
   EXPECT_THROW(parse_progress("", "file"), Error);
+}
+
+TEST(Progress, ReadsTheFirstVersion) {
+  const std::string old =
+      "{\"format_version\": 1, \"identity\": \"hash\", \"step\": 7, \"tokens\": 70, \"best_step\": "
+      "0, "
+      "\"evaluations_without_improvement\": 0, \"skipped_steps\": 0, \"best_validation_loss\": "
+      "1.5, "
+      "\"finished\": false}";
+  Progress expected = example();
+  expected.recent_losses = expected.recent_gradient_norms = {};
+  EXPECT_EQ(parse_progress(old, "file").progress, expected);
 }
 
 }  // namespace

@@ -49,11 +49,11 @@ TEST_F(Run, NewestFallsBackPastDamagedOnes) {
 
 TEST_F(Run, RotationKeepsTheNewestAndTheBest) {
   save({1, 2, 3, 4, 5});
-  rotate_checkpoints(checkpoints(), 2, 2);
+  rotate_checkpoints(checkpoints(), {2, {2}});
   EXPECT_EQ(steps(), (Steps{5, 4, 2}));
-  rotate_checkpoints(checkpoints(), 9, 0);
+  rotate_checkpoints(checkpoints(), {9, {0}});
   EXPECT_EQ(steps(), (Steps{5, 4, 2}));
-  rotate_checkpoints(checkpoints(), 1, 0);
+  rotate_checkpoints(checkpoints(), {1, {0}});
   EXPECT_EQ(steps(), (Steps{5}));
   EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints()), {}), 1);
 }
@@ -62,7 +62,7 @@ TEST_F(Run, RotationNeverRemovesTheLastValidOne) {
   save({1, 2, 3, 4});
   damage(4);
   damage(3);
-  rotate_checkpoints(checkpoints(), 2, 0);
+  rotate_checkpoints(checkpoints(), {2, {0}});
   EXPECT_EQ(steps(), (Steps{4, 3, 2}));
   EXPECT_EQ(newest_valid_checkpoint(checkpoints()), of(2));
 }

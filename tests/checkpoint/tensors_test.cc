@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/files.h"
 #include "checkpoint/example.h"
 #include "support/temporary_folder.h"
@@ -78,6 +80,20 @@ TEST(TensorFilesCuda, ComesBackFromTheDevice) {
   const Tensors tensors = {{"t", torch::arange(12, torch::kCUDA).view({3, 4}).t()}};
   save_tensors(folder.path() / "t.safetensors", tensors);
   EXPECT_TRUE(same_tensors(tensors, load_tensors(folder.path() / "t.safetensors")));
+}
+
+TEST(TensorFiles, TheFirstThatIsNotFiniteIsNamed) {
+  for (const double value : {std::nan(""), double(INFINITY), -double(INFINITY)}) {
+    for (const auto type : {torch::kFloat, torch::kBFloat16, torch::kDouble}) {
+      Tensors tensors{{"a", torch::ones({50}, type)}, {"b", torch::ones({33}, type)}};
+      tensors["c"] = torch::ones({3}, torch::kLong);
+      EXPECT_EQ(first_not_finite(tensors), std::nullopt);
+      tensors["b"][17] = value;
+      EXPECT_EQ(first_not_finite(tensors), "b");
+      EXPECT_EQ(first_not_finite({{"view", tensors["b"].slice(0, 1, 33, 4)}}), "view");
+    }
+  }
+  EXPECT_EQ(first_not_finite({{"large", torch::full({3}, 3e38)}}), std::nullopt);
 }
 
 }  // namespace

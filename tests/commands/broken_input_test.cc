@@ -282,7 +282,7 @@ TEST(BrokenMachine, ModelsBeyondMemory) {
   const ProgramResult look = place.works(with_keys({"inspect", "model", "tiny.json"}));
   EXPECT_NE(look.out.find("16777216 x 65536"), std::string::npos) << look.out;
   const ProgramResult train = place.run(with_keys({"train", "tiny.json"}));
-  expect_refused(train, 1, "out of memory", "smaller");
+  expect_refused(train, 1, "memory: an estimate of ", "smaller");
   EXPECT_FALSE(place.has("runs"));
 }
 

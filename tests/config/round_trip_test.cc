@@ -81,7 +81,8 @@ TEST(RoundTrip, EveryKeyByItself) {
                                                        {"evaluate.protocol=streaming"},
                                                        {"evaluate.task=passkey"},
                                                        {"model.slope_rule=exponential"},
-                                                       {"evaluate.stretch=ntk"}};
+                                                       {"evaluate.stretch=ntk"},
+                                                       {"guard.spikes=roll_back"}};
   std::set<std::string> seen, all;
   for (const std::vector<std::string>& base_overrides : bases) {
     const Config base = set(base_overrides);

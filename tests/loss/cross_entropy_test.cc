@@ -104,6 +104,45 @@ TEST(CrossEntropy, Bf16RoundsNoMoreThanTheLibraryDoes) {
   EXPECT_LE(error(found.weight, truth.weight), 3 * error(textbook.weight, truth.weight));
 }
 
+// Cross-entropy + z * mean of log(sum exp(logits))^2, with all logits at once in fp64.
+Result library_with_z(const Example& e, double z) {
+  return run(e, [z](const Example& x) {
+    const torch::Tensor logits =
+        at::linear(x.hidden_NC.to(torch::kDouble), x.weight_VC.to(torch::kDouble));
+    return torch::nn::functional::cross_entropy(logits, x.targets_N) +
+           z * logits.logsumexp(1).square().mean();
+  });
+}
+
+// Seen failing with the gradient's factor left out of either chunk function.
+TEST(ZLoss, EqualsTheFormulaOnEveryPath) {
+  for (const auto type : {torch::kDouble, torch::kFloat, torch::kBFloat16}) {
+    const Example e = example(120, 32, 300, type);
+    for (const double z : {0.0, 1e-3, 0.1}) {
+      const auto mine = [z](const Example& x) {
+        return training_loss(x.hidden_NC, x.weight_VC, x.targets_N, {.chunk_rows = 50, .z_loss = z})
+            .objective;
+      };
+      const Result truth = library_with_z(e, z), found = run(e, mine);
+      const double most = type == torch::kBFloat16 ? 2e-2 : type == torch::kFloat ? 1e-5 : 1e-10;
+      EXPECT_NEAR(found.loss / truth.loss, 1, most) << type << z;
+      for (const auto& [a, b] :
+           {std::pair(found.hidden, truth.hidden), {found.weight, truth.weight}})
+        EXPECT_LT(error(a, b), most * b.abs().max().item<double>()) << type << z;
+    }
+  }
+}
+
+TEST(ZLoss, IsNoPartOfTheCrossEntropyThatIsReported) {
+  const Example e = example(30, 8, 40);
+  const TrainingLoss with =
+      training_loss(e.hidden_NC, e.weight_VC, e.targets_N, {.chunk_rows = 7, .z_loss = 0.5});
+  const double plain = cross_entropy(e.hidden_NC, e.weight_VC, e.targets_N, 7).item<double>();
+  EXPECT_EQ(with.cross_entropy.item<double>(), plain);
+  EXPECT_FALSE(with.cross_entropy.requires_grad());
+  EXPECT_GT(with.objective.item<double>(), plain + 0.1);
+}
+
 TEST(CrossEntropy, WorksWithoutGradients) {
   const Example e = example(30, 8, 40);
   const double expected = cross_entropy(e.hidden_NC, e.weight_VC, e.targets_N, 7).item<double>();

@@ -47,5 +47,5 @@ speed = {name: [run["train_tokens_per_second"] for run in comparison["runs"] if 
          for name in ("press", "learned")}
 ratio = statistics.mean(speed["press"]) / statistics.mean(speed["learned"])
 print(f"\nTraining with learned slopes ran at {statistics.mean(speed['learned']):.0f} tokens/s, with fixed ones at "
-      f"{statistics.mean(speed['press']):.0f}: {100 * (ratio - 1):.1f} % slower. Runs of the same slopes differ by up to "
+      f"{statistics.mean(speed['press']):.0f}: {abs(100 * (ratio - 1)):.1f} % {'slower' if ratio > 1 else 'faster'}. Runs of the same slopes differ by up to "
       f"{100 * (max(speed['press']) / min(speed['press']) - 1):.0f} % in speed here.")

@@ -1,0 +1,42 @@
+// Saves checkpoints while training goes on: what is to be saved is copied when it is asked for and
+// written by another thread, so that no later step can leak into the file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "base/background.h"
+#include "checkpoint/checkpoint.h"
+
+namespace alibi {
+
+class CheckpointSaver {
+ public:
+  // Not in the background: save() returns when the checkpoint is committed or has failed, and
+  // nothing is copied.
+  CheckpointSaver(std::filesystem::path checkpoints_folder, bool in_background);
+  ~CheckpointSaver();  // waits; a failure is a warning in the log
+  CheckpointSaver(const CheckpointSaver&) = delete;
+  CheckpointSaver& operator=(const CheckpointSaver&) = delete;
+
+  // Saves, then rotates. Waits for a save still under way; ask committed() or finish() for it
+  // first. Takes the memory of a copy of all tensors, once.
+  void save(Checkpoint checkpoint, const KeptSteps& keep);
+
+  // The folder of a save that has ended since the last call; nothing while none has. Throws what
+  // made it fail: former checkpoints are then as they were.
+  std::optional<std::filesystem::path> committed();
+  std::optional<std::filesystem::path> finish();  // the same, but waits
+
+ private:
+  bool copy(Checkpoint& checkpoint);
+
+  std::filesystem::path folder_;
+  bool in_background_;
+  bool pending_ = false;          // saved, but not yet told
+  std::filesystem::path result_;  // written by the thread that saves, read once it is done
+  Tensors weights_, optimizer_;   // the copy; its memory is used again
+  BackgroundWork work_;           // last: its thread works on all above
+};
+
+}  // namespace alibi

@@ -1,0 +1,83 @@
+#include "commands/inspect_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "device/device.h"
+#include "device/memory_limit.h"
+#include "report/table.h"
+#include "train/memory_plan.h"
+
+namespace alibi {
+namespace {
+
+std::string bytes_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
+// The same run, trained on sequences of `length` without a reshape.
+Config of_length(Config c, std::int64_t length, Recompute recompute) {
+  c.batch.sequence_length = length;
+  c.batch.train_sequence_length_scaling = 1;
+  c.batch.length_mixture.clear();
+  if (c.model.max_sequence_length) c.model.max_sequence_length = length;
+  c.runtime.recompute = recompute;
+  return c;
+}
+
+// The most sequences of one forward and backward pass whose estimate stays within the limit.
+std::int64_t most_sequences(const Config& c, std::int64_t limit) {
+  const auto fits = [&](std::int64_t sequences) {
+    return estimate_memory(c, c.tokenizer.vocabulary, sequences * c.batch.sequence_length)
+               .total() <= limit;
+  };
+  std::int64_t fitting = 0, step = 1;
+  while (fits(fitting + step) && step < (std::int64_t{1} << 40)) step *= 2;
+  for (; step > 0; step /= 2) {
+    if (fits(fitting + step)) fitting += step;
+  }
+  return fitting;
+}
+
+std::vector<std::string> row_of(const Config& c, std::int64_t length, std::int64_t limit) {
+  std::vector<std::string> row{with_commas(length)};
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kBlocks}) {
+    const Config shaped = of_length(c, length, recompute);
+    const std::int64_t sequences = most_sequences(shaped, limit);
+    const MemoryParts parts = estimate_memory(shaped, c.tokenizer.vocabulary, sequences * length);
+    row.push_back(with_commas(sequences));
+    row.push_back(with_commas(sequences * length));
+    row.push_back(sequences > 0 ? bytes_text(parts.total()) : "does not fit");
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string describe_memory(const Config& given, const std::vector<std::int64_t>& given_lengths,
+                            std::int64_t limit_bytes) {
+  Config c = given;
+  c.runtime.precision = resolve_precision(c.runtime.precision, open_device(c.runtime.device));
+  const MemoryLimit limit = limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"}
+                                            : memory_limit(open_device(c.runtime.device));
+  const MemoryParts parts = estimate_memory(c, c.tokenizer.vocabulary, *c.batch.micro_batch_tokens);
+  std::vector<std::int64_t> lengths = given_lengths;
+  if (lengths.empty()) lengths.push_back(batch_shape(c.batch).length);
+  Table table{{{"trained length", Align::kRight},
+               {"largest micro batch, sequences", Align::kRight},
+               {"tokens", Align::kRight},
+               {"estimate", Align::kRight},
+               {"with recompute=blocks, sequences", Align::kRight},
+               {"tokens", Align::kRight},
+               {"estimate", Align::kRight}},
+              {}};
+  for (const std::int64_t length : lengths) table.rows.push_back(row_of(c, length, limit.bytes));
+  return format_pairs({{"as configured", cat(bytes_text(parts.total()), " in micro batches of ",
+                                             with_commas(*c.batch.micro_batch_tokens), " tokens")},
+                       {"parts", memory_words(parts)},
+                       {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
+                       {"precision", c.runtime.precision == Precision::kBf16 ? "bf16" : "fp32"},
+                       {"limit", cat(bytes_text(limit.bytes), ", ", limit.source)}}) +
+         "\n" + format_table(table);
+}
+
+}  // namespace alibi

@@ -1,0 +1,17 @@
+// inspect memory: the parts of a training run's memory, and the largest batch of each length that
+// fits into a limit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+
+namespace alibi {
+
+// `limit_bytes` 0: what this machine allows. `lengths` empty: the config's own trained length.
+std::string describe_memory(const Config& config, const std::vector<std::int64_t>& lengths,
+                            std::int64_t limit_bytes);
+
+}  // namespace alibi

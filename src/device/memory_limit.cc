@@ -1,0 +1,92 @@
+#include "device/memory_limit.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+// The number after `key` in a file of lines "key: number kB"; 0 where there is none.
+std::int64_t kib_line(const fs::path& file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    std::istringstream fields(line.substr(key.size() + 1));
+    std::int64_t kib = 0;
+    fields >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+// A limit's file holds a number or "max".
+std::optional<std::int64_t> limit_in(const fs::path& file) {
+  std::ifstream text(file);
+  std::int64_t bytes = 0;
+  if (!(text >> bytes) || bytes <= 0) return std::nullopt;
+  return bytes;
+}
+
+void take(MemoryLimit& least, std::optional<std::int64_t> bytes, const char* source) {
+  if (bytes && *bytes < least.bytes) least = {*bytes, source};
+}
+
+// Every group from this process's up to the root may have a limit. In a container the path that
+// /proc names is often not mounted; then the root of the mount is the container's own group.
+void take_groups(MemoryLimit& least, const fs::path& root) {
+  const fs::path mounted = root / "sys/fs/cgroup";
+  std::ifstream lines(root / "proc/self/cgroup");
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool unified = controllers.empty();
+    if (!unified && ("," + controllers + ",").find(",memory,") == std::string::npos) continue;
+    const fs::path top = unified ? mounted : mounted / "memory";
+    const char* name = unified ? "memory.max" : "memory.limit_in_bytes";
+    const char* source = unified ? "control group memory.max" : "control group memory limit";
+    fs::path group = fs::path(line.substr(second + 1)).relative_path();
+    for (;; group = group.parent_path()) {
+      take(least, limit_in(top / group / name), source);
+      if (group.empty()) break;
+    }
+  }
+}
+
+// Address space counts there, much of which LibTorch maps and never touches.
+std::optional<std::int64_t> address_space_limit(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const fs::path status = root / "proc/self/status";
+  const std::int64_t untouched = kib_line(status, "VmSize") - kib_line(status, "VmRSS");
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(limit.rlim_cur) - untouched);
+}
+
+}  // namespace
+
+MemoryLimit memory_limit(const fs::path& root) {
+  MemoryLimit least{std::numeric_limits<std::int64_t>::max(), "no limit known"};
+  const fs::path memory = root / "proc/meminfo";
+  if (const std::int64_t free = kib_line(memory, "MemAvailable"); free > 0) {
+    const std::int64_t held = kib_line(root / "proc/self/status", "VmRSS");
+    take(least, free + kib_line(memory, "SwapFree") + held, "free memory of this machine");
+  }
+  take_groups(least, root);
+  take(least, address_space_limit(root), "ulimit -v");
+  return least;
+}
+
+MemoryLimit memory_limit(torch::Device device) {
+  if (!device.is_cuda()) return memory_limit();
+  const auto total = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
+  return {static_cast<std::int64_t>(total), "memory of the device"};
+}
+
+}  // namespace alibi

@@ -1,0 +1,71 @@
+#include "train/memory_plan.h"
+
+#include "base/strings.h"
+#include "model/shapes.h"
+
+namespace alibi {
+namespace {
+
+std::int64_t parameter_count(const Config& c, std::int64_t vocabulary) {
+  std::int64_t count = 0;
+  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary))
+    count += parameter.count();
+  return count;
+}
+
+// Kept for backward, for each token of a micro batch.
+std::int64_t activation_bytes_per_token(const Config& c) {
+  const ModelConfig& m = c.model;
+  const bool bf16 = c.runtime.precision == Precision::kBf16;
+  const std::int64_t item = bf16 ? 2 : 4;
+  // Two norms' inputs and outputs, q, k, v twice (heads split, then fp32 in the reference), mixed,
+  // the MLP before and, in fp32, after GELU (bf16 makes it again); the residual stream's sums.
+  const std::int64_t mlp = (bf16 ? 1 : 2) * *m.mlp_width;
+  const std::int64_t layer = item * (12 * m.width + mlp);
+  const bool again = c.runtime.recompute == Recompute::kBlocks;
+  const std::int64_t layers = again ? layer + m.layers * m.width * item : m.layers * layer;
+  return layers + 4 * m.width * item;
+}
+
+}  // namespace
+
+MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
+                            std::int64_t micro_batch_tokens) {
+  const std::int64_t fp32 = 4 * parameter_count(c, vocabulary);
+  const bool bf16 = c.runtime.precision == Precision::kBf16;
+  constexpr std::int64_t kProgram = 130 << 20;
+  constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
+  MemoryParts parts;
+  parts.program = kProgram;
+  parts.weights = fp32;
+  parts.gradients = fp32;
+  parts.moments = 2 * fp32;
+  parts.saving = c.run.save_in_background ? 3 * fp32 : 0;
+  parts.packed = bf16 ? fp32 / 2 : 0;
+  parts.activations = micro_batch_tokens * activation_bytes_per_token(c) + kScores;
+  parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
+  return parts;
+}
+
+std::string memory_words(const MemoryParts& p) {
+  const auto words = [](const char* name, std::int64_t bytes) {
+    return cat(name, " ", human_bytes(static_cast<double>(bytes)));
+  };
+  return join(std::vector<std::string>{words("program", p.program), words("weights", p.weights),
+                                       words("gradients", p.gradients), words("moments", p.moments),
+                                       words("saving", p.saving), words("packed", p.packed),
+                                       words("activations", p.activations), words("loss", p.loss)},
+              ", ");
+}
+
+std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit) {
+  const BatchShape shape = batch_shape(c.batch);
+  for (std::int64_t rows = *c.batch.micro_batch_tokens / shape.length; rows > 0; --rows) {
+    if (shape.rows % rows != 0) continue;
+    const std::int64_t tokens = rows * shape.length;
+    if (estimate_memory(c, vocabulary, tokens).total() <= limit) return tokens;
+  }
+  return 0;
+}
+
+}  // namespace alibi

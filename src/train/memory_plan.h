@@ -1,0 +1,37 @@
+// What a training run will take of memory, before it takes it, and the micro batch that fits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/config.h"
+
+namespace alibi {
+
+// Bytes, each as it is at the fullest moment of a step.
+struct MemoryParts {
+  std::int64_t program = 0;      // LibTorch and the program, before the first tensor
+  std::int64_t weights = 0;      // fp32
+  std::int64_t gradients = 0;    // fp32
+  std::int64_t moments = 0;      // two of AdamW's, fp32
+  std::int64_t saving = 0;       // the copy that a save in the background is written from
+  std::int64_t packed = 0;       // bf16 weights as the products read them
+  std::int64_t activations = 0;  // of one micro batch, kept for backward
+  std::int64_t loss = 0;         // a chunk of logits, and the gradients of hidden states and head
+  std::int64_t total() const {
+    return program + weights + gradients + moments + saving + packed + activations + loss;
+  }
+};
+
+// `config` is resolved, but for a precision of auto, which counts as fp32.
+MemoryParts estimate_memory(const Config& config, std::int64_t vocabulary,
+                            std::int64_t micro_batch_tokens);
+
+// "weights 10.2 MiB, gradients ..., activations 1.2 GiB": every part, for messages.
+std::string memory_words(const MemoryParts& parts);
+
+// The largest micro batch (tokens; whole sequences that divide a step) up to the configured one
+// whose estimate is at most `limit`; 0 where not even one sequence fits.
+std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit);
+
+}  // namespace alibi

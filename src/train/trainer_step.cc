@@ -1,0 +1,188 @@
+// One step: read, forward, backward, judge, update; what happens when the guard refuses it, and
+// when memory runs out.
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/strings.h"
+#include "checkpoint/load_model.h"
+#include "device/memory.h"
+#include "loss/cross_entropy.h"
+#include "optimizer/clip.h"
+#include "optimizer/schedule.h"
+#include "train/trainer.h"
+
+namespace alibi {
+namespace {
+
+// Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
+torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
+                    std::int64_t count, torch::Device device) {
+  return torch::from_blob(values.data() + first * batch.length, {count, batch.length}, torch::kLong)
+      .to(device);
+}
+
+// The largest number of rows that divides `rows` and is at most `wanted`, at least 1.
+std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {
+  for (std::int64_t count = std::clamp<std::int64_t>(wanted, 1, rows);; --count) {
+    if (rows % count == 0) return count;
+  }
+}
+
+[[noreturn]] void stop_at(std::int64_t step, const std::string& reason) {
+  throw Error(cat("step ", step), reason,
+              "the weights were not touched; lower optimizer.learning_rate, or set "
+              "guard.non_finite or guard.spikes to \"skip\" or \"roll_back\"");
+}
+
+[[noreturn]] void out_of_memory_at(std::int64_t step, std::int64_t length) {
+  throw Error(cat("step ", step),
+              cat("one sequence of ", length, " tokens does not fit into memory"),
+              "the checkpoints saved before stay; set runtime.recompute to \"blocks\", or make "
+              "model, vocabulary or trained length smaller");
+}
+
+}  // namespace
+
+StepEvent Trainer::step() {
+  const double start = seconds_now();
+  const Config& c = parts_.config;
+  StepEvent event;
+  event.step = progress_.step + 1;
+  // 1. Read.
+  Batch batch = loader_.take(progress_.step);
+  event.tokens = progress_.tokens + batch.rows * batch.length;
+  // 2. Forward and 3. backward, micro batch by micro batch.
+  event.loss = forward_backward_in_memory(batch);
+  // 4. Mean: micro batches are equal, so their share went into each loss.
+  event.gradient_norm = gradient_norm(parameters_);
+  event.learning_rate =
+      learning_rate(c.schedule, c.optimizer.learning_rate, c.run.train_tokens, event.tokens);
+  // 5. Update, where the guard lets it pass.
+  event.judgement = judge_step(c.guard, event.loss, event.gradient_norm,
+                               {progress_.recent_losses, progress_.recent_gradient_norms});
+  switch (event.judgement.verdict) {
+    case Verdict::kTake:
+      clip_gradients(parameters_, event.gradient_norm, c.optimizer.clip_norm);
+      optimizer_.update(event.step - progress_.skipped_steps, event.learning_rate);
+      break;
+    case Verdict::kSkip:
+      ++progress_.skipped_steps;
+      break;
+    case Verdict::kRollBack:
+      roll_back(event);
+      break;
+    case Verdict::kStop:
+      stop_at(event.step, event.judgement.reason);
+  }
+  progress_.step = event.step;
+  progress_.tokens = event.tokens;
+  event.seconds = seconds_now() - start;
+  return event;
+}
+
+// A step that does not fit into memory is done again, whole, in micro batches of half the size:
+// what comes out is what a run would give that had this size from the step before.
+double Trainer::forward_backward_in_memory(Batch& batch) {
+  while (true) {
+    optimizer_.zero_gradients();
+    try {
+      return forward_backward(batch);
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error)) throw;
+      if (!shrink_micro_batch(batch)) out_of_memory_at(progress_.step + 1, batch.length);
+    }
+    tell(MicroBatchEvent{progress_.step + 1, progress_.micro_batch_tokens});
+  }
+}
+
+bool Trainer::shrink_micro_batch(const Batch& batch) {
+  const std::int64_t rows = rows_of_part(batch);
+  if (rows == 1) return false;
+  progress_.micro_batch_tokens = divisor_up_to(batch.rows, rows / 2) * batch.length;
+  return true;
+}
+
+std::int64_t Trainer::micro_batch_tokens() const {
+  return progress_.micro_batch_tokens > 0 ? progress_.micro_batch_tokens
+                                          : *parts_.config.batch.micro_batch_tokens;
+}
+
+std::int64_t Trainer::rows_of_part(const Batch& batch) const {
+  return divisor_up_to(batch.rows, micro_batch_tokens() / batch.length);
+}
+
+double Trainer::forward_backward(Batch& batch) {
+  const Config& c = parts_.config;
+  const std::int64_t rows = rows_of_part(batch);
+  const std::int64_t parts = batch.rows / rows;
+  const RandomKey random = RandomKey{static_cast<std::uint64_t>(c.run.seed)}.with("dropout");
+  double loss = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    ForwardOptions options;
+    options.training = true;
+    options.recompute = c.runtime.recompute == Recompute::kBlocks;
+    options.random = random.with(static_cast<std::uint64_t>(progress_.step))
+                         .with(static_cast<std::uint64_t>(part));
+    if (!batch.document_starts.empty()) {
+      options.document_start_BT =
+          slice(batch.document_starts, batch, part * rows, rows, parts_.device);
+    }
+    const torch::Tensor hidden_BTC =
+        model_->hidden(slice(batch.inputs, batch, part * rows, rows, parts_.device), options);
+    const torch::Tensor targets_BT = slice(batch.targets, batch, part * rows, rows, parts_.device);
+    const TrainingLoss mean =
+        training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT.flatten(),
+                      {.chunk_rows = c.runtime.loss_chunk_rows, .z_loss = c.guard.z_loss});
+    (mean.objective / parts).backward();
+    loss += mean.cross_entropy.item<double>() / static_cast<double>(parts);
+  }
+  return loss;
+}
+
+// The newest step before this one at which a save was due: saves for other reasons (a best
+// validation, a signal) come at moments that differ between a run and its resumption.
+std::int64_t Trainer::rollback_step() const {
+  const std::int64_t tokens = batch_shape(parts_.config.batch).tokens();
+  const std::int64_t due = progress_.tokens / *parts_.config.run.save_every_tokens;
+  return (due * *parts_.config.run.save_every_tokens + tokens - 1) / tokens;
+}
+
+// Where that checkpoint is missing (a save that failed) or damaged, the newest whole one; nothing
+// where there is none.
+std::optional<std::filesystem::path> Trainer::rollback_folder() const {
+  const std::int64_t step = rollback_step();
+  if (step == 0) return std::nullopt;
+  const auto wanted = checkpoint_path(parts_.folder.checkpoints(), step);
+  if (checkpoint_faults(wanted).empty()) return wanted;
+  return newest_valid_checkpoint(parts_.folder.checkpoints());
+}
+
+// Weights, moments and the guard's window become those of an earlier step; the batches since then
+// are left out, this step's with them, and the count of steps and tokens goes on.
+void Trainer::roll_back(StepEvent& event) {
+  if (++progress_.rollbacks > parts_.config.guard.most_rollbacks) {
+    throw Error(cat("step ", event.step),
+                cat(event.judgement.reason, "; ", parts_.config.guard.most_rollbacks,
+                    " rollbacks were made before, expected no more (guard.most_rollbacks)"),
+                "lower optimizer.learning_rate, or look at the text of the batches in the log");
+  }
+  collect(true);
+  const auto folder = rollback_folder();
+  Progress then;
+  if (folder) {
+    const Checkpoint checkpoint = load_checkpoint(*folder, Load::kAll);
+    copy_weights(checkpoint.weights, *model_, "checkpoint to roll back to");
+    optimizer_.load_state(checkpoint.optimizer);
+    then = checkpoint.progress;
+  } else {
+    start_over();
+  }
+  event.rolled_back_to = then.step;
+  progress_.skipped_steps = event.step - (then.step - then.skipped_steps);
+  progress_.recent_losses = then.recent_losses;
+  progress_.recent_gradient_norms = then.recent_gradient_norms;
+}
+
+}  // namespace alibi

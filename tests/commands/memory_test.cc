@@ -1,0 +1,65 @@
+// Memory before the start: what is refused, what is made smaller, and what inspect memory prints.
+#include <gtest/gtest.h>
+
+#include "commands/workplace.h"
+
+namespace alibi {
+namespace {
+
+TEST(Memory, ARunThatCannotFitIsRefusedBeforeItStarts) {
+  const Workplace place;
+  const ProgramResult refused =
+      place.run({"train", "tiny.json", "--set", "runtime.memory_limit_bytes=1000000"});
+  EXPECT_EQ(refused.code, 1);
+  for (const char* words :
+       {"\nmemory: an estimate of ", "weights ", "activations ",
+        "expected at most 977 KiB, the runtime.memory_limit_bytes", "runtime.recompute"})
+    EXPECT_NE(refused.err.find(words), std::string::npos) << words << "\n" << refused.err;
+  EXPECT_FALSE(place.has("runs")) << "nothing is left behind";
+}
+
+// 512 sequences of 128 do not fit beside the program, a part of them does; the run is then the one
+// that was configured so.
+TEST(Memory, ABatchThatDoesNotFitIsTakenInParts) {
+  const Workplace place;
+  const std::vector<std::string> large = {"train", "tiny.json",
+                                          "--set", "batch.sequences=512",
+                                          "--set", "run.train_tokens=65536",
+                                          "--set", "run.save_every_tokens=65536",
+                                          "--set", "run.evaluate_every_tokens=65536"};
+  auto limited = large;
+  limited.insert(limited.end(), {"--set", "runtime.memory_limit_bytes=200000000"});
+  const ProgramResult result = place.works(limited);
+  EXPECT_NE(result.err.find("warning: memory: an estimate of "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(" micro batches, 32,768 tokens"), std::string::npos) << result.err;
+  const nlohmann::json progress = place.json("runs/tiny/checkpoints/step-00000002/progress.json");
+  const std::int64_t tokens = progress["micro_batch_tokens"];
+  EXPECT_GT(tokens, 0);
+  EXPECT_LT(tokens, 32768);
+  auto by_hand = large;
+  by_hand.insert(by_hand.end(), {"--set", "run.name=by-hand", "--set",
+                                 "batch.micro_batch_tokens=" + std::to_string(tokens)});
+  place.works(by_hand);
+  const std::string weights = "/checkpoints/step-00000002/weights.safetensors";
+  EXPECT_TRUE(place.read("runs/tiny" + weights) == place.read("runs/by-hand" + weights));
+}
+
+TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
+  const Workplace place;
+  const std::string text =
+      place.works({"inspect", "memory", "tiny.json", "--limit", "1GiB", "--lengths", "64,1024"})
+          .out;
+  for (const char* words : {"parts", "activations", "limit", "1.0 GiB, --limit", "recompute=blocks",
+                            "\n            64  ", "\n         1,024  "})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  const ProgramResult wrong = place.run({"inspect", "memory", "tiny.json", "--limit", "much"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("--limit: found \"much\" (write for example 12GiB"), std::string::npos)
+      << wrong.err;
+  EXPECT_NE(
+      place.works({"inspect", "memory", "tiny.json", "--limit", "1MB"}).out.find("does not fit"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,61 @@
+// kill -9 at any moment loses no committed checkpoint, and the run ends as if nothing had happened
+// (R1). Seen failing with save_checkpoint writing into the final folder at once.
+//
+// The long form makes 1,000 kills.
+#include "faults/killed_runs.h"
+
+namespace alibi {
+namespace {
+
+using KillsSlow = KilledRuns;
+
+TEST_F(KillsSlow, EndAsTheUninterruptedOne) {
+  run_whole();
+  const std::int64_t kills = rounds(50, 1000);
+  std::int64_t ended = 0, newest = -1, runs = 1;
+  for (std::int64_t kill = 0; kill < kills;) {
+    const std::string run = cat("killed-", runs);
+    const bool background = drawn("background", kill) < 0.5;
+    RunningProgram program(
+        command(run, {cat("run.save_in_background=", background ? "true" : "false")}),
+        place_.options());
+    ::usleep(static_cast<useconds_t>(1e6 * seconds_ * drawn("moment", kill)));
+    program.signal(SIGKILL);
+    const ProgramResult result = program.wait();
+    ASSERT_TRUE(result.code == 0 || result.code == 128 + SIGKILL) << result.err;
+    const std::int64_t now = newest_step(run);
+    ASSERT_GE(now, newest) << "a committed checkpoint was lost at kill " << kill;
+    newest = now;
+    if (result.code != 0) ++kill;
+    if (result.code != 0 && kill < kills) continue;
+    place_.works(command(run));
+    ASSERT_EQ(digest(run), whole_) << run << ", kill " << kill;
+    forget(run);
+    ++ended;
+    ++runs;
+    newest = -1;
+  }
+  std::printf("%lld kills, %lld runs ended as the uninterrupted one\n",
+              static_cast<long long>(kills), static_cast<long long>(ended));
+}
+
+// What a scheduler does: start again until it works.
+TEST_F(KillsSlow, ALoopOfRestartsFinishes) {
+  run_whole();
+  ProgramOptions options = place_.options();
+  options.program = "/bin/sh";
+  std::string words = ALIBI_BINARY, limits;
+  for (const std::string& word : command("looped")) words += " " + word;
+  // Starting takes most of a short run's time: each try gets a little more.
+  for (const double share : {0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.2, 1.5, 2.0, 4.0})
+    limits += fixed(share * seconds_, 2) + " ";
+  const ProgramResult loop =
+      run_program({"-c", cat("for limit in ", limits, "; do timeout -s KILL $limit ", words,
+                             " && exit 0; done; exit 1")},
+                  options);
+  EXPECT_EQ(loop.code, 0) << loop.err;
+  EXPECT_EQ(digest("looped"), whole_);
+}
+
+}  // namespace
+}  // namespace alibi

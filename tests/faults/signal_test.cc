@@ -1,0 +1,77 @@
+// TERM, INT, USR1 and HUP at random moments (R7): the finished step is saved, the exit code says
+// which signal, and the resumed run is the uninterrupted one. A second signal leaves at once. Seen
+// failing with the save after the loop left out of Trainer::run.
+//
+// The long form sends 200 signals.
+#include "faults/killed_runs.h"
+
+namespace alibi {
+namespace {
+
+class SignalsSlow : public KilledRuns {
+ protected:
+  std::string weights(const std::string& run) const {
+    return read_file(*newest_valid_checkpoint(checkpoints(run)) / "weights.safetensors");
+  }
+
+  // The last step that the log tells of, 0 when there is none.
+  std::int64_t logged_step(const std::string& run) const {
+    std::int64_t step = 0;
+    if (!place_.has("runs/" + run + "/log.jsonl")) return step;
+    std::istringstream log(place_.read("runs/" + run + "/log.jsonl"));
+    for (std::string line; std::getline(log, line);) {
+      const nlohmann::json fields = nlohmann::json::parse(line);
+      if (fields.contains("step")) step = fields["step"];
+    }
+    return step;
+  }
+};
+
+TEST_F(SignalsSlow, SaveTheFinishedStep) {
+  run_whole();
+  const std::int64_t sent = rounds(16, 200);
+  std::int64_t in_training = 0;
+  for (std::int64_t round = 0; round < sent; ++round) {
+    const int number = std::array{SIGTERM, SIGINT, SIGUSR1, SIGHUP}[round % 4];
+    const std::string run = cat("stopped-", round);
+    // No save is due before the end: what is there was saved for the signal.
+    const auto words =
+        command(run, {"run.save_every_tokens=12800", "run.evaluate_every_tokens=12800"});
+    RunningProgram program(words, place_.options());
+    ::usleep(static_cast<useconds_t>(1e6 * seconds_ * (0.4 + 0.6 * drawn("phase", round))));
+    program.signal(number);
+    const ProgramResult stopped = program.wait();
+    EXPECT_TRUE(stopped.code == 128 + number || stopped.code == 0) << stopped.err;
+    if (stopped.err.find("--resume goes on") != std::string::npos) {
+      ++in_training;
+      EXPECT_EQ(newest_step(run), logged_step(run)) << run;
+    }
+    place_.works(command(run));
+    EXPECT_EQ(newest_step(run), 50) << run;
+    EXPECT_TRUE(weights(run) == weights("whole")) << run;
+    forget(run);
+  }
+  EXPECT_GT(in_training, 0);
+  std::printf("%lld signals, %lld of them while it trained\n", static_cast<long long>(sent),
+              static_cast<long long>(in_training));
+}
+
+// A step of minutes is not waited for: the second signal ends it.
+TEST_F(SignalsSlow, ASecondOneLeavesAtOnce) {
+  RunningProgram program({"train", "tiny.json", "--set", "model.width=512", "--set",
+                          "model.layers=8", "--set", "batch.sequence_length=512", "--set",
+                          "batch.sequences=512", "--set", "run.train_tokens=10000000"},
+                         place_.options());
+  ASSERT_TRUE(program.says("estimates"));
+  ::usleep(500'000);
+  program.signal(SIGTERM);
+  ::usleep(300'000);
+  const double second = seconds_now();
+  program.signal(SIGINT);
+  const ProgramResult stopped = program.wait();
+  EXPECT_EQ(stopped.code, 128 + SIGINT) << stopped.err;
+  EXPECT_LT(seconds_now() - second, 2);
+}
+
+}  // namespace
+}  // namespace alibi
