@@ -6,14 +6,28 @@ target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-res
 if(ALIBI_WARNINGS_AS_ERRORS)
   target_compile_options(alibi_options INTERFACE -Werror)
 endif()
-if(ALIBI_SANITIZE)
-  target_compile_options(alibi_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# What the compiler writes into its output must not depend on where the sources lie.
+target_compile_options(alibi_options INTERFACE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" -Wformat -Werror=format-security)
+target_link_options(alibi_options INTERFACE -Wl,-z,noexecstack)
+
+set(sanitizers -fsanitize=address,undefined)
+if(ALIBI_FUZZ)
+  target_compile_options(alibi_options INTERFACE ${sanitizers} -fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined
+                         -fno-omit-frame-pointer -g1)
+  target_link_options(alibi_options INTERFACE ${sanitizers})
+elseif(ALIBI_SANITIZE_THREADS)
+  target_compile_options(alibi_options INTERFACE -fsanitize=thread -g1)
+  target_link_options(alibi_options INTERFACE -fsanitize=thread)
+elseif(ALIBI_SANITIZE)
+  target_compile_options(alibi_options INTERFACE ${sanitizers} -fno-sanitize-recover=undefined
                          -fno-omit-frame-pointer -g1)
   # With sanitizers GCC 12 takes the unused members of a std::variant for uninitialised reads.
   target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  target_link_options(alibi_options INTERFACE -fsanitize=address,undefined)
+  target_link_options(alibi_options INTERFACE ${sanitizers})
 else()
-  target_compile_options(alibi_options INTERFACE -fstack-protector-strong $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>
+  # scripts/check_binary.py asserts what of this can be seen in the program.
+  target_compile_options(alibi_options INTERFACE -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+                         -D_GLIBCXX_ASSERTIONS $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>
                          $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
 endif()
 target_include_directories(alibi_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
