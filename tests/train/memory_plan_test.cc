@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "commands/workplace.h"
 #include "config/load.h"
 
 namespace alibi {
@@ -28,7 +29,11 @@ TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
     return estimate_memory(c, 4096, tokens).activations;
   };
   EXPECT_GT(activations(plain, 8192), 1.5 * static_cast<double>(activations(plain, 4096)));
-  EXPECT_LT(activations(again, 8192), 0.6 * static_cast<double>(activations(plain, 8192)));
+  EXPECT_LT(activations(again, 8192), 0.8 * static_cast<double>(activations(plain, 8192)));
+  // Recomputation cannot pay where there are few blocks.
+  const Config shallow = config({"model.layers=2"});
+  const Config shallow_again = config({"model.layers=2", "runtime.recompute=blocks"});
+  EXPECT_GE(activations(shallow_again, 8192), activations(shallow, 8192));
 }
 
 TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
@@ -41,6 +46,44 @@ TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
   EXPECT_EQ(fitting_micro_batch(c, 4096, total(5)), 4 * 128);
   EXPECT_EQ(fitting_micro_batch(c, 4096, total(1)), 128);
   EXPECT_EQ(fitting_micro_batch(c, 4096, total(1) - 1), 0);
+}
+
+// The estimate against what a run really takes, LibTorch included. Off by a third it would refuse
+// what fits, or let through what does not. Seen failing with the moments left out of the sum.
+TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
+  const Workplace place;
+  struct Shape {
+    const char *layers, *width, *length, *sequences, *recompute;
+  };
+  for (const Shape& shape : {Shape{"2", "256", "128", "64", "none"},
+                             {"6", "256", "256", "32", "none"},
+                             {"6", "256", "256", "32", "blocks"},
+                             {"2", "768", "256", "8", "none"}}) {
+    std::filesystem::remove_all(place.path("runs"));
+    const auto set = [](const char* key, const char* value) {
+      return std::string(key) + "=" + value;
+    };
+    const ProgramResult run = place.works({"train", "tiny.json",
+                                           "--set", set("model.layers", shape.layers),
+                                           "--set", set("model.width", shape.width),
+                                           "--set", "model.heads=4",
+                                           "--set", set("batch.sequence_length", shape.length),
+                                           "--set", "batch.train_sequence_length_scaling=1",
+                                           "--set", set("batch.sequences", shape.sequences),
+                                           "--set", set("runtime.recompute", shape.recompute),
+                                           "--set", "run.train_tokens=20000",
+                                           "--set", "run.evaluate_every_tokens=20000",
+                                           "--set", "run.save_every_tokens=5000"});
+    std::int64_t peak = 0;
+    std::istringstream log(place.read("runs/tiny/log.jsonl"));
+    for (std::string line; std::getline(log, line);)
+      peak = nlohmann::json::parse(line).value("peak_memory_bytes", peak);
+    const Config c = parse_config(place.read("runs/tiny/config.json"), "config.json");
+    const std::int64_t estimate = estimate_memory(c, 259, *c.batch.micro_batch_tokens).total();
+    const double ratio = static_cast<double>(estimate) / static_cast<double>(peak);
+    EXPECT_GT(ratio, 0.75) << shape.layers << " x " << shape.width << " " << shape.recompute;
+    EXPECT_LT(ratio, 1.33) << shape.layers << " x " << shape.width << " " << shape.recompute;
+  }
 }
 
 }  // namespace
