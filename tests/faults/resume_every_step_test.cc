@@ -1,5 +1,5 @@
 // Resume is exact to the bit at every step (R5). Seen failing with the guard's window left out of
-// progress.json, with the step left out of the dropout's key, and with the moments not loaded.
+// progress.json, and with the moments not loaded.
 #include "faults/everything_on.h"
 #include "faults/rounds.h"
 

@@ -1,6 +1,6 @@
-// A save that is killed or refused at any of its system calls. Seen failing: the kill test with the
-// rename of save.cc's commit() done before the content is written; the errors with write_content's
-// Error caught and dropped; the order of syncs with write_synced's sync() left out.
+// A save that is killed or refused at any of its system calls. Seen failing: the kill test with
+// the content written under its final name at once; the errors with write_content's Error caught
+// and dropped; the order of syncs with write_synced's sync() left out.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -49,7 +49,7 @@ TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
 }
 
 // The estimate against what a run really takes, LibTorch included. Off by a third it would refuse
-// what fits, or let through what does not. Seen failing with the moments left out of the sum.
+// what fits, or let through what does not. Seen failing with the activations left out.
 TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
   const Workplace place;
   struct Shape {
