@@ -36,6 +36,15 @@ double lowest(const CurveSet& set) {
   return least;
 }
 
+// A curve looks the same in the close-up as in the whole picture.
+void take_styles(const PlotSpec& whole, PlotSpec& part) {
+  for (PlotSeries& series : part.series) {
+    const auto same = std::ranges::find(whole.series, series.label, &PlotSeries::label);
+    if (same != whole.series.end())
+      series.style = static_cast<std::size_t>(same - whole.series.begin());
+  }
+}
+
 }  // namespace
 
 std::string element(const char* tag, const std::string& text) {
@@ -89,7 +98,8 @@ std::string whole_page(const std::string& heading, const std::vector<std::string
 
 std::string curve_figures(const CurveSet& set, bool bits_per_byte) {
   if (bits_per_byte) return figure(curve_svg(curve_plot(set, CurveFigure::kBitsPerByte)));
-  std::string text = figure(curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
+  const PlotSpec all = curve_plot(set, CurveFigure::kPerplexity);
+  std::string text = figure(curve_svg(all));
   // Beside a line that explodes, those that never exceed 1.25 times the lowest of all are flat:
   // they get a picture of their own.
   CurveSet close = with_lines(set);
@@ -98,6 +108,7 @@ std::string curve_figures(const CurveSet& set, bool bits_per_byte) {
   if (!close.curves.empty() && exploding > 0) {
     PlotSpec plot = curve_plot(close, CurveFigure::kPerplexity);
     plot.title = "Perplexity of the flat curves, close up";
+    take_styles(all, plot);
     plot.subtitle = "within 1.25x of the lowest; " + plot.subtitle;
     text += figure(curve_svg(plot));
   }

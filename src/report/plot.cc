@@ -19,6 +19,7 @@ constexpr std::size_t kMarkersUpTo = 24;  // points of a series; more are a line
 struct LegendEntry {
   double x = 0, y = 0;  // y from the legend's top
   std::string label, note;
+  std::size_t style = 0;
 };
 
 struct Layout {
@@ -65,6 +66,10 @@ double place_marks(const PlotSpec& plot, Layout& layout) {
   return rows * 16;
 }
 
+std::size_t style_of(const PlotSpec& plot, std::size_t place) {
+  return plot.series[place].style.value_or(place);
+}
+
 // Entries from left to right, a new row where one does not fit; returns the legend's height.
 double place_legend(const PlotSpec& plot, double left, Layout& layout) {
   double x = left;
@@ -85,6 +90,7 @@ double place_legend(const PlotSpec& plot, double left, Layout& layout) {
     }
     entry.x = x;
     entry.y = y;
+    entry.style = style_of(plot, layout.legend.size());
     x += width + 18;
     layout.legend.push_back(entry);
   }
@@ -252,8 +258,9 @@ void draw_legend(const Layout& layout, Svg& svg) {
     const LegendEntry& entry = layout.legend[i];
     const double y = layout.legend_top + entry.y;
     svg.line({entry.x, y}, {entry.x + 26, y},
-             colour_attributes(i, "stroke") + " stroke-width=\"2\"" + dash_attribute(i));
-    draw_marker(i, {entry.x + 13, y}, "", svg);
+             colour_attributes(entry.style, "stroke") + " stroke-width=\"2\"" +
+                 dash_attribute(entry.style));
+    draw_marker(entry.style, {entry.x + 13, y}, "", svg);
     // One text, so that the note follows the label in whatever font there is.
     svg.raw(cat("<text x=\"", coordinate(entry.x + 34), "\" y=\"", coordinate(y + 4.5),
                 "\" font-size=\"", kLegendSize, "\" class=\"ink\" fill=\"#1f2328\">",
@@ -292,8 +299,9 @@ std::string curve_svg(const PlotSpec& plot) {
   draw_marks(plot, layout, svg);
   const double opacity = std::min(0.16, 0.5 / static_cast<double>(plot.series.size()));
   for (std::size_t i = 0; i < plot.series.size(); ++i)
-    draw_intervals(plot.series[i], i, opacity, layout, svg);
-  for (std::size_t i = 0; i < plot.series.size(); ++i) draw_series(plot.series[i], i, layout, svg);
+    draw_intervals(plot.series[i], style_of(plot, i), opacity, layout, svg);
+  for (std::size_t i = 0; i < plot.series.size(); ++i)
+    draw_series(plot.series[i], style_of(plot, i), layout, svg);
   draw_legend(layout, svg);
   svg.text({kWidth - kRight, layout.height - 8}, foot_text(plot, layout), {11, "end", false, true});
   return svg.finish();

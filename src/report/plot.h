@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct PlotSeries {
   std::string label;
   std::string note;               // follows the label in the legend: "not applicable beyond 512"
   std::vector<PlotPoint> points;  // by rising x
+  // Colour, dashes and marker: its place in the plot unless given.
+  std::optional<std::size_t> style = std::nullopt;
 };
 
 struct PlotMark {

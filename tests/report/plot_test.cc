@@ -250,5 +250,26 @@ TEST(Svg, EscapesAndShortens) {
   EXPECT_EQ(coordinate(NAN), "0");
 }
 
+// A curve that is drawn again in another picture keeps its colour, dashes and marker.
+TEST(CurveSvg, ASeriesLooksAsItsStyleSays) {
+  PlotSpec both;
+  both.series = {{.label = "a", .note = "", .points = {{128, 3}, {256, 4}}, .style = {}},
+                 {.label = "b", .note = "", .points = {{128, 5}, {256, 6}}, .style = {}}};
+  PlotSpec second;
+  second.series = {both.series[1]};
+  const std::string first_look = curve_svg(second);
+  second.series[0].style = 1;
+  const std::string second_look = curve_svg(second);
+  EXPECT_NE(first_look, second_look);
+  const auto line_of = [](const std::string& svg, std::size_t nth) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i <= nth; ++i) at = svg.find("<polyline", at + 1);
+    const std::size_t stroke = svg.find("stroke", at);
+    return svg.substr(stroke, svg.find(' ', stroke) - stroke);
+  };
+  EXPECT_EQ(line_of(second_look, 0), line_of(curve_svg(both), 1));
+  EXPECT_EQ(line_of(first_look, 0), line_of(curve_svg(both), 0));
+}
+
 }  // namespace
 }  // namespace alibi
