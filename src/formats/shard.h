@@ -58,12 +58,12 @@ class ShardWriter {
   std::unique_ptr<OutputFile> file_;
 };
 
-// A checked file, mapped: every field, the size, both checksums and every id hold once this is
-// made.
 // The header of a whole shard in memory, when all of it is sound: header, length, checksum, ids.
 // Throws Error at `place` that says what is wrong.
 ShardHeader parse_shard(std::span<const std::byte> bytes, const std::string& place);
 
+// A checked file, mapped: every field, the size, both checksums and every id hold once this is
+// made.
 class ShardFile {
  public:
   explicit ShardFile(const std::filesystem::path& path);  // throws Error naming what is wrong

@@ -1,0 +1,201 @@
+// alibi export: a checkpoint for other programs, read back and compared before it is called done.
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <memory>
+
+#include "base/checksums.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "checkpoint/load_model.h"
+#include "commands/commands.h"
+#include "config/load.h"
+#include "convert/gguf_model.h"
+#include "convert/huggingface.h"
+#include "convert/model_card.h"
+#include "convert/verify.h"
+
+namespace alibi {
+namespace {
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string checkpoint, to, output, type = "f32", curve;
+  std::vector<std::string> overrides;
+};
+
+struct Exported {
+  std::int64_t longest = 0;
+  std::optional<CardCurve> curve;
+  Verified verified;
+};
+
+torch::ScalarType torch_type(const std::string& type) {
+  if (type == "f16") return torch::kHalf;
+  if (type == "bf16") return torch::kBFloat16;
+  if (type == "f32") return torch::kFloat;
+  throw usage_error("--type", cat("\"", type, "\" is a type of gguf files only"),
+                    "--type f32, f16 or bf16");
+}
+
+GgufElement gguf_element(const std::string& type) {
+  if (type == "f16") return GgufElement::kF16;
+  if (type == "bf16") return GgufElement::kBf16;
+  return type == "q8_0" ? GgufElement::kQ8 : GgufElement::kF32;
+}
+
+// What rounding to the type may do to logits; the weights themselves are compared besides.
+double most_difference(const std::string& type) {
+  return type == "f32" ? 1e-4 : std::numeric_limits<double>::infinity();
+}
+
+fs::path default_output(const Options& options, const LoadedModel& loaded) {
+  const std::string& name = loaded.config.run.name;
+  const fs::path folder = "exports";
+  if (options.to == "gguf") return folder / (name + "-" + options.type + ".gguf");
+  return folder / (options.to == "hf" ? name + "-hf" : name + ".safetensors");
+}
+
+[[noreturn]] void refuse(const LoadedModel& loaded, const std::string& target,
+                         const std::vector<std::string>& found) {
+  throw usage_error(loaded.folder.string(),
+                    cat(target, " cannot hold this model: ", join(found, "; ")),
+                    "export it as safetensors, or train a model without that");
+}
+
+Target huggingface_target(const LoadedModel& loaded) {
+  const ModelConfig& m = loaded.config.model;
+  const auto mpt = obstacles(Target::kMpt, m), bloom = obstacles(Target::kBloom, m);
+  if (mpt.empty()) return Target::kMpt;
+  if (bloom.empty()) return Target::kBloom;
+  const bool nearer = mpt.size() <= bloom.size();
+  refuse(loaded, nearer ? "transformers' MPT" : "transformers' BLOOM", nearer ? mpt : bloom);
+}
+
+Verified export_huggingface(LoadedModel& loaded, const Options& options, const Exported& about,
+                            const fs::path& folder) {
+  HuggingFaceOptions how;
+  how.target = huggingface_target(loaded);
+  how.type = torch_type(options.type);
+  how.longest = about.longest;
+  make_folders(folder);
+  write_huggingface(folder, *loaded.model, loaded.tokenizer, how);
+  if (about.curve && about.curve->has_figure)
+    write_file_atomic(folder / "curve.svg", read_file(fs::path(options.curve) / "curve.svg"));
+  write_file_atomic(folder / "README.md",
+                    model_card({loaded.config.run.name, loaded.config,
+                                loaded.model->parameter_count(), loaded.tokenizer.vocabulary(),
+                                loaded.progress.tokens, about.longest, about.curve}));
+  const ForeignModel read = read_huggingface(folder);
+  sync_folder(folder);
+  return verify_export(loaded.model, read.model, read.weights,
+                       batch_shape(loaded.config.batch).length, most_difference(options.type),
+                       folder.string());
+}
+
+Verified export_gguf(LoadedModel& loaded, const Options& options, const Exported& about,
+                     const fs::path& file) {
+  const GgufElement element = gguf_element(options.type);
+  const ModelConfig& m = loaded.config.model;
+  if (const auto found = gguf_obstacles(m, loaded.tokenizer, element); !found.empty())
+    refuse(loaded, "llama.cpp's mpt", found);
+  write_gguf_model(file, *loaded.model, loaded.tokenizer,
+                   {element, about.longest, loaded.config.run.name});
+  return verify_export(loaded.model, m, read_gguf_weights(file, m, loaded.tokenizer.vocabulary()),
+                       batch_shape(loaded.config.batch).length, most_difference(options.type),
+                       file.string());
+}
+
+Verified export_safetensors(LoadedModel& loaded, const Options& options, const fs::path& file) {
+  Tensors weights = weights_of(*loaded.model);
+  for (auto& [name, tensor] : weights) tensor = tensor.to(torch_type(options.type));
+  save_tensors(file, weights);
+  Tensors read = load_tensors(file);
+  for (auto& [name, tensor] : read) tensor = tensor.to(torch::kFloat);
+  return verify_export(loaded.model, loaded.config.model, read,
+                       batch_shape(loaded.config.batch).length, most_difference(options.type),
+                       file.string());
+}
+
+// Aside, verified, then renamed: under its name it is whole or not there.
+void write_aside(const fs::path& target, const std::function<void(const fs::path&)>& write) {
+  make_folders(fs::absolute(target).parent_path());
+  const fs::path aside =
+      target.parent_path() / cat(".tmp-", ::getpid(), "-", target.filename().string());
+  try {
+    remove_tree(aside);
+    write(aside);
+    rename_durably(aside, target);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(aside, ignored);
+    throw;
+  }
+}
+
+int run(const Options& options) {
+  allow_overrides(options.overrides, {"runtime.threads"}, "has no effect on export");
+  std::vector<std::string> overrides = options.overrides;
+  overrides.insert(overrides.end(), {"runtime.device=cpu", "runtime.precision=fp32"});
+  LoadedModel loaded = load_model(options.checkpoint, overrides);
+  const fs::path target =
+      options.output.empty() ? default_output(options, loaded) : fs::path(options.output);
+  if (fs::exists(target))
+    throw usage_error(target.string(), "exists already", "remove it, or name another --output");
+  Exported about;
+  about.longest = batch_shape(loaded.config.batch).length;
+  if (!options.curve.empty()) {
+    about.curve = read_card_curve(options.curve, sha256_file(loaded.folder / "manifest.json"));
+    for (const CardPoint& point : about.curve->points)
+      about.longest = std::max(about.longest, point.length);
+  }
+  write_aside(target, [&](const fs::path& aside) {
+    about.verified = options.to == "hf"     ? export_huggingface(loaded, options, about, aside)
+                     : options.to == "gguf" ? export_gguf(loaded, options, about, aside)
+                                            : export_safetensors(loaded, options, aside);
+  });
+  log_info(cat("read back: weights differ by ", significant(about.verified.weights, 2),
+               " of their norm, logits by at most ", significant(about.verified.logits, 2),
+               " over ", about.verified.length, " tokens"));
+  if (options.curve.empty() && options.to != "safetensors") {
+    log_info(cat("note: input of up to ", about.longest,
+                 " tokens, the trained length; --curve FOLDER (of alibi evaluate --output) raises "
+                 "it to the longest length that was measured"));
+  }
+  std::printf("written: %s\n", target.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app, Session& session) {
+  CLI::App* command = add_command(
+      app, "export", "Write a checkpoint for transformers, llama.cpp or your own program",
+      "alibi export runs/quickstart --to hf --curve runs/quickstart/curve");
+  auto options = std::make_shared<Options>();
+  command->add_option("CHECKPOINT", options->checkpoint, "Checkpoint or run folder")->required();
+  command
+      ->add_option(
+          "--to", options->to,
+          "hf: a folder for transformers; gguf: a file for llama.cpp; safetensors: weights "
+          "by our names")
+      ->required()
+      ->check(CLI::IsMember({"hf", "gguf", "safetensors"}));
+  command->add_option("--output", options->output, "Default: exports/NAME...");
+  command->add_option("--type", options->type, "Of the weights; q8_0 for gguf only")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))
+      ->capture_default_str();
+  command->add_option(
+      "--curve", options->curve,
+      "Folder of alibi evaluate --output: its longest length becomes the model's, its "
+      "table goes into the model card");
+  add_set_option(*command, options->overrides);
+  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+}
+
+}  // namespace alibi

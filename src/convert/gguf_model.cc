@@ -1,0 +1,141 @@
+#include "convert/gguf_model.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "convert/names.h"
+#include "convert/pieces.h"
+#include "convert/quantize.h"
+#include "convert/targets.h"
+#include "model/shapes.h"
+
+namespace alibi {
+namespace {
+
+std::uint32_t number(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+
+std::uint32_t file_type(GgufElement element) {
+  switch (element) {
+    case GgufElement::kF32:
+      return 0;
+    case GgufElement::kF16:
+      return 1;
+    case GgufElement::kQ8:
+      return 7;
+    case GgufElement::kBf16:
+      return 32;
+  }
+  return 0;
+}
+
+void add_model_keys(GgufKeys& keys, const GptImpl& model, const GgufOptions& options) {
+  const ModelConfig& m = model.config();
+  const bool biased = m.position == Position::kAlibi;
+  const GgufKeys more = {
+      {"general.architecture", "mpt"},
+      {"general.type", "model"},
+      {"general.name", options.name},
+      {"general.file_type", file_type(options.element)},
+      {"general.quantization_version", std::uint32_t{2}},
+      {"mpt.context_length", number(options.longest)},
+      {"mpt.embedding_length", number(m.width)},
+      {"mpt.block_count", number(m.layers)},
+      {"mpt.feed_forward_length", number(m.mlp_width.value_or(4 * m.width))},
+      {"mpt.attention.head_count", number(m.heads)},
+      {"mpt.attention.head_count_kv", number(m.key_value_heads.value_or(m.heads))},
+      {"mpt.attention.layer_norm_epsilon", static_cast<float>(m.norm_epsilon)},
+      {"mpt.attention.max_alibi_bias", biased ? static_cast<float>(m.slope_bias_max) : 0.0F}};
+  keys.insert(keys.end(), more.begin(), more.end());
+}
+
+void add_tokenizer_keys(GgufKeys& keys, const Tokenizer& tokenizer) {
+  if (tokenizer.is_bytes()) {  // llama.cpp has no tokenizer of plain bytes
+    keys.emplace_back("tokenizer.ggml.model", "none");
+    keys.emplace_back("mpt.vocab_size", number(tokenizer.vocabulary()));
+    return;
+  }
+  const TokenizerModel model = tokenizer_pieces(tokenizer);
+  std::vector<std::string> tokens;
+  std::vector<float> scores;
+  std::vector<std::int32_t> types;
+  for (const TokenizerPiece& piece : model.pieces) {
+    tokens.push_back(piece.text);
+    scores.push_back(piece.score);
+    types.push_back(static_cast<std::int32_t>(piece.type));
+  }
+  const GgufKeys more = {{"tokenizer.ggml.model", "llama"},
+                         {"tokenizer.ggml.pre", "default"},
+                         {"tokenizer.ggml.tokens", std::move(tokens)},
+                         {"tokenizer.ggml.scores", std::move(scores)},
+                         {"tokenizer.ggml.token_type", std::move(types)},
+                         {"tokenizer.ggml.bos_token_id", number(Tokenizer::kEnd)},
+                         {"tokenizer.ggml.eos_token_id", number(Tokenizer::kEnd)},
+                         {"tokenizer.ggml.unknown_token_id", number(Tokenizer::kUnknown)},
+                         {"tokenizer.ggml.padding_token_id", number(Tokenizer::kEnd)},
+                         {"tokenizer.ggml.add_bos_token", false},
+                         {"tokenizer.ggml.add_eos_token", false},
+                         {"tokenizer.ggml.add_space_prefix", model.add_dummy_prefix},
+                         {"tokenizer.ggml.remove_extra_whitespaces", false}};
+  keys.insert(keys.end(), more.begin(), more.end());
+}
+
+GgufElement element_of(const std::string& ours, const torch::Tensor& tensor, GgufElement matrices) {
+  return tensor.dim() == 2 && ours != "positions" ? matrices : GgufElement::kF32;
+}
+
+}  // namespace
+
+std::vector<std::string> gguf_obstacles(const ModelConfig& m, const Tokenizer& tokenizer,
+                                        GgufElement element) {
+  std::vector<std::string> found = obstacles(Target::kGguf, m);
+  if (!tokenizer.is_bytes() && tokenizer_pieces(tokenizer).kind == PieceModel::kUnigram)
+    found.emplace_back("a unigram tokenizer: llama.cpp cuts text otherwise; bpe is the same there");
+  const bool whole = m.width % 32 == 0 && m.mlp_width.value_or(4 * m.width) % 32 == 0;
+  if (element == GgufElement::kQ8 && !whole)
+    found.emplace_back("q8_0: model.width and mlp_width must be multiples of 32");
+  return found;
+}
+
+void write_gguf_model(const std::filesystem::path& path, const GptImpl& model,
+                      const Tokenizer& tokenizer, const GgufOptions& options) {
+  const torch::NoGradGuard guard;
+  GgufKeys keys;
+  add_model_keys(keys, model, options);
+  add_tokenizer_keys(keys, tokenizer);
+  std::map<std::string, torch::Tensor> weights;  // by their names
+  std::vector<GgufTensor> tensors;
+  const auto parameters = model.named_parameters();
+  for (const TensorName& name : tensor_names(Dialect::kGguf, model.config())) {
+    const torch::Tensor tensor = parameters[name.ours].detach().cpu().contiguous();
+    weights[name.theirs] = tensor;
+    tensors.push_back(
+        {name.theirs, tensor.sizes().vec(), element_of(name.ours, tensor, options.element), {}});
+  }
+  std::vector<std::byte> bytes;
+  write_gguf(path, keys, tensors, [&](const std::string& wanted) -> std::span<const std::byte> {
+    const auto tensor = std::ranges::find(tensors, wanted, &GgufTensor::name);
+    bytes = quantized(weights.at(wanted), tensor->element);
+    return bytes;
+  });
+}
+
+Tensors read_gguf_weights(const std::filesystem::path& path, const ModelConfig& model,
+                          std::int64_t vocabulary) {
+  const GgufFile file(path);
+  const auto& found = file.content().tensors;
+  const auto names = tensor_names(Dialect::kGguf, model);
+  const auto shapes = parameter_shapes(model, vocabulary);
+  Tensors ours;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto tensor = std::ranges::find(found, names[i].theirs, &GgufTensor::name);
+    if (tensor == found.end() || tensor->shape != shapes[i].sizes)
+      throw Error(path.string(),
+                  cat("has no tensor \"", names[i].theirs, "\" of the model's shape"));
+    ours[names[i].ours] = dequantized(*tensor);
+  }
+  return ours;
+}
+
+}  // namespace alibi

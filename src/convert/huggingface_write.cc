@@ -1,0 +1,160 @@
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "convert/huggingface.h"
+#include "convert/names.h"
+#include "convert/tokenizer_json.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* type_name(torch::ScalarType type) {
+  return type == torch::kHalf ? "float16" : type == torch::kBFloat16 ? "bfloat16" : "float32";
+}
+
+Json scale_of(const ModelConfig& m) {
+  return has_usual_scale(m) ? Json(nullptr) : Json(*m.attention_scale);
+}
+
+// What both classes read alike. Their "dtype" was "torch_dtype" before version 5.
+Json common(const GptImpl& model, const HuggingFaceOptions& options) {
+  const ModelConfig& m = model.config();
+  return {{"vocab_size", model.vocabulary()},      {"layer_norm_epsilon", m.norm_epsilon},
+          {"tie_word_embeddings", m.tied_head},    {"use_cache", true},
+          {"bos_token_id", Tokenizer::kEnd},       {"eos_token_id", Tokenizer::kEnd},
+          {"pad_token_id", Tokenizer::kEnd},       {"dtype", type_name(options.type)},
+          {"torch_dtype", type_name(options.type)}};
+}
+
+// transformers reads few of these keys; llm-foundry and vLLM read more of them.
+Json mpt_config(const GptImpl& model, const HuggingFaceOptions& options) {
+  const ModelConfig& m = model.config();
+  Json config = {{"architectures", {"MPTForCausalLM"}},
+                 {"model_type", "mpt"},
+                 {"d_model", m.width},
+                 {"n_heads", m.heads},
+                 {"n_layers", m.layers},
+                 {"expansion_ratio", 4},
+                 {"max_seq_len", options.longest},
+                 {"resid_pdrop", 0.0},
+                 {"emb_pdrop", 0.0},
+                 {"learned_pos_emb", false},
+                 {"attn_config",
+                  {{"attn_type", "multihead_attention"},
+                   {"attn_pdrop", 0},
+                   {"attn_impl", "torch"},
+                   {"clip_qkv", nullptr},
+                   {"softmax_scale", scale_of(m)},
+                   {"prefix_lm", false},
+                   {"qk_ln", false},
+                   {"attn_uses_sequence_id", false},
+                   {"alibi", true},
+                   {"alibi_bias_max", 8}}},
+                 {"init_device", "cpu"},
+                 {"logit_scale", nullptr},
+                 {"no_bias", true},
+                 {"embedding_fraction", 1.0},
+                 {"norm_type", "low_precision_layernorm"},
+                 {"initializer_range", 0.02}};
+  config.update(common(model, options));
+  return config;
+}
+
+Json bloom_config(const GptImpl& model, const HuggingFaceOptions& options) {
+  const ModelConfig& m = model.config();
+  Json config = {{"architectures", {"BloomForCausalLM"}},
+                 {"model_type", "bloom"},
+                 {"hidden_size", m.width},
+                 {"n_layer", m.layers},
+                 {"n_head", m.heads},
+                 {"seq_length", options.longest},
+                 {"initializer_range", 0.02},
+                 {"apply_residual_connection_post_layernorm", false},
+                 {"hidden_dropout", 0.0},
+                 {"attention_dropout", 0.0},
+                 {"pretraining_tp", 1},
+                 {"slow_but_exact", false}};
+  config.update(common(model, options));
+  return config;
+}
+
+std::string shard_name(std::size_t number, std::size_t count) {
+  if (count == 1) return "model.safetensors";
+  const auto digits = [](std::size_t n) {
+    const std::string text = std::to_string(n);
+    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
+  };
+  return cat("model-", digits(number), "-of-", digits(count), ".safetensors");
+}
+
+// Names in order, cut wherever the next tensor would pass the limit.
+std::vector<std::vector<TensorName>> shards_of(const std::vector<TensorName>& names,
+                                               const Tensors& ours,
+                                               const HuggingFaceOptions& options) {
+  std::vector<std::vector<TensorName>> shards(1);
+  std::int64_t bytes = 0;
+  for (const TensorName& name : names) {
+    const std::int64_t size =
+        ours.at(name.ours).numel() * static_cast<std::int64_t>(torch::elementSize(options.type));
+    if (bytes > 0 && bytes + size > options.shard_bytes) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    shards.back().push_back(name);
+    bytes += size;
+  }
+  return shards;
+}
+
+void write_weights(const fs::path& folder, const GptImpl& model,
+                   const HuggingFaceOptions& options) {
+  const torch::NoGradGuard guard;
+  const Dialect dialect = options.target == Target::kMpt ? Dialect::kMpt : Dialect::kBloom;
+  Tensors ours;
+  for (const auto& parameter : model.named_parameters())
+    ours[parameter.key()] = parameter.value().detach();
+  const auto shards = shards_of(tensor_names(dialect, model.config()), ours, options);
+  Json map = Json::object();
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::string file = shard_name(i + 1, shards.size());
+    Tensors theirs;
+    for (const TensorName& name : shards[i]) {
+      const torch::Tensor tensor =
+          to_layout(ours.at(name.ours), name.layout, model.config().heads).to(options.type);
+      total += static_cast<std::int64_t>(tensor.nbytes());
+      map[name.theirs] = file;
+      theirs[name.theirs] = tensor;
+    }
+    save_tensors(folder / file, theirs);
+  }
+  if (shards.size() == 1) return;
+  const Json index = {{"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}};
+  write_file_atomic(folder / "model.safetensors.index.json", index.dump(2) + "\n");
+}
+
+}  // namespace
+
+void write_huggingface(const fs::path& folder, const GptImpl& model, const Tokenizer& tokenizer,
+                       const HuggingFaceOptions& options) {
+  ensure(obstacles(options.target, model.config()).empty(), "the target can express the model");
+  const Json config =
+      options.target == Target::kMpt ? mpt_config(model, options) : bloom_config(model, options);
+  write_file_atomic(folder / "config.json", config.dump(2) + "\n");
+  const Json generation = {{"bos_token_id", Tokenizer::kEnd},
+                           {"eos_token_id", Tokenizer::kEnd},
+                           {"pad_token_id", Tokenizer::kEnd}};
+  write_file_atomic(folder / "generation_config.json", generation.dump(2) + "\n");
+  write_file_atomic(folder / "tokenizer.json", tokenizer_json(tokenizer));
+  write_file_atomic(folder / "tokenizer_config.json",
+                    tokenizer_config_json(tokenizer, options.longest));
+  if (!tokenizer.is_bytes()) write_file_atomic(folder / "tokenizer.model", tokenizer.model());
+  write_weights(folder, model, options);
+}
+
+}  // namespace alibi

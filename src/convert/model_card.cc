@@ -1,0 +1,110 @@
+#include "convert/model_card.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "config/load.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kLargestCurve = 256ull << 20;
+
+CardCurve points_of(const Json& curve, const Json& protocol) {
+  CardCurve card;
+  card.protocol = protocol.value("description", "");
+  for (const Json& point : curve.at("points")) {
+    if (!point.value("applicable", false) || !point.at("perplexity").is_number()) continue;
+    const auto number = [&](const char* key) {
+      return point.at(key).is_number() ? point.at(key).get<double>() : std::nan("");
+    };
+    card.points.push_back({point.at("length").get<std::int64_t>(), number("perplexity"),
+                           number("change_from_1x"), number("bits_per_byte")});
+  }
+  return card;
+}
+
+std::string front_matter(const ModelCard& card) {
+  return cat("---\nlibrary_name: transformers\npipeline_tag: text-generation\ntags:\n- alibi\n- ",
+             card.config.model.position == Position::kAlibi ? "length-extrapolation" : "causal-lm",
+             "\n---\n\n");
+}
+
+std::string curve_section(const ModelCard& card) {
+  std::string text = "## Measured beyond the trained length\n\n";
+  if (!card.curve) {
+    return text +
+           "Not measured. `alibi evaluate RUN --output FOLDER` measures it; `alibi export --curve "
+           "FOLDER` puts it here.\n\n";
+  }
+  text += "| length | perplexity | change | bits per byte |\n|---|---|---|---|\n";
+  for (const CardPoint& point : card.curve->points) {
+    const bool first = point.length == batch_shape(card.config.batch).length;
+    text += cat("| ", point.length, first ? " (trained)" : "", " | ",
+                significant(point.perplexity, 4), " | ",
+                first ? "" : cat(point.change >= 0 ? "+" : "", fixed(100 * point.change, 1), " %"),
+                " | ", fixed(point.bits_per_byte, 4), " |\n");
+  }
+  text += "\n" + card.curve->protocol + "\n\n";
+  if (card.curve->has_figure) text += "![perplexity against context length](curve.svg)\n\n";
+  return text +
+         "A falling curve alone does not show that the longer context is used: at longer lengths "
+         "fewer tokens stand near the start of a window (Press et al. 2021, appendix B).\n\n";
+}
+
+std::string usage_section(const ModelCard& card) {
+  return cat(
+      "## Use\n\n```python\nfrom transformers import pipeline\n\n"
+      "generate = pipeline(\"text-generation\", model=\"path/of/this/folder\")\n"
+      "print(generate(\"...\", max_new_tokens=50)[0][\"generated_text\"])\n```\n\n"
+      "Texts began after an end-of-text token (id 2) in training; the tokenizer adds none by "
+      "itself.\n",
+      card.config.model.position != Position::kAlibi
+          ? "\n"
+          : cat("Input of up to ", card.longest,
+                " tokens is taken; `AutoModelForCausalLM.from_pretrained(FOLDER, max_seq_len=N)` "
+                "lifts that, untried.\n\n"));
+}
+
+}  // namespace
+
+CardCurve read_card_curve(const std::filesystem::path& folder, const std::string& manifest_sha256) {
+  const std::filesystem::path file = folder / "curve.json";
+  const Json all = Json::parse(read_file(file, kLargestCurve), nullptr, false);
+  const std::string way_out = "name a folder that alibi evaluate --output wrote of this checkpoint";
+  if (!all.is_object() || !all.contains("curves") || !all.contains("protocol"))
+    throw Error(file.string(), "is no curve", way_out);
+  try {
+    for (const Json& curve : all.at("curves")) {
+      if (curve.value("checkpoint_sha256", "") != manifest_sha256) continue;
+      CardCurve card = points_of(curve, all.at("protocol"));
+      card.has_figure = std::filesystem::exists(folder / "curve.svg");
+      return card;
+    }
+  } catch (const Json::exception& error) {
+    throw Error(file.string(), cat("is no curve: ", error.what()), way_out);
+  }
+  throw Error(file.string(), "holds no curve of this checkpoint", way_out);
+}
+
+std::string model_card(const ModelCard& card) {
+  const BatchShape shape = batch_shape(card.config.batch);
+  return front_matter(card) + "# " + card.name + "\n\n" +
+         cat("A decoder-only language model of ", human_count(static_cast<double>(card.parameters)),
+             " parameters (", card.config.model.layers, " layers, width ", card.config.model.width,
+             ", ", card.config.model.heads, " heads, vocabulary ", card.vocabulary,
+             ") with attention biases linear in distance (ALiBi, Press et al. 2021, "
+             "arXiv:2108.12409). Trained by alibi on ",
+             human_count(static_cast<double>(card.tokens)), " tokens in sequences of ",
+             shape.length, ".\n\n") +
+         curve_section(card) + usage_section(card) + "## Training settings\n\n```json\n" +
+         config_json(card.config) + "```\n";
+}
+
+}  // namespace alibi

@@ -1,0 +1,158 @@
+#include "convert/tokenizer_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "convert/pieces.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSpace = "\xe2\x96\x81";  // U+2581
+
+struct Merge {
+  float score;
+  std::size_t left, right;
+};
+
+// Every way to make a normal piece of two others, best first. sentencepiece merges the pair whose
+// result scores highest; the order here says the same.
+Json merges_of(const TokenizerModel& model) {
+  std::unordered_map<std::string_view, std::size_t> normal;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    if (model.pieces[id].type == PieceType::kNormal) normal.emplace(model.pieces[id].text, id);
+  }
+  std::vector<Merge> merges;
+  for (const auto& [text, id] : normal) {
+    for (std::size_t cut = 1; cut < text.size(); ++cut) {
+      if ((static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) continue;  // inside a character
+      const auto left = normal.find(text.substr(0, cut)), right = normal.find(text.substr(cut));
+      if (left != normal.end() && right != normal.end())
+        merges.push_back({model.pieces[id].score, left->second, right->second});
+    }
+  }
+  std::sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) {
+    return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
+  });
+  Json all = Json::array();
+  for (const Merge& merge : merges)
+    all.push_back({model.pieces[merge.left].text, model.pieces[merge.right].text});
+  return all;
+}
+
+Json bpe(const TokenizerModel& model) {
+  Json vocabulary = Json::object();
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) vocabulary[model.pieces[id].text] = id;
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", model.pieces[0].text},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", true},
+          {"byte_fallback", model.byte_fallback},
+          {"ignore_merges", false},
+          {"vocab", std::move(vocabulary)},
+          {"merges", merges_of(model)}};
+}
+
+Json unigram(const TokenizerModel& model) {
+  // tokenizers looks for every piece in the text, sentencepiece for normal ones only: a score that
+  // never wins keeps the others out.
+  constexpr double kNever = -1000;
+  Json vocabulary = Json::array();
+  for (const TokenizerPiece& piece : model.pieces) {
+    const bool seen = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+    vocabulary.push_back({piece.text, seen ? static_cast<double>(piece.score) : kNever});
+  }
+  return {{"type", "Unigram"},
+          {"unk_id", 0},
+          {"vocab", std::move(vocabulary)},
+          {"byte_fallback", model.byte_fallback}};
+}
+
+Json added_tokens(const TokenizerModel& model) {
+  Json added = Json::array();
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const TokenizerPiece& piece = model.pieces[id];
+    const bool special = piece.type == PieceType::kUnknown || piece.type == PieceType::kControl;
+    if (!special && piece.type != PieceType::kUserDefined) continue;
+    added.push_back({{"id", id},
+                     {"content", piece.text},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", special}});
+  }
+  return added;
+}
+
+Json normalizer(const TokenizerModel& model) {
+  Json steps = Json::array();
+  if (model.add_dummy_prefix) steps.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
+  if (model.escape_whitespaces)
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}});
+  if (steps.empty()) return nullptr;
+  return {{"type", "Sequence"}, {"normalizers", std::move(steps)}};
+}
+
+Json decoder(const TokenizerModel& model) {
+  Json steps = Json::array();
+  if (model.escape_whitespaces)
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}});
+  if (model.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
+  steps.push_back({{"type", "Fuse"}});
+  if (model.add_dummy_prefix)
+    steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return {{"type", "Sequence"}, {"decoders", std::move(steps)}};
+}
+
+}  // namespace
+
+std::string tokenizer_json(const Tokenizer& tokenizer) {
+  const TokenizerModel model = tokenizer_pieces(tokenizer);
+  const bool user_defined = std::ranges::any_of(model.pieces, [](const TokenizerPiece& piece) {
+    return piece.type == PieceType::kUserDefined;
+  });
+  if (model.add_dummy_prefix && user_defined) {
+    throw Error("tokenizer.model",
+                "puts a space in front of every text and has user-defined pieces, after each of "
+                "which Hugging Face's tokenizers would put another one",
+                "train it with add_dummy_prefix=false");
+  }
+  const Json all = {{"version", "1.0"},
+                    {"truncation", nullptr},
+                    {"padding", nullptr},
+                    {"added_tokens", added_tokens(model)},
+                    {"normalizer", normalizer(model)},
+                    {"pre_tokenizer", nullptr},
+                    {"post_processor", nullptr},
+                    {"decoder", decoder(model)},
+                    {"model", model.kind == PieceModel::kUnigram ? unigram(model) : bpe(model)}};
+  return all.dump(1) + "\n";
+}
+
+std::string tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t longest) {
+  const TokenizerModel model = tokenizer_pieces(tokenizer);
+  const std::string end = model.pieces[Tokenizer::kEnd].text;
+  // Training shows no begin token: texts begin after an end token.
+  const Json all = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                    {"bos_token", end},
+                    {"eos_token", end},
+                    {"unk_token", model.pieces[Tokenizer::kUnknown].text},
+                    {"pad_token", end},
+                    {"model_max_length", longest},
+                    {"clean_up_tokenization_spaces", false},
+                    {"add_bos_token", false},
+                    {"add_eos_token", false},
+                    {"split_special_tokens", true}};
+  return all.dump(2) + "\n";
+}
+
+}  // namespace alibi

@@ -1,0 +1,82 @@
+// alibi export through the program: what it writes, what it refuses, and that nothing half done
+// stays. What other programs make of it: tests/interop/exports_test.cc.
+#include "commands/workplace.h"
+
+namespace alibi {
+namespace {
+
+TEST(Export, WritesWhatItReadBackAndSaysHowFarItReaches) {
+  const Workplace place;
+  place.works(
+      {"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocabulary=300"});
+  place.works({"evaluate", "runs/tiny", "--lengths", "1x,8x", "--output", "curve"});
+  const ProgramResult result =
+      place.works({"export", "runs/tiny", "--to", "hf", "--curve", "curve", "--output", "hf"});
+  EXPECT_NE(result.err.find("read back: weights differ by 0 of their norm"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(
+      everything_in(place.path("hf")),
+      (std::vector<std::string>{"README.md", "config.json", "curve.svg", "generation_config.json",
+                                "model.safetensors", "tokenizer.json", "tokenizer.model",
+                                "tokenizer_config.json"}));
+  const nlohmann::json config = place.json("hf/config.json");
+  EXPECT_EQ(config["max_seq_len"], 128) << "the longest length of the curve";
+  EXPECT_EQ(config["vocab_size"], 300);
+  EXPECT_NE(place.read("hf/README.md").find("| 16 (trained) | "), std::string::npos);
+  EXPECT_NE(place.read("hf/README.md").find("\n| 128 | "), std::string::npos);
+  for (const std::string to : {"gguf", "safetensors"}) {
+    const ProgramResult other = place.works({"export", "runs/tiny", "--to", to});
+    EXPECT_NE(other.out.find("written: exports/tiny"), std::string::npos) << other.out;
+  }
+  EXPECT_TRUE(place.has("exports/tiny-f32.gguf"));
+  EXPECT_TRUE(place.has("exports/tiny.safetensors"));
+}
+
+TEST(Export, RefusesInOneLineAndLeavesNothing) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  place.works({"train", "tiny.json", "--set", "run.name=rotary", "--set", "model.position=rotary"});
+  place.works({"train", "tiny.json", "--set", "run.name=other", "--set", "run.seed=9"});
+  place.works({"evaluate", "runs/other", "--output", "curve"});
+  const auto before = everything_in(place.path());
+  const auto refused = [&](std::vector<std::string> words, int code, const std::string& says) {
+    words.insert(words.begin(), "export");
+    const ProgramResult result = place.run(words);
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_EQ(result.error_lines(), 1) << result.err;
+    EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+    EXPECT_EQ(everything_in(place.path()), before) << says;
+  };
+  refused({"runs/rotary", "--to", "hf", "--output", "out"}, 2,
+          "MPT cannot hold this model: model.position rotary: it knows linear biases only");
+  refused({"runs/rotary", "--to", "gguf", "--output", "out"}, 2, "model.position rotary");
+  refused({"runs/tiny", "--to", "hf", "--type", "q8_0", "--output", "out"}, 2,
+          "--type: \"q8_0\" is a type of gguf files only");
+  refused({"runs/tiny", "--to", "gguf", "--type", "q8_0", "--output", "out"}, 2, "multiples of 32");
+  refused({"runs/tiny", "--to", "hf", "--curve", "curve", "--output", "out"}, 1,
+          "holds no curve of this checkpoint");
+  refused({"runs/tiny", "--to", "hf", "--output", "runs"}, 2, "runs: exists already");
+  refused({"runs/tiny", "--to", "hf", "--set", "model.layers=2"}, 2, "has no effect on export");
+  refused({"runs/nowhere", "--to", "hf"}, 1, "does not exist");
+}
+
+// A full disk in the midst of it: no half folder, no half file. Seen failing with SIGXFSZ left to
+// kill the program.
+TEST(Export, OnAFullDiskLeavesNothing) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  ProgramOptions options = place.options();
+  options.largest_file = 10'000;
+  for (const std::string to : {"hf", "gguf", "safetensors"}) {
+    const ProgramResult full =
+        run_program({"export", "runs/tiny", "--to", to, "--output", "out"}, options);
+    EXPECT_EQ(full.code, 1) << full.err;
+    EXPECT_NE(full.err.find("File too large"), std::string::npos) << full.err;
+    EXPECT_FALSE(place.has("out"));
+    for (const std::string& name : everything_in(place.path()))
+      EXPECT_EQ(name.find(".tmp-"), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,115 @@
+// Exports in the programs they are for (X1, X2, X3): tests/interop/exports.py loads them with
+// transformers, tokenizers, sentencepiece and llama.cpp. Needs scripts/setup --verify.
+#include <cstdlib>
+
+#include "base/strings.h"
+#include "checkpoint/load_model.h"
+#include "checkpoint/tensors.h"
+#include "commands/workplace.h"
+#include "loss/cross_entropy.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::int64_t kLength = 128;
+
+class ExportsInterop : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* python = std::getenv("ALIBI_VERIFY_PYTHON");
+    if (python == nullptr) GTEST_SKIP() << "ALIBI_VERIFY_PYTHON is not set (scripts/test --all)";
+    python_ = python;
+  }
+
+  // A model of a few thousand weights that has learned something, and its curve to 16x.
+  void train(const std::vector<std::string>& changes) {
+    std::vector<std::string> words = {"train", "tiny.json",
+                                      "--set", "tokenizer.kind=bpe",
+                                      "--set", "tokenizer.vocabulary=400",
+                                      "--set", "model.layers=2",
+                                      "--set", "model.width=64",
+                                      "--set", "model.heads=4",
+                                      "--set", cat("batch.sequence_length=", kLength),
+                                      "--set", "batch.train_sequence_length_scaling=1",
+                                      "--set", "optimizer.learning_rate=0.01",
+                                      "--set", "run.train_tokens=25600"};
+    for (const std::string& change : changes) {
+      words.push_back("--set");
+      words.push_back(change);
+    }
+    place_.works(words);
+    place_.works({"evaluate", "runs/tiny", "--lengths", "1x,4x,8x", "--set",
+                  "evaluate.max_tokens=1024", "--output", "curve"});
+  }
+
+  void write_expected() const {
+    LoadedModel loaded =
+        load_model(place_.path("runs/tiny"), {"runtime.precision=fp32", "runtime.device=cpu"});
+    const torch::NoGradGuard guard;
+    Tensors expected;
+    for (const std::int64_t times : {1, 4}) {
+      torch::manual_seed(times);
+      const torch::Tensor tokens =
+          torch::randint(3, loaded.tokenizer.vocabulary(), {1, times * kLength}, torch::kLong);
+      expected[cat("tokens_", times)] = tokens;
+      expected[cat("logits_", times)] = loaded.model->logits(loaded.model->hidden(tokens));
+    }
+    // Four texts of 4x: their targets and our loss of each.
+    const auto ids = loaded.tokenizer.encode(small_text(20'000, 3));
+    const std::int64_t width = 4 * kLength + 1;
+    torch::Tensor rows = torch::empty({4, width}, torch::kLong);
+    for (std::int64_t i = 0; i < rows.numel(); ++i)
+      rows.view(-1)[i] = ids.at(static_cast<std::size_t>(i));
+    const torch::Tensor hidden = loaded.model->hidden(rows.slice(1, 0, width - 1));
+    expected["targets"] = rows;
+    expected["losses"] = token_losses(hidden.flatten(0, 1), loaded.model->head_VC(),
+                                      rows.slice(1, 1, width).flatten(), 256)
+                             .view({4, width - 1});
+    expected["vocabulary"] = torch::tensor(loaded.tokenizer.vocabulary());
+    save_tensors(place_.path("expected.safetensors"), expected);
+  }
+
+  // Runs exports.py in the scratch folder; its lines are the test's output.
+  void expect_agrees(const std::string& words) const {
+    const std::string command = cat("cd '", place_.path().string(), "' && '", python_, "' '",
+                                    ALIBI_SOURCE_DIR, "/tests/interop/exports.py' ", words);
+    EXPECT_EQ(std::system(command.c_str()), 0) << words;
+  }
+
+  Workplace place_;
+  std::string python_;
+};
+
+TEST_F(ExportsInterop, MptIsTheSameModelInTransformers) {
+  train({});
+  write_expected();
+  place_.works({"export", "runs/tiny", "--to", "hf", "--curve", "curve", "--output", "hf"});
+  EXPECT_EQ(place_.json("hf/config.json")["max_seq_len"], 8 * kLength);
+  EXPECT_EQ(place_.json("hf/config.json")["model_type"], "mpt");
+  expect_agrees("hf hf expected.safetensors");
+}
+
+TEST_F(ExportsInterop, BloomIsTheSameModelInTransformers) {
+  train({"model.attention_bias=true", "model.mlp_bias=true", "model.norm_bias=true",
+         "model.embedding_norm=true", "model.activation=gelu_tanh"});
+  write_expected();
+  place_.works({"export", "runs/tiny", "--to", "hf", "--curve", "curve", "--output", "hf"});
+  EXPECT_EQ(place_.json("hf/config.json")["model_type"], "bloom");
+  expect_agrees("hf hf expected.safetensors");
+}
+
+TEST_F(ExportsInterop, TokensAndLossesAreThoseOfLlamaCpp) {
+  train({});
+  write_expected();
+  place_.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+  for (const std::string type : {"f32", "f16", "bf16", "q8_0"})
+    place_.works({"export", "runs/tiny", "--to", "gguf", "--type", type, "--curve", "curve",
+                  "--output", type + ".gguf"});
+  expect_agrees("tokens hf f32.gguf");
+  expect_agrees("gguf f32.gguf expected.safetensors");
+  for (const std::string type : {"f16", "bf16", "q8_0"})
+    expect_agrees(cat("gguf ", type, ".gguf expected.safetensors 0.01"));
+}
+
+}  // namespace
+}  // namespace alibi
