@@ -30,6 +30,7 @@ missing_packages() {
     python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
     command -v clang-format >/dev/null || echo clang-format
     command -v clang-tidy >/dev/null || echo clang-tidy
+    command -v strace >/dev/null || echo strace
     # libFuzzer and the sanitizers of clang lie in a package of their own, named after its version.
     command -v clang++ >/dev/null || printf '%s\n' clang libclang-rt-14-dev
   fi

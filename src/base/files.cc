@@ -34,13 +34,18 @@ namespace {
   throw Error(path.string(), cat("cannot ", action, ": ", std::strerror(number)), way_out);
 }
 
+// Makes a system call again for as long as a signal interrupts it.
+auto uninterrupted(const auto& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
 }  // namespace
 
 OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
   const int how = mode == Mode::kCreate ? O_TRUNC : O_APPEND;
-  do {
-    descriptor_ = system_calls::open(path_, O_WRONLY | O_CREAT | how);
-  } while (descriptor_ < 0 && errno == EINTR);
+  descriptor_ = uninterrupted([&] { return system_calls::open(path_, O_WRONLY | O_CREAT | how); });
   if (descriptor_ < 0) fail(path_, "create", errno);
 }
 
@@ -50,8 +55,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = system_calls::write(descriptor_, path_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = uninterrupted(
+        [&] { return system_calls::write(descriptor_, path_, bytes.data(), bytes.size()); });
     if (written < 0) fail(path_, "write", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
@@ -63,9 +68,10 @@ void OutputFile::write(std::string_view text) {
 
 void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = system_calls::write_at(descriptor_, path_, bytes.data(), bytes.size(),
-                                                   static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = uninterrupted([&] {
+      return system_calls::write_at(descriptor_, path_, bytes.data(), bytes.size(),
+                                    static_cast<off_t>(offset));
+    });
     if (written < 0) fail(path_, "write", errno);
     offset += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -88,8 +94,7 @@ std::string read_file(const fs::path& path, std::uint64_t limit) {
   std::string text;
   char buffer[1 << 16];
   while (true) {
-    const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = uninterrupted([&] { return ::read(descriptor, buffer, sizeof buffer); });
     if (got <= 0 || text.size() > limit) {
       const int number = errno;
       ::close(descriptor);
@@ -125,14 +130,11 @@ void make_folders(const fs::path& path) {
   fs::path folder = path.has_filename() ? path : path.parent_path();
   for (; !folder.empty() && !fs::is_directory(folder, ignored); folder = folder.parent_path())
     missing.push_back(folder);
-  for (auto next = missing.rbegin(); next != missing.rend();) {
-    if (system_calls::make_folder(*next) == 0) {
-      ++next;
-    } else if (errno == EEXIST && fs::is_directory(*next, ignored)) {
-      ++next;  // another process was first
-    } else if (errno != EINTR) {
-      fail(path, "make folder", errno == EEXIST ? ENOTDIR : errno);
-    }
+  for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
+    if (uninterrupted([&] { return system_calls::make_folder(*next); }) == 0) continue;
+    const int number = errno;
+    const bool another_was_first = number == EEXIST && fs::is_directory(*next, ignored);
+    if (!another_was_first) fail(path, "make folder", number == EEXIST ? ENOTDIR : number);
   }
 }
 
@@ -153,10 +155,7 @@ void check_can_make_folder(const fs::path& path) {
 
 void sync_folder(const fs::path& path) {
   const fs::path folder = path.empty() ? fs::path(".") : path;
-  int descriptor = -1;
-  do {
-    descriptor = system_calls::open_folder(folder);
-  } while (descriptor < 0 && errno == EINTR);
+  const int descriptor = uninterrupted([&] { return system_calls::open_folder(folder); });
   if (descriptor < 0) fail(folder, "open folder", errno);
   const int result = system_calls::sync(descriptor, folder);
   const int number = errno;
@@ -165,9 +164,8 @@ void sync_folder(const fs::path& path) {
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {
-  while (system_calls::rename(from, to) != 0) {
-    if (errno != EINTR) fail(to, "rename into place", errno);
-  }
+  if (uninterrupted([&] { return system_calls::rename(from, to); }) != 0)
+    fail(to, "rename into place", errno);
   sync_folder(to.parent_path());
 }
 
@@ -181,10 +179,8 @@ void remove_tree(const fs::path& path) {
     if (code) fail(path, "list", code.value());
     for (const fs::path& entry : inside) remove_tree(entry);
   }
-  while (system_calls::remove(path) != 0) {
-    if (errno == ENOENT) return;
-    if (errno != EINTR) fail(path, "remove", errno);
-  }
+  if (uninterrupted([&] { return system_calls::remove(path); }) != 0 && errno != ENOENT)
+    fail(path, "remove", errno);
 }
 
 FileLock::FileLock(const fs::path& path, const std::string& who) {
@@ -194,6 +190,13 @@ FileLock::FileLock(const fs::path& path, const std::string& who) {
     ::close(descriptor_);
     throw Error(path.string(), who + " is in use by another process",
                 "wait for it to end or choose another folder");
+  }
+  struct stat held {
+  }, named{};
+  if (::fstat(descriptor_, &held) != 0 || ::stat(path.c_str(), &named) != 0 ||
+      held.st_dev != named.st_dev || held.st_ino != named.st_ino) {
+    ::close(descriptor_);  // its former holder removed the file: another process may hold a new one
+    throw Error(path.string(), who + " was removed by another process just now", "run it again");
   }
 }
 

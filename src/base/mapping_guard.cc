@@ -22,7 +22,7 @@ struct Slot {
   std::array<char, 240> name{};  // the end of the path, which tells more than its start
 };
 
-// With the stop flag and the log the third mutable global: a handler has no other way.
+// A mutable global, as the stop flag is: a handler has no other way.
 std::array<Slot, 1024> slots;
 
 void put(const char* text) {

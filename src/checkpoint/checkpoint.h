@@ -32,6 +32,7 @@ struct Checkpoint {
   std::string config_json;
   std::string tokenizer_model;  // "" means bytes
   std::string identity;         // run hash
+  std::string data_hash;        // of tokenizer and token files; "" in checkpoints before version 3
   Progress progress;
   Tensors weights;    // contiguous CPU tensors are saved without a copy
   Tensors optimizer;  // empty when only the weights were asked for

@@ -1,10 +1,8 @@
 #include "checkpoint/folders.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <system_error>
 #include <tuple>
@@ -28,17 +26,6 @@ std::int64_t parse_step(std::string_view name) {
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   const bool is_whole = result.ec == std::errc() && result.ptr == digits.data() + digits.size();
   return is_whole && step >= 0 && step_name(step) == name ? step : -1;
-}
-
-// Made by a process that is gone, or by an earlier save of this one.
-bool is_leftover(std::string_view name) {
-  if (!name.starts_with(kAside)) return false;
-  const std::string_view rest = name.substr(kAside.size());
-  pid_t process = 0;
-  const auto result = std::from_chars(rest.data(), rest.data() + rest.size(), process);
-  if (result.ec != std::errc() || process <= 0) return false;
-  if (result.ptr == rest.data() + rest.size() || *result.ptr != '-') return false;
-  return process == ::getpid() || (::kill(process, 0) != 0 && errno == ESRCH);
 }
 
 std::vector<fs::path> entries(const fs::path& folder) {
@@ -98,7 +85,7 @@ void discard_folder(const fs::path& folder) {
 
 void remove_leftovers(const fs::path& checkpoints_folder) {
   for (const fs::path& path : entries(checkpoints_folder)) {
-    if (is_leftover(path.filename().string())) remove_tree(path);
+    if (path.filename().string().starts_with(kAside)) remove_tree(path);
   }
   for (const StepFolder& folder : step_folders(checkpoints_folder)) {
     const fs::path successor = checkpoints_folder / step_name(folder.step);

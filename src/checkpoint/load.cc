@@ -15,7 +15,7 @@ constexpr std::uint64_t kLargestTokenizer = 64ull << 20;
 
 ProgressFile read_progress(const fs::path& folder) {
   const fs::path path = folder / kProgressFile;
-  ProgressFile file = parse_progress(read_file(path, kLargestText), path.string());
+  ProgressFile file = parse_progress(read_file(path, kLargestProgress), path.string());
   const std::int64_t step = named_step(folder);
   if (step >= 0 && step != file.progress.step) {
     throw Error(path.string(),
@@ -62,6 +62,7 @@ Checkpoint load_checkpoint(const fs::path& given, Load parts) {
   ProgressFile file = read_progress(folder);
   checkpoint.progress = file.progress;
   checkpoint.identity = std::move(file.identity);
+  checkpoint.data_hash = std::move(file.data_hash);
   checkpoint.config_json = read_file(folder / kConfigFile, kLargestText);
   if (manifest.find(kTokenizerFile) != nullptr) {
     checkpoint.tokenizer_model = read_file(folder / kTokenizerFile, kLargestTokenizer);

@@ -12,7 +12,7 @@
 namespace alibi {
 namespace {
 
-constexpr std::int64_t kFormatVersion = 2;
+constexpr std::int64_t kFormatVersion = 3;
 // The longest window of a guard is 100,000 steps, each with two numbers.
 constexpr JsonLimits kProgressLimits{.depth = 2, .values = 200'100};
 
@@ -21,14 +21,16 @@ struct Count {
   std::int64_t Progress::*field;
   std::int64_t since;  // format version
 };
-constexpr std::array<Count, 7> kCounts{
+constexpr std::array<Count, 9> kCounts{
     {{"step", &Progress::step, 1},
      {"tokens", &Progress::tokens, 1},
      {"best_step", &Progress::best_step, 1},
      {"evaluations_without_improvement", &Progress::evaluations_without_improvement, 1},
      {"skipped_steps", &Progress::skipped_steps, 1},
      {"rollbacks", &Progress::rollbacks, 2},
-     {"micro_batch_tokens", &Progress::micro_batch_tokens, 2}}};
+     {"micro_batch_tokens", &Progress::micro_batch_tokens, 2},
+     {"validated_step", &Progress::validated_step, 3},
+     {"threads", &Progress::threads, 3}}};
 
 constexpr std::array<std::pair<const char*, std::vector<double> Progress::*>, 2> kRecent{
     {{"recent_losses", &Progress::recent_losses},
@@ -75,6 +77,7 @@ std::string progress_text(const ProgressFile& file) {
   const Progress& progress = file.progress;
   std::string text = cat("{\n\"format_version\": ", kFormatVersion, ",\n");
   text += "\"identity\": " + json_quoted(file.identity) + ",\n";
+  text += "\"data\": " + json_quoted(file.data_hash) + ",\n";
   for (const Count& count : kCounts) {
     ensure(progress.*count.field >= 0, "progress counts upwards from 0");
     text += cat("\"", count.name, "\": ", progress.*count.field, ",\n");
@@ -95,18 +98,21 @@ ProgressFile parse_progress(std::string_view text, const std::string& place) {
                 "use the program version that wrote it");
   }
   refuse_unknown(root,
-                 {"format_version", "identity", "step", "tokens", "best_step", "skipped_steps",
-                  "rollbacks", "micro_batch_tokens", "recent_losses", "recent_gradient_norms",
-                  "evaluations_without_improvement", "best_validation_loss", "finished"},
+                 {"format_version", "identity", "data", "validated_step", "threads", "step",
+                  "tokens", "best_step", "skipped_steps", "rollbacks", "micro_batch_tokens",
+                  "recent_losses", "recent_gradient_norms", "evaluations_without_improvement",
+                  "best_validation_loss", "finished"},
                  place);
   ProgressFile file;
   Progress& progress = file.progress;
   file.identity = as_string(required(root, "identity", place), place + ": /identity");
+  if (version >= 3) file.data_hash = as_string(required(root, "data", place), place + ": /data");
   for (const Count& count : kCounts) {
     if (count.since > version) continue;
     progress.*count.field =
         as_count(required(root, count.name, place), cat(place, ": /", count.name));
   }
+  if (version < 3) progress.validated_step = progress.step;
   for (const auto& [name, field] : kRecent) {
     if (version >= 2)
       progress.*field = parse_list(required(root, name, place), cat(place, ": /", name));

@@ -35,7 +35,8 @@ void add_tensors(const fs::path& folder, const char* name, const Tensors& tensor
 void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
   Manifest manifest;
   add_text(folder, kConfigFile, checkpoint.config_json, manifest);
-  add_text(folder, kProgressFile, progress_text({checkpoint.progress, checkpoint.identity}),
+  add_text(folder, kProgressFile,
+           progress_text({checkpoint.progress, checkpoint.identity, checkpoint.data_hash}),
            manifest);
   if (!checkpoint.tokenizer_model.empty()) {
     add_text(folder, kTokenizerFile, checkpoint.tokenizer_model, manifest);

@@ -51,7 +51,8 @@ fs::path newest_of(const fs::path& checkpoints_folder, const fs::path& given) {
 fs::path best_of(const fs::path& checkpoints_folder, const fs::path& given) {
   const fs::path newest = newest_of(checkpoints_folder, given);
   const fs::path path = newest / kProgressFile;
-  const Progress progress = parse_progress(read_file(path, 1 << 20), path.string()).progress;
+  const Progress progress =
+      parse_progress(read_file(path, kLargestProgress), path.string()).progress;
   if (std::isinf(progress.best_validation_loss)) {
     throw Error(given.string(), "the run was never evaluated, so no checkpoint is the best",
                 "name the run folder for its newest one");

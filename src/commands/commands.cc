@@ -14,9 +14,12 @@ namespace alibi {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 1 failure; 2 wrong command line or config; 128 + signal after a saved "
-    "checkpoint\n"
-    "(TERM 143, INT 130, USR1 138, HUP 129). A second signal leaves at once.\n"
+    "Exit codes: 0 done; 1 failure; 2 wrong command line or config; 128 + signal where one stopped "
+    "it\n"
+    "(TERM 143, INT 130, USR1 138, HUP 129): train saves what it has first, a second signal leaves "
+    "at "
+    "once;\n"
+    "134 a fault of this program, with its place.\n"
     "Every setting is a config key: alibi inspect schema --markdown lists them.";
 
 std::string quoted(const std::string& word) {
@@ -64,6 +67,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_evaluate_command(app, session);
   add_compare_command(app, session);
   add_generate_command(app, session);
+  add_export_command(app, session);
   add_inspect_command(app, session);
   add_bench_command(app, session);
 }

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/load_model.h"
@@ -43,38 +42,25 @@ Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& 
   return curve;
 }
 
-// Where two models were not given the same tokens.
-void compare_texts(const CurveText& first, const CurveText& other, const std::string& name,
-                   bool same_tokenizer) {
-  if (other.sha256 == first.sha256) return;
-  if (same_tokenizer) {
-    throw usage_error("evaluate", name + " holds out another text than the first checkpoint",
-                      "name one text for all: --text FILE");
-  }
-  log_warning("evaluate: " + name +
-              " scores other tokens than the first checkpoint (another tokenizer): compare bits "
-              "per byte, not perplexity");
-}
-
 CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& options) {
   CurveSet set;
   const SampleRule rule = shared_rule(cases);
-  std::string first_tokenizer, tokenizer;  // the latter is what `text` was cut by
   EvaluationText text;
   for (const EvaluationCase& one : cases) {
     LoadedModel loaded = load_model(one.plan);
-    const bool known = !options.text.empty() && tokenizer == loaded.tokenizer.hash();
-    if (!known) text = read_evaluation_text(options.text, loaded, rule);
-    tokenizer = loaded.tokenizer.hash();
+    if (set.curves.empty() || options.text.empty())
+      text = read_evaluation_text(options.text, loaded, rule);
     const CurveText described = describe_text(text, loaded.tokenizer);
     if (set.curves.empty()) {
       set.text = described;
       set.protocol = one.protocol;
       set.protocol.kernel =
           loaded.model->attention_kernel(1, one.lengths.front(), loaded.device, false);
-      first_tokenizer = tokenizer;
     }
-    compare_texts(set.text, described, one.name, tokenizer == first_tokenizer);
+    if (described.sha256 != set.text.sha256) {
+      throw usage_error("evaluate", one.name + " holds out another text than the first checkpoint",
+                        "name one text for all: --text FILE");
+    }
     set.curves.push_back(measure(loaded, one, text.sample));
   }
   return set;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "evaluate/lengths.h"
 #include "evaluate/protocol.h"
@@ -61,6 +62,25 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
   }
 }
 
+// The model of a checkpoint's tokenizer; "" for bytes.
+std::string tokenizer_of(const EvaluationCase& one) {
+  const std::filesystem::path file = one.plan.folder / "tokenizer.model";
+  return std::filesystem::exists(file) ? read_file(file) : "";
+}
+
+// A token of one is another stretch of text than a token of the other: neither losses per token nor
+// equal numbers of targets say anything.
+void refuse_other_tokenizers(const std::vector<EvaluationCase>& cases) {
+  const std::string first = tokenizer_of(cases.front());
+  for (const EvaluationCase& one : cases) {
+    if (tokenizer_of(one) == first) continue;
+    throw usage_error("evaluate",
+                      cat(cases.front().name, " and ", one.name,
+                          " have different tokenizers: their losses per token are of other tokens"),
+                      "evaluate them apart; alibi compare holds them against each other per byte");
+  }
+}
+
 }  // namespace
 
 std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
@@ -69,6 +89,7 @@ std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
     cases.push_back(plan_case(request, i));
     refuse_other_protocol(cases.front(), cases.back());
   }
+  refuse_other_tokenizers(cases);
   return cases;
 }
 

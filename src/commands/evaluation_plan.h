@@ -24,7 +24,8 @@ struct EvaluationCase {
   bool passkey() const { return plan.config.evaluate.task == Task::kPasskey; }
 };
 
-// Throws Error when two checkpoints would be measured by different rules, before any is loaded.
+// Throws Error when two checkpoints would be measured by different rules or have different
+// tokenizers, before any is loaded.
 std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request);
 
 // One rule for all checkpoints, so that all score the same targets.

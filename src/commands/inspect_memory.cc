@@ -24,11 +24,11 @@ Config of_length(Config c, std::int64_t length, Recompute recompute) {
   return c;
 }
 
-// The most sequences of one forward and backward pass whose estimate stays within the limit.
+// The most sequences of one forward and backward pass that stay within the limit.
 std::int64_t most_sequences(const Config& c, std::int64_t limit) {
   const auto fits = [&](std::int64_t sequences) {
     return estimate_memory(c, c.tokenizer.vocabulary, sequences * c.batch.sequence_length)
-               .total() <= limit;
+               .bound() <= limit;
   };
   std::int64_t fitting = 0, step = 1;
   while (fits(fitting + step) && step < (std::int64_t{1} << 40)) step *= 2;
@@ -56,9 +56,10 @@ std::vector<std::string> row_of(const Config& c, std::int64_t length, std::int64
 std::string describe_memory(const Config& given, const std::vector<std::int64_t>& given_lengths,
                             std::int64_t limit_bytes) {
   Config c = given;
-  c.runtime.precision = resolve_precision(c.runtime.precision, open_device(c.runtime.device));
-  const MemoryLimit limit = limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"}
-                                            : memory_limit(open_device(c.runtime.device));
+  const torch::Device device = open_device(c.runtime.device);
+  c.runtime.precision = resolve_precision(c.runtime.precision, device);
+  const MemoryLimit limit =
+      limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"} : memory_limit(device);
   const MemoryParts parts = estimate_memory(c, c.tokenizer.vocabulary, *c.batch.micro_batch_tokens);
   std::vector<std::int64_t> lengths = given_lengths;
   if (lengths.empty()) lengths.push_back(batch_shape(c.batch).length);
@@ -76,7 +77,8 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
                        {"parts", memory_words(parts)},
                        {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
                        {"precision", c.runtime.precision == Precision::kBf16 ? "bf16" : "fp32"},
-                       {"limit", cat(bytes_text(limit.bytes), ", ", limit.source)}}) +
+                       {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
+                                     "; an eighth of each estimate is kept free")}}) +
          "\n" + format_table(table);
 }
 

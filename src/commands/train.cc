@@ -114,6 +114,23 @@ torch::Device resolve_machine(Config& config, bool resume) {
   return device;
 }
 
+// Another number of threads sums in another order: a resumed run keeps its own unless told
+// otherwise.
+void keep_threads(const Config& config, const Checkpoint& resume) {
+  const std::int64_t before = resume.progress.threads;
+  const std::int64_t now = config.runtime.threads > 0 ? config.runtime.threads : before;
+  if (before == 0) return;
+  const int here = set_threads(0);
+  set_threads(now);
+  if (now != before) {
+    log_warning(cat("this run was started with ", before, " threads and goes on with ", now,
+                    ": the last bits of its weights will not be those of an uninterrupted run"));
+  } else if (now != here) {
+    log_info(cat("note: ", now, " threads, as the run was started with; --set runtime.threads=",
+                 here, " changes that, and the last bits of its weights"));
+  }
+}
+
 // The micro batch that fits into memory, before any of it is taken. Throws Error when not even one
 // sequence does.
 std::int64_t plan_memory(const Config& config, const PreparedText& text, torch::Device device) {
@@ -129,10 +146,11 @@ std::int64_t plan_memory(const Config& config, const PreparedText& text, torch::
   const MemoryParts parts = estimate_memory(config, vocabulary, fitting > 0 ? wanted : length);
   const std::string found = cat(
       "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (", memory_words(parts),
-      ") for micro batches of ", fitting > 0 ? wanted : length, " tokens, expected at most ",
+      ") for micro batches of ", fitting > 0 ? wanted : length, " tokens, expected at most 8/9 of ",
       human_bytes(static_cast<double>(limit.bytes)), ", the ", limit.source);
   if (fitting > 0) {
-    log_warning(cat("memory: ", found, "; taking micro batches of ", fitting, " tokens"));
+    log_warning(cat("memory: ", found, "; taking micro batches of ", fitting,
+                    " tokens (sums in another order: other last bits)"));
     return fitting;
   }
   throw Error("memory", found,
@@ -172,7 +190,8 @@ int run(const Options& options) {
   for (const std::string& note : advice(config)) log_info("note: " + note);
   RunFolder folder(config, options.resume);
   const PreparedText text = prepare(config, threads);
-  const auto resume = folder.resume_point(config, run_identity(config, text.data_hash));
+  const auto resume = folder.resume_point(config, text);
+  if (resume) keep_threads(config, *resume);
   write_file_atomic(folder.path() / "config.json", config_json(config));
 
   const std::int64_t most = plan_memory(config, text, device);

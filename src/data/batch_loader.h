@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <future>
 
+#include "base/background.h"
 #include "data/batches.h"
 
 namespace alibi {
@@ -24,7 +24,8 @@ class BatchLoader {
  private:
   Read read_;
   std::int64_t next_step_ = -1;
-  std::future<Batch> next_;  // waits for its thread when it goes
+  Batch next_;
+  BackgroundWork work_;  // last: its thread fills the batch above
 };
 
 }  // namespace alibi

@@ -7,14 +7,21 @@
 #include <limits>
 #include <new>
 #include <sstream>
-#include <string>
 
 namespace alibi {
 namespace {
 
-std::int64_t status_bytes(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
+constexpr const char* kStatus = "/proc/self/status";
+
+c10::DeviceAllocator* device_allocator(torch::Device device) {
+  return c10::getDeviceAllocator(device.type());
+}
+
+}  // namespace
+
+std::int64_t proc_bytes(const std::filesystem::path& file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(key + ":")) continue;
     std::istringstream fields(line.substr(key.size() + 1));
     std::int64_t kib = 0;
@@ -24,16 +31,10 @@ std::int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-c10::DeviceAllocator* device_allocator(torch::Device device) {
-  return c10::getDeviceAllocator(device.type());
-}
-
-}  // namespace
-
-std::int64_t resident_bytes() { return status_bytes("VmRSS"); }
+std::int64_t resident_bytes() { return proc_bytes(kStatus, "VmRSS"); }
 
 std::int64_t peak_memory_bytes(torch::Device device) {
-  if (!device.is_cuda()) return status_bytes("VmHWM");
+  if (!device.is_cuda()) return proc_bytes(kStatus, "VmHWM");
   using c10::CachingAllocator::StatType;
   const auto statistics = device_allocator(device)->getDeviceStats(device.index());
   return statistics.allocated_bytes[static_cast<std::size_t>(StatType::AGGREGATE)].peak;

@@ -5,8 +5,14 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
+#include <string>
 
 namespace alibi {
+
+// What a file like /proc/self/status or /proc/meminfo says of `key`, which it counts in kB; 0 where
+// file or key is missing.
+std::int64_t proc_bytes(const std::filesystem::path& file, const std::string& key);
 
 std::int64_t resident_bytes();  // VmRSS; 0 where /proc is missing
 

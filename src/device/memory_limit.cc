@@ -7,24 +7,12 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
+
+#include "device/memory.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
 namespace {
-
-// The number after `key` in a file of lines "key: number kB"; 0 where there is none.
-std::int64_t kib_line(const fs::path& file, const std::string& key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(key + ":")) continue;
-    std::istringstream fields(line.substr(key.size() + 1));
-    std::int64_t kib = 0;
-    fields >> kib;
-    return kib * 1024;
-  }
-  return 0;
-}
 
 // A limit's file holds a number or "max".
 std::optional<std::int64_t> limit_in(const fs::path& file) {
@@ -65,7 +53,7 @@ std::optional<std::int64_t> address_space_limit(const fs::path& root) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   const fs::path status = root / "proc/self/status";
-  const std::int64_t untouched = kib_line(status, "VmSize") - kib_line(status, "VmRSS");
+  const std::int64_t untouched = proc_bytes(status, "VmSize") - proc_bytes(status, "VmRSS");
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(limit.rlim_cur) - untouched);
 }
 
@@ -74,9 +62,9 @@ std::optional<std::int64_t> address_space_limit(const fs::path& root) {
 MemoryLimit memory_limit(const fs::path& root) {
   MemoryLimit least{std::numeric_limits<std::int64_t>::max(), "no limit known"};
   const fs::path memory = root / "proc/meminfo";
-  if (const std::int64_t free = kib_line(memory, "MemAvailable"); free > 0) {
-    const std::int64_t held = kib_line(root / "proc/self/status", "VmRSS");
-    take(least, free + kib_line(memory, "SwapFree") + held, "free memory of this machine");
+  if (const std::int64_t free = proc_bytes(memory, "MemAvailable"); free > 0) {
+    const std::int64_t held = proc_bytes(root / "proc/self/status", "VmRSS");
+    take(least, free + proc_bytes(memory, "SwapFree") + held, "free memory of this machine");
   }
   take_groups(least, root);
   take(least, address_space_limit(root), "ulimit -v");

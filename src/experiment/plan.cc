@@ -6,10 +6,12 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "checkpoint/checkpoint.h"
 #include "data/prepare.h"
 #include "data/text_sample.h"
 #include "device/device.h"
 #include "evaluate/lengths.h"
+#include "model/attention.h"
 #include "train/run_folder.h"
 
 namespace alibi {
@@ -54,24 +56,34 @@ std::string cost_identity(const Config& config) {
   return text == config_json(usual) ? "" : text;
 }
 
-std::string training_identity(const Config& config) {
-  return identity_json(config) + cost_identity(config);
+// What is trained: the same for configs that come to the same weights at the same cost.
+std::string trained_identity(const Config& config, const std::string& data_hash) {
+  const std::string identity = run_identity(config, data_hash);
+  const std::string costs = cost_identity(config);
+  return costs.empty() ? identity : sha256_hex(identity + costs);
 }
 
-std::string whole_identity(const Config& config) {
-  return training_identity(config) + treatment(config.evaluate);
-}
-
-void refuse_equal_variants(const ExperimentPlan& plan) {
+void refuse_equal_variants(const ExperimentPlan& plan,
+                           const std::vector<std::string>& data_hashes) {
+  std::map<std::string, std::string> names;
   for (std::size_t i = 0; i < plan.variants.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (whole_identity(plan.variants[i].config) != whole_identity(plan.variants[j].config))
-        continue;
-      throw usage_error(plan.file.place + ": /variants/" + plan.variants[i].name,
-                        "is the same run as variant " + plan.variants[j].name,
-                        "every variant must differ in a key that changes the result");
-    }
+    const PlannedVariant& variant = plan.variants[i];
+    const auto [same, is_new] = names.try_emplace(
+        trained_identity(variant.config, data_hashes[i]) + treatment(variant.config.evaluate),
+        variant.name);
+    if (is_new) continue;
+    throw usage_error(plan.file.place + ": /variants/" + variant.name,
+                      "is the same run as variant " + same->second,
+                      "every variant must differ in a key that changes the result");
   }
+}
+
+// What a run would only find at its start.
+void check_start(const Config& config) {
+  check_attention_name(config.runtime.attention.kernel);
+  open_device(config.runtime.device);
+  if (!config.initialize.from.empty())
+    checkpoint_config(resolve_checkpoint(config.initialize.from));
 }
 
 void refuse_passkeys(const ExperimentPlan& plan) {
@@ -201,9 +213,7 @@ void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes)
       run.config.run.seed = seed;
       run.config.run.name = plan.variants[i].name;
       // Variants that differ in their evaluation only share one trained run, named after the first.
-      std::string identity = run_identity(run.config, data_hashes[i]);
-      const std::string costs = cost_identity(run.config);
-      if (!costs.empty()) identity = sha256_hex(identity + costs);
+      const std::string identity = trained_identity(run.config, data_hashes[i]);
       const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
       run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
       run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));
@@ -232,7 +242,6 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   }
   refuse_passkeys(plan);
   refuse_other_rules(plan);
-  refuse_equal_variants(plan);
   plan.lengths = all_lengths(plan);
   std::map<std::string, PreparedText> texts;  // variants mostly share one
   std::map<std::string, ScoredText> scored;
@@ -241,6 +250,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   for (PlannedVariant& variant : plan.variants) {
     const Config& c = variant.config;
     check_rules(plan.lengths, c.evaluate);
+    check_start(c);
     auto text = texts.find(text_key(c));
     if (text == texts.end()) {
       const int threads = set_threads(c.runtime.threads);
@@ -251,6 +261,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
   }
+  refuse_equal_variants(plan, data_hashes);
   plan.one_tokenizer = tokenizers.size() == 1;
   refuse_other_texts(plan);
   add_runs(plan, data_hashes);

@@ -42,7 +42,7 @@ struct ExperimentPlan {
 std::string lengths_text(const ExperimentPlan& plan, std::string_view separator);
 
 // Prepares the text (which is kept), so that runs know their data and the held-out text is long
-// enough. Throws Error (exit code 2) for faults of the file, the configs and the text.
+// enough. Throws Error, with exit code 2 for faults of the file and the configs.
 ExperimentPlan plan_experiment(const ComparisonFile& file,
                                const std::vector<std::string>& overrides);
 

@@ -125,9 +125,15 @@ std::string controls(const AttentionPicture& picture) {
         "<label>slopes &times; <input id=\"factor\" type=\"range\" min=\"-2\" max=\"2\" "
         "value=\"0\" step=\"1\"><output id=\"factor-text\">1</output></label>";
   }
+  html +=
+      "<label>length <input id=\"length\" type=\"range\" min=\"0\"><output "
+      "id=\"length-text\"></output></label></div>\n";
+  if (picture.curves.empty()) return html;
   return html +
-         "<label>length <input id=\"length\" type=\"range\" min=\"0\"><output "
-         "id=\"length-text\"></output></label></div>\n";
+         element("p class=\"small\"",
+                 "Rule and slopes change the bias alone: q\u00b7k stays that of the model as it "
+                 "was trained. In layers above the first a model with other slopes would have "
+                 "another q\u00b7k too; the measured curve below has all of it.");
 }
 
 constexpr const char* kStage = R"html(
@@ -154,7 +160,7 @@ std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
       picture, [](const AttentionHead& head) { return head.reach <= kShortReach; },
       [](const AttentionHead& head) { return fixed(head.reach, 0) + " tokens"; });
   if (!steep.empty())
-    lines.push_back(cat("heads that see nothing beyond ", kShortReach,
+    lines.push_back(cat("heads that have 90 % of their weight within ", kShortReach,
                         " tokens, as layer.head (reach): ", steep));
   const auto far = [&](const AttentionHead& head) {
     return head.slope * static_cast<double>(picture.trained_length - 1);

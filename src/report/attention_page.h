@@ -37,8 +37,8 @@ struct AttentionPicture {
   std::string program_version, command_line, created;
 };
 
-// One line for each head that sees nothing beyond a few tokens, or to which the bias at the trained
-// length is no bias.
+// One line for each head with nearly all its weight within a few tokens, or to which the bias at
+// the trained length is no bias.
 std::vector<std::string> attention_warnings(const AttentionPicture& picture);
 
 std::string reach_table(const AttentionPicture& picture);  // for the terminal

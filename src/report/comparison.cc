@@ -108,6 +108,46 @@ std::string in_words(const Comparison& c, const ComparedVariant& variant) {
   return cat(variant.name, ": its loss ", place, " is ", size, " (", spread, ").");
 }
 
+double measured(const Comparison& c, const ComparedPoint& point) {
+  return c.measure == Measure::kLoss ? point.loss.mean : point.bits_per_byte;
+}
+
+// "alibi, all others measurably worse": who is lowest at the length of that index.
+std::string lowest_at(const Comparison& c, std::size_t index) {
+  const ComparedVariant* lowest = nullptr;
+  std::vector<std::string> close;
+  for (const ComparedVariant& variant : c.variants) {
+    const double value = measured(c, variant.points[index]);
+    if (std::isfinite(value) && (lowest == nullptr || value < measured(c, lowest->points[index])))
+      lowest = &variant;
+    if (variant.points[index].verdict == Verdict::kNoise) close.push_back(variant.name);
+  }
+  if (lowest == nullptr) return "";
+  if (c.seeds.size() < 2) return lowest->name + "; one seed does not show whether that is noise";
+  if (lowest->name == c.reference) {
+    return lowest->name + (close.empty() ? ", all others measurably worse"
+                                         : ", within noise of " + join(close, ", "));
+  }
+  const bool noise = lowest->points[index].verdict == Verdict::kNoise;
+  return cat(lowest->name, noise ? ", within noise of " : ", measurably lower than ", c.reference);
+}
+
+// Who wins at which length, a line for each stretch of lengths with one answer.
+std::string winners(const Comparison& c) {
+  std::string text;
+  if (c.variants.size() < 2) return text;
+  const std::vector<ComparedPoint>& points = c.variants.front().points;
+  for (std::size_t first = 0, next = 0; first < points.size(); first = next) {
+    const std::string words = lowest_at(c, first);
+    for (next = first + 1; next < points.size() && lowest_at(c, next) == words;) ++next;
+    if (words.empty()) continue;
+    const std::string last = with_commas(points[next - 1].length);
+    text += cat("Lowest at ", next - first > 1 ? with_commas(points[first].length) + " to " : "",
+                last, " tokens: ", words, ".\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 const char* measure_unit(const Comparison& c) {
@@ -156,7 +196,7 @@ std::string comparison_table(const Comparison& c) {
 }
 
 std::string comparison_summary(const Comparison& c) {
-  std::string text;
+  std::string text = winners(c);
   for (const ComparedVariant& variant : c.variants) {
     text += variant.name == c.reference ? change_in_words(variant) : in_words(c, variant) + "\n";
   }

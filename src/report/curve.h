@@ -25,7 +25,7 @@ struct CurvePoint {
   double word_perplexity = kNotMeasured;  // e^(nats per word)
   // With windows slid by split_stride, so that every target has length - split_stride tokens or
   // more before it: the loss, and what of the gain over 1x (nats, above 0: better) comes from fewer
-  // targets with a short context and what from the longer context itself (Press et al. 2022,
+  // targets with a short context and what from the longer context itself (Press et al. 2021,
   // appendix B).
   double full_loss = kNotMeasured;
   double early_gain = kNotMeasured, early_gain_low = kNotMeasured, early_gain_high = kNotMeasured;

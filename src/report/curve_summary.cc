@@ -102,9 +102,9 @@ std::string curve_summary(const Curve& curve) {
 
 std::string curve_caution(const CurveProtocol& protocol) {
   const std::string common =
-      "a falling curve alone does not show that the longer context is used; the loss by position "
-      "does "
-      "(compare the last positions of a long window with the last positions at 1x).";
+      "a falling curve alone does not show that the longer context is used. The split of the gain "
+      "(evaluate.split_stride), the useful context, or the loss at the last positions of a long "
+      "window beside that at the last positions of 1x do.";
   if (protocol.name == "sliding") {
     return "Sliding window: every target but those of the first window has at least length minus "
            "stride "
@@ -120,7 +120,7 @@ std::string curve_caution(const CurveProtocol& protocol) {
   }
   return "At longer lengths fewer targets stand near the start of a window, where context is short "
          "(the "
-         "early-token curse, Press et al. 2022, appendix B). Perplexity can fall for that reason "
+         "early-token curse, Press et al. 2021, appendix B). Perplexity can fall for that reason "
          "alone, so " +
          common;
 }

@@ -27,12 +27,13 @@ Json json_value(const JsonValue& value) {
 }
 
 // Whether a whole line stays, given the fate of the line before; nothing for a torn line.
-std::optional<bool> stays(std::string_view line, std::int64_t last_step, bool before) {
+std::optional<bool> stays(std::string_view line, const LastLine& last, bool before) {
   const auto parsed = nlohmann::json::parse(line, nullptr, false);
   if (!parsed.is_object()) return std::nullopt;
   const auto step = parsed.find("step");
   if (step == parsed.end() || !step->is_number_integer()) return before;
-  return step->get<std::int64_t>() <= last_step;
+  const auto found = step->get<std::int64_t>();
+  return found < last.step || (found == last.step && !parsed.contains(last.without));
 }
 
 }  // namespace
@@ -55,14 +56,14 @@ void JsonLines::sync() { file_.sync(); }
 
 void JsonLines::close() { file_.close(); }
 
-KeptLines lines_up_to_step(std::string_view log, std::int64_t step) {
+KeptLines lines_up_to_step(std::string_view log, const LastLine& last) {
   KeptLines kept;
   bool stay = true;
   for (std::string_view rest = log; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     // Without its newline the last line is torn even when it happens to parse.
-    const auto verdict = end == std::string_view::npos ? std::nullopt : stays(line, step, stay);
+    const auto verdict = end == std::string_view::npos ? std::nullopt : stays(line, last, stay);
     stay = verdict.value_or(stay);
     if (verdict.value_or(false)) {
       kept.text.append(line).append("\n");
@@ -74,9 +75,9 @@ KeptLines lines_up_to_step(std::string_view log, std::int64_t step) {
   return kept;
 }
 
-std::int64_t truncate_after_step(const std::filesystem::path& path, std::int64_t step) {
+std::int64_t truncate_after_step(const std::filesystem::path& path, const LastLine& last) {
   if (!std::filesystem::exists(path)) return 0;
-  const KeptLines kept = lines_up_to_step(read_file(path, kLargestLog), step);
+  const KeptLines kept = lines_up_to_step(read_file(path, kLargestLog), last);
   if (kept.dropped > 0) write_file_atomic(path, kept.text);
   return kept.dropped;
 }

@@ -36,17 +36,23 @@ class JsonLines {
   bool empty_;
 };
 
+// Where a log is cut off: lines of `step` stay, but for those with the key `without`.
+struct LastLine {
+  std::int64_t step = 0;
+  std::string without = {};
+};
+
 // What truncate_after_step keeps of a log's text.
 struct KeptLines {
   std::string text;
   std::int64_t dropped = 0;  // lines
 };
-KeptLines lines_up_to_step(std::string_view log, std::int64_t step);
+KeptLines lines_up_to_step(std::string_view log, const LastLine& last);
 
-// Drops the lines of steps after `step`, so that a resumed run writes them anew; atomic. A line
-// without an integer "step" shares the fate of the line before it. Lines that are no JSON object
-// (torn by a crash) are dropped too. A missing file is fine. Returns how many lines were dropped;
-// nothing is written when none are.
-std::int64_t truncate_after_step(const std::filesystem::path& path, std::int64_t step);
+// Drops the lines of steps after the last one, so that a resumed run writes them anew; atomic. A
+// line without an integer "step" shares the fate of the line before it. Lines that are no JSON
+// object (torn by a crash) are dropped too. A missing file is fine. Returns how many lines were
+// dropped; nothing is written when none are.
+std::int64_t truncate_after_step(const std::filesystem::path& path, const LastLine& last);
 
 }  // namespace alibi

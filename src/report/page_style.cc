@@ -37,6 +37,7 @@ p { margin: .5rem 0; }
 .caution { color: var(--muted); font-size: .9rem; }
 figure { margin: 1.2rem 0; max-width: 50rem; }
 svg { display: block; width: 100%; height: auto; }
+figure { overflow-x: auto; } figure > svg { min-width: 34rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .8125rem; width: 100%; font-variant-numeric:
   tabular-nums; }

@@ -69,7 +69,7 @@ std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::
   for (std::int64_t rows = *c.batch.micro_batch_tokens / shape.length; rows > 0; --rows) {
     if (shape.rows % rows != 0) continue;
     const std::int64_t tokens = rows * shape.length;
-    if (estimate_memory(c, vocabulary, tokens).total() <= limit) return tokens;
+    if (estimate_memory(c, vocabulary, tokens).bound() <= limit) return tokens;
   }
   return 0;
 }

@@ -35,6 +35,20 @@ void refuse_other_config(const Config& now, const std::string& stored_text, cons
   }
 }
 
+void refuse_other_data(const Checkpoint& checkpoint, const PreparedText& text,
+                       const fs::path& place) {
+  const std::string way_out = "put the old one back, or choose another run.folder";
+  if (checkpoint.tokenizer_model != text.tokenizer.model()) {
+    throw usage_error("/tokenizer", place.string() + " was made with another tokenizer", way_out);
+  }
+  if (!checkpoint.data_hash.empty() && checkpoint.data_hash != text.data_hash) {
+    throw usage_error("/data",
+                      cat("the text of data.train or data.valid is not the one that ",
+                          place.string(), " was made from"),
+                      way_out);
+  }
+}
+
 }  // namespace
 
 std::string run_identity(const Config& config, const std::string& data_hash) {
@@ -48,14 +62,10 @@ RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(co
     throw usage_error(path_.string(), "this run folder exists already",
                       "--resume goes on with it; --set run.name=... starts another");
   }
-  if (!exists) made_from_ = first_missing(path_);
-  try {
-    make_folders(checkpoints());
-    lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());
-  } catch (...) {
-    remove_unused();
-    throw;
-  }
+  const fs::path made_from = exists ? fs::path() : first_missing(path_);
+  make_folders(checkpoints());
+  lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());
+  made_from_ = made_from;  // who has not got the lock removes nothing: the folder is another's
 }
 
 RunFolder::~RunFolder() { remove_unused(); }
@@ -77,15 +87,22 @@ void RunFolder::remove_unused() const {
 }
 
 std::optional<Checkpoint> RunFolder::resume_point(const Config& config,
-                                                  const std::string& identity) const {
-  const std::optional<fs::path> newest = newest_valid_checkpoint(checkpoints());
-  if (!newest) return std::nullopt;
+                                                  const PreparedText& text) const {
+  std::vector<std::string> damaged;
+  const std::optional<fs::path> newest = newest_valid_checkpoint(checkpoints(), &damaged);
+  if (!newest && damaged.empty()) return std::nullopt;
+  if (!newest) {
+    throw Error(checkpoints().string(),
+                cat("holds ", damaged.size(), " checkpoints and none is whole: ", damaged.front()),
+                "put one back, or choose another run.folder; nothing was changed");
+  }
+  for (const std::string& line : damaged) log_warning(line);
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
-  if (checkpoint.identity == identity) return checkpoint;
+  if (checkpoint.identity == run_identity(config, text.data_hash)) return checkpoint;
   refuse_other_config(config, checkpoint.config_json, *newest / "config.json");
-  throw usage_error(newest->string(),
-                    "was made from other data, another tokenizer or another program version",
-                    "restore them, or choose another run.folder");
+  refuse_other_data(checkpoint, text, *newest);
+  throw usage_error(newest->string(), cat("was made by another program version than ", kVersion),
+                    "resume with that one, or choose another run.folder");
 }
 
 std::optional<Precision> stored_precision(const fs::path& run_folder) {

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
+#include "data/prepared.h"
 
 namespace alibi {
 
@@ -35,10 +36,10 @@ class RunFolder {
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
 
-  // The newest valid checkpoint; nothing when the run has none yet. Throws Error (exit code 2) when
-  // it belongs to another config, other data or another program version, naming the first key that
-  // differs.
-  std::optional<Checkpoint> resume_point(const Config& config, const std::string& identity) const;
+  // The newest valid checkpoint; nothing when the run has none yet. Throws Error when there are
+  // some and none is whole, and (exit code 2) when it belongs to another config, tokenizer, text or
+  // program version, naming the first key that differs.
+  std::optional<Checkpoint> resume_point(const Config& config, const PreparedText& text) const;
 
  private:
   bool is_unused() const;

@@ -12,6 +12,8 @@
 namespace alibi {
 namespace {
 
+constexpr const char* kValidationLoss = "validation_loss";  // in the log
+
 Gpt build_model(const TrainerParts& parts) {
   const Config& c = parts.config;
   Gpt model(c.model, parts.text.tokenizer.vocabulary(), activation_type(c.runtime.precision),
@@ -29,6 +31,13 @@ std::vector<std::pair<std::string, torch::Tensor>> named(Gpt& model) {
   return all;
 }
 
+// Of a log, what a resumed run does not write again.
+LastLine last_line(const std::optional<Checkpoint>& resume) {
+  if (!resume) return {-1};
+  const bool validated = resume->progress.validated_step == resume->progress.step;
+  return {resume->progress.step, validated ? "" : kValidationLoss};
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& resume, Sink sink)
@@ -41,8 +50,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
               static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),
       loader_([this](std::int64_t step) { return reader_.read(step); }),
-      log_((truncate_after_step(parts.folder.log(), resume ? resume->progress.step : -1),
-            parts.folder.log())),
+      log_((truncate_after_step(parts.folder.log(), last_line(resume)), parts.folder.log())),
       identity_(run_identity(parts.config, parts.text.data_hash)),
       validation_(sample_tokens(parts.text.valid, {.window = batch_shape(parts.config.batch).length,
                                                    .most = parts.config.run.validation_tokens})),
@@ -55,26 +63,29 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
   } else if (!parts.config.initialize.from.empty()) {
     initialize_from(parts.config.initialize.from);
   }
+  progress_.threads = torch::get_num_threads();
   const std::int64_t most = parts.most_micro_batch_tokens;
   if (most > 0 && most < micro_batch_tokens()) progress_.micro_batch_tokens = most;
 }
 
 int Trainer::run() {
-  if (progress_.finished && done()) return 0;  // a constant schedule's end may move
+  if (progress_.finished && done()) return 0;                 // a constant schedule's end may move
+  if (progress_.validated_step < progress_.step) validate();  // a signal had cut it off
   while (!done() && stop_signal() == 0) {
     const std::int64_t before = progress_.tokens;
     report(step());
-    if (crosses(*parts_.config.run.evaluate_every_tokens, before) || done()) validate();
+    const bool due = crosses(*parts_.config.run.evaluate_every_tokens, before) || done();
+    if (!due || validate()) progress_.validated_step = progress_.step;
     if (crosses(*parts_.config.run.save_every_tokens, before)) save();
     collect(false);
   }
   collect(true);
-  progress_.finished = done();
+  progress_.finished = done() && progress_.validated_step == progress_.step;
   if (saved_step_ != progress_.step || progress_.finished) {
     save();
     if (const auto folder = saver_.finish()) tell(SaveEvent{progress_.step, folder->string()});
   }
-  return done() ? 0 : stop_signal();
+  return progress_.finished ? 0 : stop_signal();
 }
 
 void Trainer::report(const StepEvent& event) {
@@ -96,50 +107,76 @@ void Trainer::report(const StepEvent& event) {
       fields.emplace_back("skipped", event.judgement.reason);
       fields.emplace_back("window_starts", std::move(starts));
     }
-    if (event.rolled_back_to >= 0) fields.emplace_back("rolled_back_to", event.rolled_back_to);
-    log_.append(fields);
+    if (event.rolled_back_to >= 0) {
+      fields.emplace_back("rolled_back_to", event.rolled_back_to);
+      fields.emplace_back("left_out_steps",
+                          std::vector<std::int64_t>{event.rolled_back_to + 1, event.step});
+    }
+    write_log(fields);
   }
   tell(event);
 }
 
-void Trainer::validate() {
-  if (validation_.runs.empty()) return;
+// Nothing where a signal came before all was scored. What does not fit into memory is scored again
+// in smaller batches.
+std::optional<double> Trainer::validation_loss() {
+  struct Stopped {};
   const Config& c = parts_.config;
+  const std::int64_t length = batch_shape(c.batch).length;
+  const auto windows = windows_of(Protocol::kNonOverlapping, validation_, length, 0);
   ScoringOptions options;
-  options.batch_tokens = *c.batch.micro_batch_tokens;
+  options.batch_tokens = micro_batch_tokens();
   options.chunk_rows = c.runtime.loss_chunk_rows;
   options.separate_documents = c.data.separate_documents;
   options.device = parts_.device;
-  const std::int64_t length = batch_shape(c.batch).length;
-  const auto windows = windows_of(Protocol::kNonOverlapping, validation_, length, 0);
-  const double loss =
-      mean_of(scored_losses(validation_, score(model_, validation_.ids, windows, options)));
-  const bool best = loss < progress_.best_validation_loss;
+  options.progress = [](std::int64_t) {
+    if (stop_signal() != 0) throw Stopped();
+  };
+  for (;; options.batch_tokens /= 2) {
+    try {
+      return mean_of(scored_losses(validation_, score(model_, validation_.ids, windows, options)));
+    } catch (const Stopped&) {
+      return std::nullopt;
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error) || options.batch_tokens <= length) throw;
+    }
+  }
+}
+
+// False where it was cut off: the run that goes on makes it.
+bool Trainer::validate() {
+  if (validation_.runs.empty()) return true;
+  const std::optional<double> loss = validation_loss();
+  if (!loss) return false;
+  const bool best = *loss < progress_.best_validation_loss;
   if (best) {
-    progress_.best_validation_loss = loss;
+    progress_.best_validation_loss = *loss;
     progress_.best_step = progress_.step;
     progress_.evaluations_without_improvement = 0;
   } else {
     ++progress_.evaluations_without_improvement;
   }
-  log_.append({{"step", progress_.step},
-               {"tokens", progress_.tokens},
-               {"validation_loss", loss},
-               {"best", best},
-               {"peak_memory_bytes", peak_memory_bytes(parts_.device)}});
-  tell(ValidationEvent{progress_.step, progress_.tokens, loss, best});
+  progress_.validated_step = progress_.step;
+  write_log({{"step", progress_.step},
+             {"tokens", progress_.tokens},
+             {kValidationLoss, *loss},
+             {"best", best},
+             {"peak_memory_bytes", peak_memory_bytes(parts_.device)}});
+  tell(ValidationEvent{progress_.step, progress_.tokens, *loss, best});
   if (best && !done()) save();
+  return true;
 }
 
 void Trainer::save() {
   if (saved_step_ == progress_.step && !progress_.finished) return;
   collect(true);
-  log_.sync();
+  let_fail([&] { log_.sync(); });
   KeptSteps kept{parts_.config.run.keep_checkpoints, {progress_.best_step}};
   if (parts_.config.guard.rolls_back()) kept.these_steps.push_back(rollback_step());
   Checkpoint checkpoint{config_json(parts_.config),
                         parts_.text.tokenizer.model(),
                         identity_,
+                        parts_.text.data_hash,
                         progress_,
                         weights_of(*model_),
                         optimizer_.state()};
@@ -166,14 +203,27 @@ bool Trainer::is_ruined(const Checkpoint& checkpoint) {
 // Tells of a save that has ended since the last call. A failed one ends the run, or, by
 // guard.failed_save, is made good by the next.
 void Trainer::collect(bool wait) {
-  try {
+  const bool fine = let_fail([&] {
     const auto folder = wait ? saver_.finish() : saver_.committed();
     if (folder) tell(SaveEvent{saved_step_, folder->string()});
-  } catch (const Error& error) {
+  });
+  if (!fine) saved_step_ = -1;
+}
+
+// False where the write failed and guard.failed_save lets the run go on.
+bool Trainer::let_fail(const std::function<void()>& write) {
+  try {
+    write();
+    return true;
+  } catch (const std::exception& error) {
     if (parts_.config.guard.failed_save == FailedSave::kStop) throw;
-    saved_step_ = -1;
     tell(SaveFailedEvent{error.what()});
+    return false;
   }
+}
+
+void Trainer::write_log(const JsonFields& fields) {
+  let_fail([&] { log_.append(fields); });
 }
 
 void Trainer::tell(const Event& event) const {

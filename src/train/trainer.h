@@ -91,14 +91,17 @@ class Trainer {
   bool shrink_micro_batch(const Batch& batch);
   void roll_back(StepEvent& event);
   std::int64_t rollback_step() const;
-  std::optional<std::filesystem::path> rollback_folder() const;
+  std::optional<Checkpoint> rollback_checkpoint() const;
 
   // trainer.cc
   void report(const StepEvent& event);
-  void validate();
+  bool validate();
+  std::optional<double> validation_loss();
   void save();
   bool is_ruined(const Checkpoint& checkpoint);
   void collect(bool wait);
+  bool let_fail(const std::function<void()>& write);
+  void write_log(const JsonFields& fields);
   void tell(const Event& event) const;
   bool crosses(std::int64_t every_tokens, std::int64_t before) const;
   bool done() const;

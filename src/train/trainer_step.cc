@@ -151,12 +151,17 @@ std::int64_t Trainer::rollback_step() const {
 
 // Where that checkpoint is missing (a save that failed) or damaged, the newest whole one; nothing
 // where there is none.
-std::optional<std::filesystem::path> Trainer::rollback_folder() const {
+std::optional<Checkpoint> Trainer::rollback_checkpoint() const {
   const std::int64_t step = rollback_step();
   if (step == 0) return std::nullopt;
-  const auto wanted = checkpoint_path(parts_.folder.checkpoints(), step);
-  if (checkpoint_faults(wanted).empty()) return wanted;
-  return newest_valid_checkpoint(parts_.folder.checkpoints());
+  const std::filesystem::path all = parts_.folder.checkpoints();
+  try {
+    return load_checkpoint(checkpoint_path(all, step), Load::kAll);
+  } catch (const Error&) {
+    const auto newest = newest_valid_checkpoint(all);
+    if (!newest) return std::nullopt;
+    return load_checkpoint(*newest, Load::kAll);
+  }
 }
 
 // Weights, moments and the guard's window become those of an earlier step; the batches since then
@@ -169,13 +174,11 @@ void Trainer::roll_back(StepEvent& event) {
                 "lower optimizer.learning_rate, or look at the text of the batches in the log");
   }
   collect(true);
-  const auto folder = rollback_folder();
   Progress then;
-  if (folder) {
-    const Checkpoint checkpoint = load_checkpoint(*folder, Load::kAll);
-    copy_weights(checkpoint.weights, *model_, "checkpoint to roll back to");
-    optimizer_.load_state(checkpoint.optimizer);
-    then = checkpoint.progress;
+  if (const auto checkpoint = rollback_checkpoint()) {
+    copy_weights(checkpoint->weights, *model_, "checkpoint to roll back to");
+    optimizer_.load_state(checkpoint->optimizer);
+    then = checkpoint->progress;
   } else {
     start_over();
   }

@@ -37,17 +37,21 @@ TEST(Progress, ReadsTheSameBits) {
                       .skipped_steps = 5,
                       .rollbacks = 6,
                       .micro_batch_tokens = 512,
+                      .validated_step = 4,
+                      .threads = 2,
                       .finished = true,
                       .recent_losses = {0.1, 1.0 / 3},
                       .recent_gradient_norms = {1e-300, 7}};
-    const ProgressFile read = parse_progress(progress_text({progress, "hash \"é\""}), "file");
+    const ProgressFile read =
+        parse_progress(progress_text({progress, "hash \"é\"", "data"}), "file");
     EXPECT_EQ(read.progress, progress);
     EXPECT_EQ(read.identity, "hash \"é\"");
+    EXPECT_EQ(read.data_hash, "data");
   }
 }
 
 TEST(Progress, IsStrict) {
-  const std::string good = progress_text({example(), "hash"});
+  const std::string good = progress_text({example(), "hash", "data"});
   for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{
            {"\"step\": 7", "\"step\": 7.0"},
            {"\"step\": 7", "\"step\": -7"},
@@ -69,15 +73,15 @@ TEST(Progress, IsStrict) {
            {"[0.75]", "[NaN]"},
            {"\"hash\"", "null"},
            {"false", "0"},
-           {"\"format_version\": 2", "\"format_version\": 3"},
-           {"\"format_version\": 2", "\"format_version\": 0"}}) {
+           {"\"format_version\": 3", "\"format_version\": 4"},
+           {"\"format_version\": 3", "\"format_version\": 0"}}) {
     EXPECT_THROW(parse_progress(replaced(good, from, to), "file"), Error) << to;
   }
   EXPECT_THROW(parse_progress(good + "x", "file"), Error);
   EXPECT_THROW(parse_progress("", "file"), Error);
 }
 
-TEST(Progress, ReadsTheFirstVersion) {
+TEST(Progress, ReadsOlderVersions) {
   const std::string old =
       "{\"format_version\": 1, \"identity\": \"hash\", \"step\": 7, \"tokens\": 70, \"best_step\": "
       "0, "
@@ -86,7 +90,15 @@ TEST(Progress, ReadsTheFirstVersion) {
       "\"finished\": false}";
   Progress expected = example();
   expected.recent_losses = expected.recent_gradient_norms = {};
+  expected.validated_step = 7;
   EXPECT_EQ(parse_progress(old, "file").progress, expected);
+  const std::string second =
+      replaced(replaced(old, "\"format_version\": 1", "\"format_version\": 2"), "\"finished\"",
+               "\"rollbacks\": 1, \"micro_batch_tokens\": 64, \"recent_losses\": [], "
+               "\"recent_gradient_norms\": [], \"finished\"");
+  expected.rollbacks = 1;
+  expected.micro_batch_tokens = 64;
+  EXPECT_EQ(parse_progress(second, "file").progress, expected);
 }
 
 }  // namespace

@@ -79,6 +79,13 @@ TEST(BrokenTokenizer, IsRefusedByTrain) {
       place.run({"train", "tiny.json", "--set", "run.name=b", "--set", "tokenizer.kind=bpe",
                  "--set", "tokenizer.file=" + model, "--set", "tokenizer.vocabulary=301"});
   expect_refused(other, 2, "tokenizer.vocabulary", "has 300 tokens");
+  place.works({"train", "tiny.json", "--set", "run.name=bytes"});
+  for (const char* task : {"perplexity", "passkey"}) {
+    expect_refused(place.run({"evaluate", "runs/tiny", "runs/bytes", "--set",
+                              std::string("evaluate.task=") + task, "--output", "curves"}),
+                   2, "tiny and bytes", "have different tokenizers");
+  }
+  EXPECT_FALSE(place.has("curves"));
   // The text under a run changes: its held-out part cannot be scored with the run's tokenizer.
   place.works({"train", "tiny.json", "--set", "run.name=c", "--set", "tokenizer.kind=bpe", "--set",
                "tokenizer.vocabulary=300", "--set", "data.valid=[]", "--set",

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "commands/workplace.h"
-#include "config/bad_configs.h"
 #include "support/error_text.h"
 
 namespace alibi {
@@ -111,22 +110,6 @@ TEST(CommandLine, AnUnknownKernelIsRefusedBeforeAnyTextIsRead) {
   EXPECT_EQ(result.code, 2);
   EXPECT_SAYS(result.err, "/runtime/attention/kernel: found \"referense\"");
   EXPECT_SAYS(result.err, "did you mean \"reference\"?");
-}
-
-// The table of tests/config through the real program.
-TEST(BadConfigsSlow, EachIsRefusedByTheProgram) {
-  const Workplace place;
-  place.put("bad.json", "");
-  const auto before = everything_in(place.path());
-  for (const BadConfig& bad : bad_configs()) {
-    place.put("bad.json", bad.text);
-    const ProgramResult result = place.run({"train", "bad.json"});
-    EXPECT_EQ(result.code, 2) << bad.text;
-    EXPECT_EQ(result.error_lines(), static_cast<std::int64_t>(bad.lines.size())) << result.err;
-    EXPECT_EQ(mismatch_of(bad, result.err, "bad.json"), "") << bad.text << "\n" << result.err;
-    EXPECT_EQ(result.out, "") << bad.text;
-  }
-  EXPECT_EQ(everything_in(place.path()), before);
 }
 
 TEST(CommandLine, AFullStandardOutputIsAFailure) {

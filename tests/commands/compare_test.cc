@@ -108,7 +108,7 @@ TEST(Compare, ReportsARunThatFailsAndGoesOn) {
   const Workplace place;
   place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}},
-    "variants": {"alibi": {}, "lost": {"initialize": {"from": "runs/nowhere"}}}})");
+    "variants": {"alibi": {}, "lost": {"runtime": {"memory_limit_bytes": 1000}}}})");
   const ProgramResult result = place.run({"compare", "two.json"});
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.out.find("failed: lost, seed 1: training"), std::string::npos)
@@ -155,6 +155,29 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
   expect_refused(place, with("\"variants\": {\"a\": {}, " + pieces + "}"),
                  "set evaluate.max_tokens to");
   expect_refused(place, "{\"variants\": {\"a\": {}}}", "names no text");
+  expect_refused(place,
+                 with("\"variants\": {\"a\": {\"initialize\": {\"from\": \"runs/nowhere\"}}}"),
+                 "runs/nowhere: does not exist");
+  expect_refused(
+      place,
+      with("\"variants\": {\"a\": {\"runtime\": {\"attention\": {\"kernel\": \"nosuch\"}}}}"),
+      "found \"nosuch\"");
+}
+
+// The text is no key that identifies a run, but what it holds is.
+TEST(Compare, VariantsMayDifferInTheirText) {
+  const Workplace place;
+  place.put("other.txt", small_text(40'000, 7));
+  place.put("same.txt", small_text(40'000));
+  const auto plan = [&](const std::string& file) {
+    place.put("two.json",
+              "{\"base\": \"tiny.json\", \"folder\": \"all\", \"variants\": {\"a\": {}, \"b\": "
+              "{\"data\": {\"train\": [\"" +
+                  file + "\"]}}}}");
+    return place.run({"compare", "two.json", "--plan"});
+  };
+  EXPECT_EQ(plan("other.txt").code, 0);
+  EXPECT_NE(plan("same.txt").err.find("is the same run as variant a"), std::string::npos);
 }
 
 TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {

@@ -105,7 +105,8 @@ TEST(Inspect, WarnsOfSteepAndFlatHeads) {
   place.works(
       {"train", "tiny.json", "--set", "run.train_tokens=1280", "--set", "model.slopes=[4, 0.001]"});
   const std::string out = place.works({"inspect", "attention", "runs/tiny"}).out;
-  EXPECT_NE(out.find("see nothing beyond 4 tokens, as layer.head (reach): 1.1"), std::string::npos)
+  EXPECT_NE(out.find("90 % of their weight within 4 tokens, as layer.head (reach): 1.1"),
+            std::string::npos)
       << out;
   EXPECT_NE(out.find("no bias within the trained length 16, as layer.head (bias at its end): 1.2"),
             std::string::npos)

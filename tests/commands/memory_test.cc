@@ -13,7 +13,7 @@ TEST(Memory, ARunThatCannotFitIsRefusedBeforeItStarts) {
   EXPECT_EQ(refused.code, 1);
   for (const char* words :
        {"\nmemory: an estimate of ", "weights ", "activations ",
-        "expected at most 977 KiB, the runtime.memory_limit_bytes", "runtime.recompute"})
+        "expected at most 8/9 of 977 KiB, the runtime.memory_limit_bytes", "runtime.recompute"})
     EXPECT_NE(refused.err.find(words), std::string::npos) << words << "\n" << refused.err;
   EXPECT_FALSE(place.has("runs")) << "nothing is left behind";
 }
@@ -59,6 +59,43 @@ TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
   EXPECT_NE(
       place.works({"inspect", "memory", "tiny.json", "--limit", "1MB"}).out.find("does not fit"),
       std::string::npos);
+}
+
+// The batches it prints, run: they stay below the limit, and use it.
+TEST(MemorySlow, WhatInspectPrintsRunsAtTheLimit) {
+  const Workplace place;
+  const std::vector<std::string> model = {
+      "tiny.json",     "--set",           "model.layers=4",
+      "--set",         "model.width=192", "--set",
+      "model.heads=4", "--set",           "batch.train_sequence_length_scaling=1"};
+  const auto with = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), model.begin(), model.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  constexpr double kLimit = 500e6;
+  for (const std::string length : {"64", "256"}) {
+    const std::string text =
+        place.works(with({"inspect", "memory"}, {"--limit", "500MB", "--lengths", length})).out;
+    const std::size_t row = text.find(length, text.find("\n---"));
+    std::int64_t sequences = 0;
+    std::istringstream(text.substr(row + length.size())) >> sequences;
+    ASSERT_GT(sequences, 1) << text;
+    std::filesystem::remove_all(place.path("runs"));
+    const std::string step = std::to_string(sequences * std::stoll(length));
+    place.works(with({"train"}, {"--set", "batch.sequence_length=" + length, "--set",
+                                 "batch.sequences=" + std::to_string(sequences), "--set",
+                                 "batch.micro_batch_tokens=" + step, "--set",
+                                 "run.train_tokens=" + std::to_string(3 * std::stoll(step)),
+                                 "--set", "run.save_every_tokens=" + step, "--set",
+                                 "run.evaluate_every_tokens=" + step}));
+    std::int64_t peak = 0;
+    std::istringstream log(place.read("runs/tiny/log.jsonl"));
+    for (std::string line; std::getline(log, line);)
+      peak = nlohmann::json::parse(line).value("peak_memory_bytes", peak);
+    EXPECT_LT(static_cast<double>(peak), kLimit) << text;
+    EXPECT_GT(static_cast<double>(peak), 0.6 * kLimit) << text;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "commands/workplace.h"
+#include "support/log_lines.h"
 
 namespace alibi {
 namespace {
@@ -18,26 +19,25 @@ std::string last_checkpoint(const Workplace& place, const std::string& run) {
   return "runs/" + run + "/checkpoints/" + *std::max_element(names.begin(), names.end());
 }
 
-// log.jsonl without times and memory, which no two runs share.
-std::string log_of(const Workplace& place, const std::string& run) {
-  std::string text;
-  std::ifstream file(place.path("runs/" + run + "/log.jsonl"));
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::json fields = nlohmann::json::parse(line);
-    fields.erase("seconds");
-    fields.erase("peak_memory_bytes");
-    text += fields.dump() + "\n";
-  }
-  return text;
-}
-
 void expect_same_run(const Workplace& place, const std::string& a, const std::string& b) {
   const std::string x = last_checkpoint(place, a), y = last_checkpoint(place, b);
   EXPECT_EQ(fs::path(x).filename(), fs::path(y).filename());
   for (const char* file : {"/weights.safetensors", "/optimizer.safetensors"})
     EXPECT_TRUE(place.read(x + file) == place.read(y + file)) << file;
   EXPECT_EQ(place.json(x + "/progress.json"), place.json(y + "/progress.json"));
-  EXPECT_EQ(log_of(place, a), log_of(place, b));
+  EXPECT_EQ(log_lines(place.path("runs/" + a)), log_lines(place.path("runs/" + b)));
+}
+
+TEST(Road, AResumedRunKeepsItsNumberOfThreads) {
+  const Workplace place;
+  place.works({"train", "tiny.json", "--set", "runtime.threads=2"});
+  const ProgramResult kept = place.works({"train", "tiny.json", "--resume"});
+  EXPECT_NE(kept.err.find("note: 2 threads, as the run was started with"), std::string::npos)
+      << kept.err;
+  const ProgramResult changed =
+      place.works({"train", "tiny.json", "--resume", "--set", "runtime.threads=1"});
+  EXPECT_NE(changed.err.find("started with 2 threads and goes on with 1"), std::string::npos)
+      << changed.err;
 }
 
 TEST(Road, TrainEvaluateGenerateInspect) {

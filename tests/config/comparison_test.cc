@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -107,9 +108,12 @@ TEST(ComparisonsOfTheProgram, LoadAndDiffer) {
       if (read_file(entry.path()).find("\"variants\"") == std::string::npos) continue;  // a config
       const ComparisonFile file = load_comparison(entry.path().string());
       ++count;
+      std::set<std::string> configs;
       for (const ComparisonVariant& variant : file.variants) {
         const Config config = load_config(file.base, {}, {file.common, variant.changes});
         EXPECT_FALSE(config.data.train.empty()) << entry.path() << " " << variant.name;
+        EXPECT_TRUE(configs.insert(config_json(config)).second)
+            << entry.path() << " " << variant.name << " is like another";
       }
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -140,21 +141,33 @@ TEST(Fields, NoTwoKeysShareATarget) {
   }
 }
 
+// Each names the schema beside it, by which editors complete keys.
+void expect_shipped(const fs::path& file) {
+  try {
+    expect_round_trip(load_config({file.string()}, {}));
+    const auto json = nlohmann::json::parse(read_file(file), nullptr, true, true);
+    const fs::path schema = file.parent_path() / json.value("$schema", "none");
+    EXPECT_EQ(read_file(schema), config_schema())
+        << "run: alibi inspect schema > configs/config.schema.json";
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << file << ": " << error.what();
+  }
+}
+
 TEST(ShippedConfigs, AllLoad) {
   int count = 0;
-  const fs::path folder = fs::path(ALIBI_SOURCE_DIR) / "configs";
-  for (const auto& entry : fs::directory_iterator(folder)) {  // comparisons lie deeper
-    if (entry.path().extension() != ".json") continue;
-    ++count;
-    try {
-      const Config config = load_config({entry.path().string()}, {});
-      expect_round_trip(config);
-      EXPECT_FALSE(config.data.train.empty()) << entry.path();
-    } catch (const Error& error) {
-      ADD_FAILURE() << error.what();
+  const fs::path configs = fs::path(ALIBI_SOURCE_DIR) / "configs";
+  for (const fs::path& folder : {configs, configs / "models"}) {  // comparisons lie deeper
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.ends_with(".json") || name.ends_with(".schema.json")) continue;
+      ++count;
+      expect_shipped(entry.path());
     }
   }
-  EXPECT_GE(count, 1);
+  EXPECT_GE(count, 9);
+  for (const char* name : {"quickstart.json", "books.json"})
+    EXPECT_FALSE(load_config({(configs / name).string()}, {}).data.train.empty()) << name;
 }
 
 TEST(Scaling, KeepsTheTokensOfAStep) {

@@ -91,6 +91,32 @@ TEST(BackgroundSave, AFailedOneEndsTheRunOrIsMadeGood) {
   }
 }
 
+// A full disk refuses the log too; where saves may fail, lines may.
+TEST(BackgroundSave, ALogThatCannotBeWrittenEndsTheRunOrNot) {
+  for (const bool warns : {true, false}) {
+    TrainExample example;
+    const HookOff off;
+    bool full = false;
+    example.on_event = [&](const Event& event) {
+      if (const auto* step = std::get_if<StepEvent>(&event))
+        full = step->step >= 3 && step->step < 6;
+    };
+    set_system_call_hook([&](SystemCall call, const std::filesystem::path& path) {
+      return full && call == SystemCall::kWrite && path.filename() == "log.jsonl" ? ENOSPC : 0;
+    });
+    const Config config = example.config("run", {cat("guard.failed_save=", warns ? "warn" : "stop"),
+                                                 "data.valid=[]", "data.valid_fraction=0"});
+    if (!warns) {
+      EXPECT_SAYS(error_text([&] { example.train(config, false); }), "log.jsonl: cannot write");
+      continue;
+    }
+    EXPECT_EQ(example.train(config, false), 0);
+    EXPECT_EQ(example.events_of<SaveFailedEvent>().size(), 3U);
+    EXPECT_EQ(example.log("run").size(), 12U - 3U);
+    EXPECT_EQ(example.newest("run").progress.step, 12);
+  }
+}
+
 TEST(BackgroundSave, SaysWhatIsCommitted) {
   TrainExample example;
   example.on_event = [&](const Event& event) {

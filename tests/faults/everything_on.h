@@ -2,10 +2,7 @@
 // dropout, warm-up and decay, clipping, separate documents, z-loss, and a guard that really skips.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include "checkpoint/example.h"
-#include "train/example.h"
+#include "train/same_end.h"
 
 namespace alibi {
 
@@ -22,15 +19,6 @@ inline std::vector<std::string> everything_on(std::vector<std::string> changes =
                                   "guard.z_loss=0.0001"};
   all.insert(all.end(), changes.begin(), changes.end());
   return all;
-}
-
-inline void expect_same_end(const TrainExample& example, const std::string& a, const std::string& b,
-                            const std::string& what) {
-  const Checkpoint x = example.newest(a), y = example.newest(b);
-  EXPECT_TRUE(same_tensors(x.weights, y.weights)) << what;
-  EXPECT_TRUE(same_tensors(x.optimizer, y.optimizer)) << what;
-  EXPECT_EQ(x.progress, y.progress) << what;
-  EXPECT_EQ(example.log(a), example.log(b)) << what;
 }
 
 }  // namespace alibi

@@ -140,7 +140,9 @@ TEST(GuardFaults, RollsBackFromARuinedWeight) {
       EXPECT_EQ(end.progress.rollbacks, 1);
       EXPECT_EQ(end.progress.skipped_steps, 2);
       EXPECT_EQ(end.progress.step, 12);
-      EXPECT_EQ(nlohmann::json::parse(example.log("run")[7])["rolled_back_to"], 6);
+      const nlohmann::json line = nlohmann::json::parse(example.log("run")[7]);
+      EXPECT_EQ(line["rolled_back_to"], 6);
+      EXPECT_EQ(line["left_out_steps"], nlohmann::json({7, 8}));
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "commands/workplace.h"
 #include "faults/rounds.h"
+#include "support/log_lines.h"
 
 namespace alibi {
 
@@ -56,21 +57,20 @@ class KilledRuns : public testing::Test {
     std::string all;
     for (const char* file : {"weights.safetensors", "optimizer.safetensors", "progress.json"})
       all += read_file(*newest / file);
-    std::istringstream log(place_.read("runs/" + run + "/log.jsonl"));
-    for (std::string line; std::getline(log, line);) {
-      nlohmann::json fields = nlohmann::json::parse(line);
-      fields.erase("seconds");
-      fields.erase("peak_memory_bytes");
-      all += fields.dump() + "\n";
-    }
+    for (const std::string& line : log_lines(place_.path("runs/" + run))) all += line + "\n";
     return sha256_hex(all);
   }
 
   // What an uninterrupted run comes to, and how long it takes.
-  void run_whole() {
-    const ProgramResult result = place_.works(command("whole"));
+  void run_whole(const std::vector<std::string>& changes = {}) {
+    const ProgramResult result = place_.works(command("whole", changes));
     whole_ = digest("whole");
     seconds_ = result.seconds;
+  }
+
+  void time_again() {
+    seconds_ = place_.works(command("timed")).seconds;
+    forget("timed");
   }
 
   void forget(const std::string& run) const {

@@ -108,6 +108,23 @@ TEST(MemoryFaults, TheSmallerSizeSurvivesAResume) {
   expect_same_end(example, "whole", "run", "resumed");
 }
 
+// The validation after step 8 takes smaller batches, and comes to the same loss.
+TEST(MemoryFaults, AValidationThatDoesNotFitIsMadeInSmallerBatches) {
+  FailingAllocator allocator;
+  TrainExample example;
+  ASSERT_EQ(example.train(example.config("whole"), false), 0);
+  const double loss = example.events_of<ValidationEvent>().at(1).loss;
+  example.on_event = [&](const Event& event) {
+    const auto* step = std::get_if<StepEvent>(&event);
+    if (step != nullptr && step->step == 8) allocator.fail_at(5);
+  };
+  ASSERT_EQ(example.train(example.config("run"), false), 0);
+  EXPECT_TRUE(allocator.has_failed());
+  EXPECT_EQ(example.events_of<ValidationEvent>().at(1).step, 8);
+  EXPECT_NEAR(example.events_of<ValidationEvent>().at(1).loss, loss, 1e-6);
+  EXPECT_TRUE(same_tensors(example.newest("whole").weights, example.newest("run").weights));
+}
+
 // No memory for the copy that is written in the background: then it is written at once.
 TEST(MemoryFaults, ACopyThatDoesNotFitIsDoneWithout) {
   FailingAllocator allocator;

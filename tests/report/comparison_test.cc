@@ -61,6 +61,27 @@ TEST(Comparison, ShowsSlopesWhereTheyDiffer) {
   EXPECT_EQ(comparison_page(c).find("<h2>Slopes</h2>"), std::string::npos);
 }
 
+TEST(Comparison, SaysWhoIsLowestAtWhichLength) {
+  Comparison c = example();
+  c.variants[1].points[0].verdict = Verdict::kNoise;
+  c.variants[1].points[0].loss.mean = 3.01;
+  c.variants[1].points[1].loss.mean = 2.75;
+  const auto says = [&](const std::string& words) {
+    return comparison_summary(c).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("Lowest at 64 tokens: a, within noise of b.\n")) << comparison_summary(c);
+  EXPECT_TRUE(says("Lowest at 128 tokens: b, measurably lower than a.\n"));
+  c.variants[1].points[0].loss.mean = 2.9;
+  EXPECT_TRUE(says("Lowest at 64 tokens: b, within noise of a.\n"));
+  for (ComparedPoint& point : c.variants[1].points) {
+    point.loss.mean = 4;
+    point.verdict = Verdict::kWorse;
+  }
+  EXPECT_TRUE(says("Lowest at 64 to 128 tokens: a, all others measurably worse.\n"));
+  c.seeds = {1};
+  EXPECT_TRUE(says("Lowest at 64 to 128 tokens: a; one seed does not show"));
+}
+
 TEST(Comparison, SaysWhatIsToBeKnownOfItsPoints) {
   Comparison c = example();
   EXPECT_TRUE(comparison_notes(c).empty());

@@ -99,7 +99,6 @@ class RunningProgram {
     }
     setenv("OMP_NUM_THREADS", "1", 1);  // tiny models; and the same bits on every machine
     if (options.largest_file >= 0) {
-      ::signal(SIGXFSZ, SIG_IGN);
       const auto bytes = static_cast<rlim_t>(options.largest_file);
       const rlimit limit{bytes, bytes};
       setrlimit(RLIMIT_FSIZE, &limit);

@@ -3,13 +3,11 @@
 
 #include <torch/torch.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
+#include "support/log_lines.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
 #include "train/trainer.h"
@@ -72,7 +70,7 @@ class TrainExample {
     events.clear();
     RunFolder folder(config, resume);
     const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
-    const auto point = folder.resume_point(config, run_identity(config, text.data_hash));
+    const auto point = folder.resume_point(config, text);
     Trainer trainer({config, text, folder, torch::kCPU}, point, [&](const Event& event) {
       events.push_back(event);
       if (on_event) on_event(event);
@@ -89,15 +87,10 @@ class TrainExample {
 
   // log.jsonl without its head and the times.
   std::vector<std::string> log(const std::string& run) const {
-    std::vector<std::string> lines;
-    std::ifstream file(path(run) + "/log.jsonl");
-    for (std::string line; std::getline(file, line);) {
-      nlohmann::json fields = nlohmann::json::parse(line);
-      if (fields.contains("format_version")) continue;
-      fields.erase("seconds");            // what the machine did,
-      fields.erase("peak_memory_bytes");  // not the run
-      lines.push_back(fields.dump());
-    }
+    std::vector<std::string> lines = log_lines(path(run));
+    std::erase_if(lines, [](const std::string& line) {
+      return line.find("format_version") != std::string::npos;
+    });
     return lines;
   }
 
@@ -110,8 +103,8 @@ class TrainExample {
     return found;
   }
 
-  std::vector<Event> events;
-  Sink on_event;  // sees each event as it happens  // of the last train()
+  std::vector<Event> events;  // of the last train()
+  Sink on_event;              // sees each event as it happens
 
  private:
   TemporaryFolder folder_;

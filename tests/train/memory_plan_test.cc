@@ -39,7 +39,7 @@ TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
 TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
   const Config c = config({"batch.sequence_length=128", "batch.sequences=12"});
   const auto total = [&](std::int64_t rows) {
-    return estimate_memory(c, 4096, rows * 128).total();
+    return estimate_memory(c, 4096, rows * 128).bound();
   };
   EXPECT_EQ(fitting_micro_batch(c, 4096, total(12)), 12 * 128);
   EXPECT_EQ(fitting_micro_batch(c, 4096, total(12) - 1), 6 * 128);

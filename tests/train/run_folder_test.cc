@@ -1,6 +1,7 @@
 // The folder of a run: refused when it exists, held by one process, gone when nothing came of it.
 #include <gtest/gtest.h>
 
+#include "base/system_calls.h"
 #include "support/error_text.h"
 #include "train/example.h"
 
@@ -23,6 +24,23 @@ TEST(RunFolder, IsHeldByOne) {
   const RunFolder first(config, false);
   EXPECT_SAYS(error_text([&] { RunFolder(config, true); }), "in use by another process");
   EXPECT_TRUE(fs::exists(first.path()));
+}
+
+// Two processes start one run: the other takes the lock just before we do. Seen failing with the
+// folder removed by whoever made it.
+TEST(RunFolder, OfAnotherIsLeftAloneByWhoComesSecond) {
+  TrainExample example;
+  const Config config = example.config("run");
+  std::unique_ptr<FileLock> other;
+  set_system_call_hook([&](SystemCall call, const fs::path& path) {
+    if (call == SystemCall::kMakeFolder && path.filename() == "checkpoints")
+      other = std::make_unique<FileLock>(path.parent_path() / "lock", "the other");
+    return 0;
+  });
+  EXPECT_SAYS(error_text([&] { RunFolder(config, false); }), "in use by another process");
+  set_system_call_hook({});
+  ASSERT_NE(other, nullptr);
+  EXPECT_TRUE(fs::exists(example.path("run/lock")));
 }
 
 TEST(RunFolder, LeavesNothingWhenNothingWasTrained) {
