@@ -28,6 +28,8 @@ ONLY = {"cuda": {"kernels", "device"}}  # instead of lower levels
 # Library headers (a pattern of the include) and the files that may name them (patterns of the path below src/).
 LIBRARIES = [
     ("sentencepiece", r"sentencepiece", [r"text/.*\.cc"]),
+    ("PCRE2", r"pcre2", [r"text/patterns\.cc"]),
+    ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
     ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),

@@ -5,7 +5,7 @@
 //       manifest.json           sizes and SHA-256 of all others and of each tensor, written last
 //       config.json             the resolved config
 //       progress.json           see checkpoint/progress.h
-//       tokenizer.model         absent: bytes
+//       tokenizer.model         or tokenizer.json (byte-level BPE); absent: bytes
 //       weights.safetensors
 //       optimizer.safetensors
 //     step-00000123.old/        only after a kill while step 123 was saved a second time

@@ -13,7 +13,8 @@ namespace alibi {
 inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kProgressFile = "progress.json";
 inline constexpr std::uint64_t kLargestProgress = 16ull << 20;
-inline constexpr const char* kTokenizerFile = "tokenizer.model";
+// One of them, or none for bytes.
+inline constexpr const char* kTokenizerFiles[] = {"tokenizer.model", "tokenizer.json"};
 inline constexpr const char* kWeightsFile = "weights.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 

@@ -64,8 +64,9 @@ Checkpoint load_checkpoint(const fs::path& given, Load parts) {
   checkpoint.identity = std::move(file.identity);
   checkpoint.data_hash = std::move(file.data_hash);
   checkpoint.config_json = read_file(folder / kConfigFile, kLargestText);
-  if (manifest.find(kTokenizerFile) != nullptr) {
-    checkpoint.tokenizer_model = read_file(folder / kTokenizerFile, kLargestTokenizer);
+  for (const char* name : kTokenizerFiles) {
+    if (manifest.find(name) != nullptr)
+      checkpoint.tokenizer_model = read_file(folder / name, kLargestTokenizer);
   }
   checkpoint.weights = load_tensors(folder / kWeightsFile);
   if (parts == Load::kAll) checkpoint.optimizer = load_tensors(folder / kOptimizerFile);

@@ -49,10 +49,9 @@ LoadedModel load_model(const ModelPlan& plan) {
   const Config& config = plan.config;
   set_threads(config.runtime.threads);
   Checkpoint checkpoint = load_checkpoint(plan.folder, Load::kWeights);
-  Tokenizer tokenizer = checkpoint.tokenizer_model.empty()
-                            ? Tokenizer::bytes()
-                            : Tokenizer::from_model(checkpoint.tokenizer_model,
-                                                    (plan.folder / "tokenizer.model").string());
+  Tokenizer tokenizer = Tokenizer::restored(
+      checkpoint.tokenizer_model,
+      (plan.folder / Tokenizer::file_name(checkpoint.tokenizer_model)).string());
   Gpt model(config.model, tokenizer.vocabulary(), activation_type(config.runtime.precision),
             config.runtime.attention);
   copy_weights(checkpoint.weights, *model, (plan.folder / "weights.safetensors").string());

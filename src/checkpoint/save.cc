@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
+#include "text/tokenizer.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -39,7 +40,8 @@ void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
            progress_text({checkpoint.progress, checkpoint.identity, checkpoint.data_hash}),
            manifest);
   if (!checkpoint.tokenizer_model.empty()) {
-    add_text(folder, kTokenizerFile, checkpoint.tokenizer_model, manifest);
+    const char* name = Tokenizer::file_name(checkpoint.tokenizer_model);
+    add_text(folder, name, checkpoint.tokenizer_model, manifest);
   }
   add_tensors(folder, kWeightsFile, checkpoint.weights, manifest);
   add_tensors(folder, kOptimizerFile, checkpoint.optimizer, manifest);

@@ -68,6 +68,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_compare_command(app, session);
   add_generate_command(app, session);
   add_export_command(app, session);
+  add_import_command(app, session);
   add_inspect_command(app, session);
   add_bench_command(app, session);
 }

@@ -26,6 +26,7 @@ void add_evaluate_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
 void add_generate_command(CLI::App& app, Session& session);
 void add_export_command(CLI::App& app, Session& session);
+void add_import_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_bench_command(CLI::App& app, Session& session);
 

@@ -1,5 +1,4 @@
 // alibi export: a checkpoint for other programs, read back and compared before it is called done.
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
+#include "commands/aside.h"
 #include "commands/commands.h"
 #include "config/load.h"
 #include "convert/gguf_model.h"
@@ -122,22 +122,6 @@ Verified export_safetensors(LoadedModel& loaded, const Options& options, const f
                        file.string());
 }
 
-// Aside, verified, then renamed: under its name it is whole or not there.
-void write_aside(const fs::path& target, const std::function<void(const fs::path&)>& write) {
-  make_folders(fs::absolute(target).parent_path());
-  const fs::path aside =
-      target.parent_path() / cat(".tmp-", ::getpid(), "-", target.filename().string());
-  try {
-    remove_tree(aside);
-    write(aside);
-    rename_durably(aside, target);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(aside, ignored);
-    throw;
-  }
-}
-
 int run(const Options& options) {
   allow_overrides(options.overrides, {"runtime.threads"}, "has no effect on export");
   std::vector<std::string> overrides = options.overrides;
@@ -145,8 +129,7 @@ int run(const Options& options) {
   LoadedModel loaded = load_model(options.checkpoint, overrides);
   const fs::path target =
       options.output.empty() ? default_output(options, loaded) : fs::path(options.output);
-  if (fs::exists(target))
-    throw usage_error(target.string(), "exists already", "remove it, or name another --output");
+  refuse_existing(target);
   Exported about;
   about.longest = batch_shape(loaded.config.batch).length;
   if (!options.curve.empty()) {

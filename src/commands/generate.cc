@@ -52,9 +52,12 @@ int run(Options options) {
   if (bad != std::string::npos)
     throw usage_error(options.prompt_file.empty() ? "--prompt" : options.prompt_file,
                       cat("is not valid UTF-8 at byte ", bad));
-  std::vector<std::int32_t> prompt = {Tokenizer::kEnd};  // documents begin after an end token
+  std::vector<std::int32_t> prompt = {
+      loaded.tokenizer.end()};  // documents begin after an end token
   for (const std::int32_t id : loaded.tokenizer.encode(text)) prompt.push_back(id);
   options.generate.stop_at_end = !options.ignore_end;
+  options.generate.end = loaded.tokenizer.end();
+  options.generate.never = loaded.tokenizer.specials();
   StreamDecoder decoder(loaded.tokenizer, text.empty());
   std::fputs(text.c_str(), stdout);
   const double start = seconds_now();

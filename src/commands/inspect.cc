@@ -78,8 +78,8 @@ int inspect_data(const Options& options) {
   StreamDecoder decoder(text.tokenizer);
   for (const std::int32_t id : ids) {
     const std::string piece = decoder.next(id);
-    pieces += id == Tokenizer::kEnd ? "<end>" : piece + "|";
-    if (id == Tokenizer::kEnd) decoder = StreamDecoder(text.tokenizer);
+    pieces += id == text.tokenizer.end() ? "<end>" : piece + "|";
+    if (id == text.tokenizer.end()) decoder = StreamDecoder(text.tokenizer);
   }
   return print(describe_text(text) + cat("\nfirst ", ids.size(), " tokens, cut at |:\n") + pieces +
                "\n");

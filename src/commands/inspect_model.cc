@@ -77,10 +77,11 @@ std::string describe_checkpoint(const std::filesystem::path& given) {
               {"tokens", with_commas(p.tokens)},
               {"best validation loss", best},
               {"finished", p.finished ? "yes" : "no"},
-              {"tokenizer", checkpoint.tokenizer_model.empty()
-                                ? "bytes"
-                                : "sentencepiece, " + human_bytes(static_cast<double>(
-                                                          checkpoint.tokenizer_model.size()))},
+              {"tokenizer",
+               checkpoint.tokenizer_model.empty()
+                   ? "bytes"
+                   : cat(Tokenizer::file_name(checkpoint.tokenizer_model), ", ") +
+                         human_bytes(static_cast<double>(checkpoint.tokenizer_model.size()))},
               {"run identity", checkpoint.identity},
               {"checksums", "all match"}});
 }

@@ -149,7 +149,9 @@ Fields tokenizer_fields(TokenizerConfig& t) {
   add(f, "vocabulary", &t.vocabulary, "Tokens of the trained tokenizer.")
       .range(260, 1 << 24)
       .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");
-  add(f, "file", &t.file, "An existing sentencepiece model. Default: trained on data.train.")
+  add(f, "file", &t.file,
+      "An existing sentencepiece model, or a tokenizer.json of byte-level BPE. Default: trained on "
+      "data.train.")
       .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"")
       .free();  // the run hash covers the tokenizer itself
   add(f, "sample_bytes", &t.sample_bytes,

@@ -90,6 +90,10 @@ GgufElement element_of(const std::string& ours, const torch::Tensor& tensor, Ggu
 std::vector<std::string> gguf_obstacles(const ModelConfig& m, const Tokenizer& tokenizer,
                                         GgufElement element) {
   std::vector<std::string> found = obstacles(Target::kGguf, m);
+  if (tokenizer.is_byte_level()) {
+    found.emplace_back("a tokenizer.json: only sentencepiece's tokens are written into GGUF files");
+    return found;
+  }
   if (!tokenizer.is_bytes() && tokenizer_pieces(tokenizer).kind == PieceModel::kUnigram)
     found.emplace_back("a unigram tokenizer: llama.cpp cuts text otherwise; bpe is the same there");
   const bool whole = m.width % 32 == 0 && m.mlp_width.value_or(4 * m.width) % 32 == 0;

@@ -1,11 +1,12 @@
-// Folders of transformers: MPT for models with linear biases and nothing beside, BLOOM for those
-// with all of its parts (convert/targets.h). Tensor names and layouts: convert/names.h.
+// Folders of transformers. Written: MPT for models with linear biases and nothing beside, BLOOM for
+// those with all of its parts (convert/targets.h). Read: both, and GPT-2. Tensor names and layouts:
+// convert/names.h.
 //
 //   config.json              what the model is; keys that the class ignores are written as they are
 //   generation_config.json   begin and end token
 //   model.safetensors        or model-00001-of-0000N.safetensors and model.safetensors.index.json
 //   tokenizer.json           convert/tokenizer_json.h; tokenizer_config.json beside it
-//   tokenizer.model          the sentencepiece model itself; absent: bytes
+//   tokenizer.model          the sentencepiece model itself; absent: tokenizer.json says it all
 #pragma once
 
 #include <torch/torch.h>

@@ -1,10 +1,13 @@
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "convert/foreign_config.h"
 #include "convert/huggingface.h"
 #include "convert/names.h"
+#include "formats/byte_level_json.h"
 #include "formats/strict_json.h"
 #include "model/shapes.h"
 
@@ -13,91 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kLargestJson = 64ull << 20;
-constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of any size in a config
-
-// A config.json and what may be asked of it; absent keys take the class's defaults.
-class ForeignConfig {
- public:
-  ForeignConfig(StrictObject object, std::string place)
-      : object_(std::move(object)), place_(std::move(place)) {}
-
-  std::int64_t size(const char* key) const {
-    const std::int64_t value = as_count(required(object_, key, place_), at(key));
-    if (value < 1 || value > kMost) throw Error(at(key), cat("found ", value));
-    return value;
-  }
-  double number(const char* key, double usual) const {
-    const StrictJson* value = find(key);
-    return value == nullptr ? usual : as_number(*value, at(key));
-  }
-  bool flag(const char* key, bool usual) const {
-    const StrictJson* value = find(key);
-    return value == nullptr ? usual : as_bool(*value, at(key));
-  }
-  std::string text(const char* key) const {
-    return as_string(required(object_, key, place_), at(key));
-  }
-  ForeignConfig part(const char* key) const {
-    const StrictJson* value = find(key);
-    return {value == nullptr ? StrictObject() : as_object(*value, at(key)), at(key)};
-  }
-  const StrictJson* find(const char* key) const {  // null counts as absent
-    const auto found = object_.find(key);
-    const bool there =
-        found != object_.end() && !std::holds_alternative<std::monostate>(found->second.value);
-    return there ? &found->second : nullptr;
-  }
-  void refuse(const char* key, const std::string& problem) const { throw Error(at(key), problem); }
-
- private:
-  std::string at(const char* key) const { return cat(place_, ": /", key); }
-  StrictObject object_;
-  std::string place_;
-};
-
-void read_mpt(const ForeignConfig& c, ModelConfig& m) {
-  m.width = c.size("d_model");
-  m.heads = c.size("n_heads");
-  m.layers = c.size("n_layers");
-  m.norm_epsilon = c.number("layer_norm_epsilon", 1e-5);
-  m.tied_head = c.flag("tie_word_embeddings", true);
-  const ForeignConfig attention = c.part("attn_config");
-  if (attention.find("clip_qkv") != nullptr)
-    attention.refuse("clip_qkv", "clips queries, keys and values, which this program does not");
-  if (const double scale = attention.number("softmax_scale", 0); scale != 0)
-    m.attention_scale = scale;
-}
-
-void read_bloom(const ForeignConfig& c, ModelConfig& m) {
-  m.width = c.size("hidden_size");
-  m.heads = c.size("n_head");
-  m.layers = c.size("n_layer");
-  m.norm_epsilon = c.number("layer_norm_epsilon", 1e-5);
-  m.tied_head = c.flag("tie_word_embeddings", true);
-  m.attention_bias = m.mlp_bias = m.norm_bias = m.embedding_norm = true;
-  m.activation = Activation::kGeluTanh;
-  if (c.flag("apply_residual_connection_post_layernorm", false))
-    c.refuse("apply_residual_connection_post_layernorm", "is true, which this program does not do");
-}
-
-Dialect read_config(const ForeignConfig& c, ForeignModel& foreign) {
-  const std::string type = c.text("model_type");
-  foreign.vocabulary = c.size("vocab_size");
-  foreign.model.position = Position::kAlibi;
-  if (type == "mpt") {
-    read_mpt(c, foreign.model);
-  } else if (type == "bloom") {
-    read_bloom(c, foreign.model);
-  } else {
-    c.refuse("model_type", cat("found ", shown(type), ", expected \"mpt\" or \"bloom\""));
-  }
-  if (foreign.model.width % foreign.model.heads != 0)
-    c.refuse("vocab_size",
-             cat(foreign.model.heads, " heads do not divide the width ", foreign.model.width));
-  foreign.model.key_value_heads = foreign.model.heads;
-  foreign.model.mlp_width = 4 * foreign.model.width;
-  return type == "mpt" ? Dialect::kMpt : Dialect::kBloom;
-}
+constexpr std::uint64_t kLargestTokenizer = 64ull << 20;
 
 StrictObject read_json(const fs::path& path) {
   return parse_strict_json(read_file(path, kLargestJson), path.string(),
@@ -134,6 +53,27 @@ Tensors read_weights(const fs::path& folder) {
   return all;
 }
 
+// Older folders leave "transformer." out, keep GPT-2's mask beside the weights, or write a tied
+// head a second time.
+Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const std::string& place) {
+  Tensors usual;
+  for (const auto& [name, tensor] : theirs) {
+    const bool mask = config.dialect == Dialect::kGpt2 &&
+                      (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+    if (mask) continue;
+    const bool whole = name.starts_with("transformer.") || name.starts_with("lm_head.");
+    usual[whole ? name : "transformer." + name] = tensor;
+  }
+  const auto head = usual.find("lm_head.weight");
+  if (!config.model.tied_head || head == usual.end()) return usual;
+  const auto embedding = usual.find(tensor_names(config.dialect, config.model).front().theirs);
+  if (embedding == usual.end() || !torch::equal(embedding->second, head->second))
+    throw Error(place, "tensor \"lm_head.weight\" differs from the embedding",
+                "set tie_word_embeddings to false in config.json");
+  usual.erase(head);
+  return usual;
+}
+
 Tensors to_ours(const Tensors& theirs, Dialect dialect, const ForeignModel& foreign,
                 const std::string& place) {
   Tensors ours;
@@ -162,16 +102,28 @@ Tensors to_ours(const Tensors& theirs, Dialect dialect, const ForeignModel& fore
   return ours;
 }
 
+std::string read_tokenizer(const fs::path& folder) {
+  const auto read = [&](const char* name) { return read_file(folder / name, kLargestTokenizer); };
+  const auto there = [&](const char* name) {
+    std::error_code ignored;
+    return fs::exists(folder / name, ignored);
+  };
+  if (there("tokenizer.model")) return read("tokenizer.model");
+  if (there("tokenizer.json")) return read("tokenizer.json");
+  if (there("vocab.json") && there("merges.txt"))
+    return byte_level_json_of(read("vocab.json"), read("merges.txt"),
+                              (folder / "vocab.json").string());
+  return "";
+}
+
 }  // namespace
 
 ForeignModel read_huggingface(const fs::path& folder) {
-  const fs::path config = folder / "config.json";
-  ForeignModel foreign;
-  const Dialect dialect = read_config({read_json(config), config.string()}, foreign);
-  foreign.weights = to_ours(read_weights(folder), dialect, foreign, folder.string());
-  std::error_code ignored;
-  if (fs::exists(folder / "tokenizer.model", ignored))
-    foreign.tokenizer_model = read_file(folder / "tokenizer.model", 256ull << 20);
+  const ForeignConfig config = read_foreign_config(folder / "config.json");
+  ForeignModel foreign{config.model, config.vocabulary, config.longest, config.end, {}, {}};
+  const Tensors theirs = usual_names(read_weights(folder), config, folder.string());
+  foreign.weights = to_ours(theirs, config.dialect, foreign, folder.string());
+  foreign.tokenizer_model = read_tokenizer(folder);
   return foreign;
 }
 

@@ -22,17 +22,21 @@ Json scale_of(const ModelConfig& m) {
 }
 
 // What both classes read alike. Their "dtype" was "torch_dtype" before version 5.
-Json common(const GptImpl& model, const HuggingFaceOptions& options) {
+Json common(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   const ModelConfig& m = model.config();
-  return {{"vocab_size", model.vocabulary()},      {"layer_norm_epsilon", m.norm_epsilon},
-          {"tie_word_embeddings", m.tied_head},    {"use_cache", true},
-          {"bos_token_id", Tokenizer::kEnd},       {"eos_token_id", Tokenizer::kEnd},
-          {"pad_token_id", Tokenizer::kEnd},       {"dtype", type_name(options.type)},
+  return {{"vocab_size", model.vocabulary()},
+          {"layer_norm_epsilon", m.norm_epsilon},
+          {"tie_word_embeddings", m.tied_head},
+          {"use_cache", true},
+          {"bos_token_id", end},
+          {"eos_token_id", end},
+          {"pad_token_id", end},
+          {"dtype", type_name(options.type)},
           {"torch_dtype", type_name(options.type)}};
 }
 
 // transformers reads few of these keys; llm-foundry and vLLM read more of them.
-Json mpt_config(const GptImpl& model, const HuggingFaceOptions& options) {
+Json mpt_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   const ModelConfig& m = model.config();
   Json config = {{"architectures", {"MPTForCausalLM"}},
                  {"model_type", "mpt"},
@@ -61,11 +65,11 @@ Json mpt_config(const GptImpl& model, const HuggingFaceOptions& options) {
                  {"embedding_fraction", 1.0},
                  {"norm_type", "low_precision_layernorm"},
                  {"initializer_range", 0.02}};
-  config.update(common(model, options));
+  config.update(common(model, end, options));
   return config;
 }
 
-Json bloom_config(const GptImpl& model, const HuggingFaceOptions& options) {
+Json bloom_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   const ModelConfig& m = model.config();
   Json config = {{"architectures", {"BloomForCausalLM"}},
                  {"model_type", "bloom"},
@@ -79,7 +83,7 @@ Json bloom_config(const GptImpl& model, const HuggingFaceOptions& options) {
                  {"attention_dropout", 0.0},
                  {"pretraining_tp", 1},
                  {"slow_but_exact", false}};
-  config.update(common(model, options));
+  config.update(common(model, end, options));
   return config;
 }
 
@@ -143,17 +147,17 @@ void write_weights(const fs::path& folder, const GptImpl& model,
 void write_huggingface(const fs::path& folder, const GptImpl& model, const Tokenizer& tokenizer,
                        const HuggingFaceOptions& options) {
   ensure(obstacles(options.target, model.config()).empty(), "the target can express the model");
-  const Json config =
-      options.target == Target::kMpt ? mpt_config(model, options) : bloom_config(model, options);
+  const std::int32_t end = tokenizer.end();
+  const Json config = options.target == Target::kMpt ? mpt_config(model, end, options)
+                                                     : bloom_config(model, end, options);
   write_file_atomic(folder / "config.json", config.dump(2) + "\n");
-  const Json generation = {{"bos_token_id", Tokenizer::kEnd},
-                           {"eos_token_id", Tokenizer::kEnd},
-                           {"pad_token_id", Tokenizer::kEnd}};
+  const Json generation = {{"bos_token_id", end}, {"eos_token_id", end}, {"pad_token_id", end}};
   write_file_atomic(folder / "generation_config.json", generation.dump(2) + "\n");
   write_file_atomic(folder / "tokenizer.json", tokenizer_json(tokenizer));
   write_file_atomic(folder / "tokenizer_config.json",
                     tokenizer_config_json(tokenizer, options.longest));
-  if (!tokenizer.is_bytes()) write_file_atomic(folder / "tokenizer.model", tokenizer.model());
+  if (!tokenizer.is_bytes() && !tokenizer.is_byte_level())
+    write_file_atomic(folder / "tokenizer.model", tokenizer.model());
   write_weights(folder, model, options);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "convert/pieces.h"
+#include "formats/byte_level_json.h"
 
 namespace alibi {
 namespace {
@@ -113,9 +114,33 @@ Json decoder(const TokenizerModel& model) {
   return {{"type", "Sequence"}, {"decoders", std::move(steps)}};
 }
 
+// Theirs, but for the member that is ours.
+std::string byte_level_json(const Tokenizer& tokenizer) {
+  Json file = Json::parse(tokenizer.model());
+  file.erase("alibi");
+  return file.dump(1) + "\n";
+}
+
+struct SpecialNames {
+  std::string end;
+  Json unknown;  // null: every text has tokens
+};
+
+SpecialNames special_names(const Tokenizer& tokenizer) {
+  if (tokenizer.is_byte_level()) {
+    const ByteLevelModel model = parse_byte_level_json(tokenizer.model(), "tokenizer.json");
+    for (const AddedToken& token : model.added)
+      if (token.id == model.end) return {token.text, nullptr};
+    ensure(false, "the end is one of the added tokens");
+  }
+  const TokenizerModel model = tokenizer_pieces(tokenizer);
+  return {model.pieces[Tokenizer::kEnd].text, model.pieces[Tokenizer::kUnknown].text};
+}
+
 }  // namespace
 
 std::string tokenizer_json(const Tokenizer& tokenizer) {
+  if (tokenizer.is_byte_level()) return byte_level_json(tokenizer);
   const TokenizerModel model = tokenizer_pieces(tokenizer);
   const bool user_defined = std::ranges::any_of(model.pieces, [](const TokenizerPiece& piece) {
     return piece.type == PieceType::kUserDefined;
@@ -139,13 +164,12 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
 }
 
 std::string tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t longest) {
-  const TokenizerModel model = tokenizer_pieces(tokenizer);
-  const std::string end = model.pieces[Tokenizer::kEnd].text;
+  const auto [end, unknown] = special_names(tokenizer);
   // Training shows no begin token: texts begin after an end token.
   const Json all = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                     {"bos_token", end},
                     {"eos_token", end},
-                    {"unk_token", model.pieces[Tokenizer::kUnknown].text},
+                    {"unk_token", unknown},
                     {"pad_token", end},
                     {"model_max_length", longest},
                     {"clean_up_tokenization_spaces", false},

@@ -30,7 +30,7 @@ void mark_documents(Batch& batch) {
     std::int64_t start = 0;
     for (std::int64_t i = 0; i < batch.length; ++i) {
       const auto at = static_cast<std::size_t>(row * batch.length + i);
-      if (batch.inputs[at] == Tokenizer::kEnd) start = i;
+      if (batch.inputs[at] == batch.end) start = i;
       batch.document_starts[at] = start;
     }
   }
@@ -89,6 +89,7 @@ Batch BatchReader::read(std::int64_t step) const {
     std::copy(ring.begin(), ring.end() - 1, batch.inputs.begin() + i * window_);
     std::copy(ring.begin() + 1, ring.end(), batch.targets.begin() + i * window_);
   }
+  batch.end = tokens_.end();
   if (separate_documents_) mark_documents(batch);
   return batch;
 }

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "config/config.h"
 #include "data/shards.h"
+#include "text/tokenizer.h"
 
 namespace alibi {
 
@@ -24,7 +25,8 @@ struct Batch {
   std::vector<std::int64_t> inputs;   // rows * length
   std::vector<std::int64_t> targets;  // rows * length
   std::vector<std::int64_t>
-      document_starts;  // per input: first position of its row it may see; or empty
+      document_starts;                 // per input: first position of its row it may see; or empty
+  std::int64_t end = Tokenizer::kEnd;  // the token behind every document
 };
 
 // Fills `document_starts` of a batch: a document begins at the eos that stands before its first

@@ -156,8 +156,10 @@ void fill(const Job& job, std::optional<Tokenizer> tokenizer, const fs::path& as
       static_cast<std::int64_t>(plan.train_files.size() + plan.valid_files.size());
   collector.statistics.other_files = job.train_files.other_files + job.valid_files.other_files;
   collector.statistics.hold_out = plan.rule_text();
-  const TokenShards train = TokenShards::open(collector.finish_train(), tokenizer->vocabulary());
-  const TokenShards valid = TokenShards::open(collector.finish_valid(), tokenizer->vocabulary());
+  const TokenShards train =
+      TokenShards::open(collector.finish_train(), tokenizer->vocabulary(), tokenizer->end());
+  const TokenShards valid =
+      TokenShards::open(collector.finish_valid(), tokenizer->vocabulary(), tokenizer->end());
   write_prepared(aside, *tokenizer, train, valid, collector.statistics);
 }
 

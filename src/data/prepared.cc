@@ -74,7 +74,7 @@ std::string split_json(const std::string& name, const TokenShards& shards,
 }
 
 TokenShards open_split(const Part& part, const fs::path& folder, const std::string& split,
-                       std::int64_t vocabulary) {
+                       const Tokenizer& tokenizer) {
   const StrictArray& files =
       as_array(required(part.object, "files", part.place), part.pointer("files"));
   if (files.empty()) throw Error(part.pointer("files"), "is empty", kAgain);
@@ -86,7 +86,7 @@ TokenShards open_split(const Part& part, const fs::path& folder, const std::stri
     parts.back().expect("name", shard_name(split, paths.size()));
     paths.push_back(folder / shard_name(split, paths.size()));
   }
-  TokenShards shards = TokenShards::open(paths, vocabulary);
+  TokenShards shards = TokenShards::open(paths, tokenizer.vocabulary(), tokenizer.end());
   const std::vector<ShardHeader> headers = shards.headers();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].expect("sha256", headers[i].payload_sha256);
@@ -102,8 +102,7 @@ Tokenizer open_tokenizer(const Part& part, const fs::path& folder) {
   if (kind != "bpe" && kind != "bytes") {
     throw Error(part.pointer("kind"), cat("is ", shown(kind), ", expected bpe or bytes"), kAgain);
   }
-  Tokenizer tokenizer =
-      kind == "bytes" ? Tokenizer::bytes() : Tokenizer::from_file(folder / "tokenizer.model");
+  Tokenizer tokenizer = kind == "bytes" ? Tokenizer::bytes() : Tokenizer::from_folder(folder);
   part.expect("sha256", tokenizer.hash());
   part.expect("vocabulary", tokenizer.vocabulary());
   return tokenizer;
@@ -133,8 +132,8 @@ PreparedText open_prepared(const fs::path& folder) {
   const Part root{object, path.string(), true};
   root.expect("format_version", std::int64_t{kPreparedFormatVersion});
   const Tokenizer tokenizer = open_tokenizer(root.at("tokenizer"), folder);
-  const TokenShards train = open_split(root.at("train"), folder, "train", tokenizer.vocabulary());
-  const TokenShards valid = open_split(root.at("valid"), folder, "valid", tokenizer.vocabulary());
+  const TokenShards train = open_split(root.at("train"), folder, "train", tokenizer);
+  const TokenShards valid = open_split(root.at("valid"), folder, "valid", tokenizer);
   PreparedStatistics statistics;
   statistics.train = statistics_from(root.at("train").at("statistics"));
   statistics.valid = statistics_from(root.at("valid").at("statistics"));
@@ -147,7 +146,8 @@ PreparedText open_prepared(const fs::path& folder) {
 
 void write_prepared(const fs::path& folder, const Tokenizer& tokenizer, const TokenShards& train,
                     const TokenShards& valid, const PreparedStatistics& statistics) {
-  if (!tokenizer.is_bytes()) write_file_atomic(folder / "tokenizer.model", tokenizer.model());
+  if (!tokenizer.is_bytes())
+    write_file_atomic(folder / Tokenizer::file_name(tokenizer.model()), tokenizer.model());
   const std::string text =
       cat("{\n  \"format_version\": ", kPreparedFormatVersion, ",\n  \"tokenizer\": {\"kind\": \"",
           tokenizer.is_bytes() ? "bytes" : "bpe", "\", \"vocabulary\": ", tokenizer.vocabulary(),

@@ -6,16 +6,16 @@
 
 #include "base/error.h"
 #include "base/strings.h"
-#include "text/tokenizer.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
 
-TokenShards TokenShards::open(const std::vector<fs::path>& files,
-                              std::int64_t expected_vocabulary) {
+TokenShards TokenShards::open(const std::vector<fs::path>& files, std::int64_t expected_vocabulary,
+                              std::int32_t end) {
   ensure(!files.empty(), "a split has at least one file");
   TokenShards shards;
   shards.vocabulary_ = expected_vocabulary;
+  shards.end_ = end;
   Sha256 digest;
   for (const fs::path& path : files) {
     auto file = std::make_shared<const ShardFile>(path);
@@ -25,7 +25,7 @@ TokenShards TokenShards::open(const std::vector<fs::path>& files,
                   cat("has vocabulary ", header.vocabulary, ", expected ", expected_vocabulary),
                   "it was made with another tokenizer: prepare the text again");
     }
-    const std::int64_t ends = file->count(Tokenizer::kEnd);
+    const std::int64_t ends = file->count(end);
     if (ends != header.documents) {
       throw Error(path.string(),
                   cat("header says ", header.documents, " documents, but ", ends, " end in it"),

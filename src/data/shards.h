@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/shard.h"
+#include "text/tokenizer.h"
 
 namespace alibi {
 
@@ -18,12 +19,13 @@ class TokenShards {
  public:
   // Reads and checks everything once, every id included. Throws Error naming file and fault.
   static TokenShards open(const std::vector<std::filesystem::path>& files,
-                          std::int64_t expected_vocabulary);
+                          std::int64_t expected_vocabulary, std::int32_t end = Tokenizer::kEnd);
 
   std::int64_t size() const { return starts_.back(); }
   std::int64_t documents() const { return documents_; }
   std::int64_t vocabulary() const { return vocabulary_; }
-  std::int32_t operator[](std::int64_t index) const;                 // inside 0 .. size() - 1
+  std::int32_t end() const { return end_; }           // the token behind every document
+  std::int32_t operator[](std::int64_t index) const;  // inside 0 .. size() - 1
   void read(std::int64_t first, std::span<std::int64_t> out) const;  // wholly inside
   const std::string& hash() const { return hash_; }                  // over the files' checksums
   std::vector<ShardHeader> headers() const;
@@ -36,6 +38,7 @@ class TokenShards {
   std::vector<std::int64_t> starts_ = {0};  // file i holds tokens starts_[i] .. starts_[i + 1] - 1
   std::int64_t documents_ = 0;
   std::int64_t vocabulary_ = 0;
+  std::int32_t end_ = Tokenizer::kEnd;
   std::string hash_;
 };
 

@@ -122,7 +122,7 @@ AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample
   loaded.model->hidden(torch::tensor(ids).unsqueeze(0).to(loaded.device), options);
   for (std::int64_t i = 0; i < shown; ++i) {
     const auto id = static_cast<std::int32_t>(ids[static_cast<std::size_t>(i)]);
-    picture.tokens.push_back(id == Tokenizer::kEnd ? "<end>" : loaded.tokenizer.surface(id));
+    picture.tokens.push_back(id == loaded.tokenizer.end() ? "<end>" : loaded.tokenizer.surface(id));
   }
   for (const AttentionInputs& layer : inputs) picture.layers.push_back(heads_of(layer, shown));
   return picture;

@@ -1,7 +1,6 @@
 #include "evaluate/batch_losses.h"
 
 #include "loss/cross_entropy.h"
-#include "text/tokenizer.h"
 
 namespace alibi {
 namespace {
@@ -16,7 +15,7 @@ torch::Tensor rows_of(std::vector<std::int64_t>& values, const Batch& batch, tor
 
 void append_row(Batch& batch, std::span<const std::int32_t> text, std::int64_t first) {
   for (std::int64_t i = first; i < first + batch.length; ++i) {
-    batch.inputs.push_back(i == 0 ? Tokenizer::kEnd : text[static_cast<std::size_t>(i - 1)]);
+    batch.inputs.push_back(i == 0 ? batch.end : text[static_cast<std::size_t>(i - 1)]);
     batch.targets.push_back(text[static_cast<std::size_t>(i)]);
   }
   ++batch.rows;

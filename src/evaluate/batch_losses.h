@@ -9,7 +9,7 @@
 namespace alibi {
 
 // Adds targets first .. first + batch.length - 1 of `text` as a row, each with the input before it;
-// an eos stands before the first of all.
+// `batch.end` stands before the first of all.
 void append_row(Batch& batch, std::span<const std::int32_t> text, std::int64_t first);
 
 // In nats, (rows, length) fp32 on the CPU; `chunk_rows` rows of logits exist at a time.

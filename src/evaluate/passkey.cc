@@ -31,14 +31,14 @@ std::string statement(const PasskeyPlace& place, std::int64_t document, const st
 }
 
 // Consecutive tokens of the sample from a drawn place on, around its end.
-Ids filler_from(const TextSample& filler, RandomKey key, std::int64_t count) {
+Ids filler_from(const TextSample& filler, std::int32_t end, RandomKey key, std::int64_t count) {
   const std::vector<std::int32_t>& all = filler.ids;
   const auto start = static_cast<std::size_t>(uniform(key, 0) * static_cast<double>(all.size()));
   Ids ids;
   for (std::size_t i = 0; std::ssize(ids) < count; ++i) {
     ensure(i < all.size() || !ids.empty(), "a filler has words");
     const std::int32_t id = all[(start + i) % all.size()];
-    if (id != Tokenizer::kEnd) ids.push_back(id);  // it becomes one document
+    if (id != end) ids.push_back(id);  // it becomes one document
   }
   return ids;
 }
@@ -196,12 +196,12 @@ PasskeyText passkey_text(const Tokenizer& tokenizer, const TextSample& filler,
   for (std::int64_t document = 0; document < place.documents; ++document) {
     const std::int64_t count =
         room * (document + 1) / place.documents - room * document / place.documents;
-    Ids around =
-        filler_from(filler, key_of_trial(place).with(static_cast<std::uint64_t>(document)), count);
+    Ids around = filler_from(filler, tokenizer.end(),
+                             key_of_trial(place).with(static_cast<std::uint64_t>(document)), count);
     const Ids& stated = sentences.statements[static_cast<std::size_t>(document)];
     around.insert(around.begin() + std::llround(place.depth * static_cast<double>(count)),
                   stated.begin(), stated.end());
-    text.ids.push_back(Tokenizer::kEnd);
+    text.ids.push_back(tokenizer.end());
     append(around);
   }
   append(sentences.question);

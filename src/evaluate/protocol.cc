@@ -61,6 +61,7 @@ ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules
   scoring.chunk_rows = loaded.config.runtime.loss_chunk_rows;
   scoring.separate_documents = loaded.config.data.separate_documents;
   scoring.stretch = {rules.stretch, rules.stretch_factor.value_or(multiple), trained};
+  scoring.end = loaded.tokenizer.end();
   scoring.device = loaded.device;
   return scoring;
 }

@@ -13,6 +13,7 @@ torch::Tensor window_losses(Gpt& model, std::span<const std::int32_t> text,
                             std::span<const Window> windows, const ScoringOptions& options) {
   Batch batch;
   batch.length = windows.front().length;
+  batch.end = options.end;
   for (const Window& window : windows) append_row(batch, text, window.first);
   if (options.separate_documents) mark_documents(batch);
   ForwardOptions forward;

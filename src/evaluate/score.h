@@ -38,6 +38,7 @@ struct ScoringOptions {
   std::int64_t batch_tokens = 8192;  // inputs per forward pass (at least one window)
   std::int64_t chunk_rows = 1024;    // of the loss
   bool separate_documents = false;
+  std::int64_t end = Tokenizer::kEnd;  // the token behind every document
   PositionStretch stretch;
   std::vector<double> slopes;  // instead of the model's; empty: those
   torch::Device device = torch::kCPU;

@@ -44,6 +44,7 @@ class Stream {
   void step(std::int64_t at, std::int64_t count, std::vector<float>& losses) {
     Batch batch;
     batch.length = count;
+    batch.end = options_.end;
     for (const SampleRun& run : runs_) append_row(batch, sample_.ids, run.first - lead_ + at);
     ForwardOptions forward;
     forward.cache = &cache_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "text/tokenizer.h"
 
 namespace alibi {
 
@@ -28,16 +27,15 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
                                    const std::function<bool(std::int32_t)>& on_token) {
   KeyValueCache cache(model->config().layers);
   std::vector<std::int32_t> made;
-  // Unknown and begin never follow anything in training; end is allowed only where it may stop.
-  std::vector<std::int32_t> banned = {Tokenizer::kUnknown, Tokenizer::kBegin};
-  if (!options.stop_at_end) banned.push_back(Tokenizer::kEnd);
+  std::vector<std::int32_t> banned = options.never;
+  if (!options.stop_at_end) banned.push_back(options.end);
   torch::Tensor logits_V = prefill(model, prompt, options.prefill_chunk, cache, device);
   while (std::ssize(made) < options.tokens) {
     const torch::Tensor host = logits_V.to(torch::kCPU).contiguous();
     const std::span<const float> logits(host.data_ptr<float>(),
                                         static_cast<std::size_t>(host.numel()));
     const std::int32_t next = sample(logits, options.sample, cache.length(), banned);
-    if (next == Tokenizer::kEnd) break;
+    if (next == options.end) break;
     made.push_back(next);
     if (!on_token(next) || std::ssize(made) == options.tokens) break;
     logits_V = prefill(model, {next}, 1, cache, device);

@@ -6,13 +6,17 @@
 
 #include "generate/sample.h"
 #include "model/gpt.h"
+#include "text/tokenizer.h"
 
 namespace alibi {
 
 struct GenerateOptions {
   SampleOptions sample;
-  std::int64_t tokens = 200;          // at most this many new ones
-  bool stop_at_end = true;            // an end-of-document token ends the text; it is not reported
+  std::int64_t tokens = 200;  // at most this many new ones
+  bool stop_at_end = true;    // an end-of-document token ends the text; it is not reported
+  std::int32_t end = Tokenizer::kEnd;
+  // Never made: what follows nothing in training.
+  std::vector<std::int32_t> never = {Tokenizer::kUnknown, Tokenizer::kBegin};
   std::int64_t prefill_chunk = 1024;  // prompt tokens per forward pass
 };
 

@@ -18,11 +18,11 @@ constexpr std::size_t kPartsPerThread = 4;
 void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
   part.ids = tokenizer.encode(part.text);
   for (const std::int32_t id : part.ids) {
-    part.unknown += id == Tokenizer::kUnknown;
+    part.unknown += id == tokenizer.unknown();
     part.byte_fallback += tokenizer.is_byte_fallback(id);
   }
   part.survives = tokenizer.decode(part.ids) == part.text;
-  if (part.ends_document) part.ids.push_back(Tokenizer::kEnd);
+  if (part.ends_document) part.ids.push_back(tokenizer.end());
 }
 
 }  // namespace

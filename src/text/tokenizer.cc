@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -12,12 +11,12 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
-#include "formats/tokenizer_model.h"
+#include "text/byte_level.h"
+#include "text/sentencepiece_model.h"
 
 namespace alibi {
 namespace {
 
-constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, how a model writes a space
 constexpr std::uint64_t kLargestModel = 1 << 28;
 constexpr std::int32_t kFirstByte = 3;
 // Stretches handed to sentencepiece at once. Its agenda is a heap over the whole of what it is
@@ -29,102 +28,6 @@ constexpr std::size_t kStretch = 1024;
 constexpr std::size_t kLongestWord = 64;
 constexpr std::size_t kLongestLine = 1 << 16;  // beyond it a cut before a space will do
 constexpr std::size_t kForcedCut = 1 << 20;  // sentencepiece takes some 100 bytes of memory a byte
-// sentencepiece reads up to this many nested user-defined pieces into a buffer on its stack.
-constexpr std::size_t kMostNested = 64;
-
-std::string surface_of(const TokenizerPiece& piece) {
-  if (piece.type == PieceType::kUnknown || piece.type == PieceType::kControl) return "";
-  if (piece.type == PieceType::kByte) {  // "<0xAB>"
-    return std::string(1, static_cast<char>(std::stoi(piece.text.substr(3, 2), nullptr, 16)));
-  }
-  std::string text;
-  std::string_view rest = piece.text;
-  while (!rest.empty()) {
-    const bool space = rest.starts_with(kSpace);
-    text += space ? ' ' : rest[0];
-    rest.remove_prefix(space ? kSpace.size() : 1);
-  }
-  return text;
-}
-
-bool is_byte_piece(const std::string& text) {
-  const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  return text.size() == 6 && text.starts_with("<0x") && digit(text[3]) && digit(text[4]) &&
-         text[5] == '>';
-}
-
-void check_specials(const TokenizerModel& model, const std::string& place) {
-  const auto type = [&](std::size_t id) {
-    return id < model.pieces.size() ? model.pieces[id].type : PieceType::kUnused;
-  };
-  if (type(0) != PieceType::kUnknown || type(1) != PieceType::kControl ||
-      type(2) != PieceType::kControl) {
-    throw Error(place, "ids 0, 1, 2 are not unknown, begin and end",
-                "train the model with unk_id=0, bos_id=1, eos_id=2");
-  }
-}
-
-void check_spelling(const TokenizerModel& model, const std::string& place) {
-  if (model.kind != PieceModel::kBpe && model.kind != PieceModel::kUnigram) {
-    throw Error(place, "is a word or character model", "expected model type bpe or unigram");
-  }
-  if (model.changes_characters) {
-    throw Error(
-        place,
-        cat("changes characters before reading them (normalization \"", model.normalizer, "\")"),
-        "train it with normalization_rule_name=identity");
-  }
-  if (model.remove_extra_whitespaces || !model.escape_whitespaces || model.whitespace_as_suffix) {
-    throw Error(
-        place, "drops or moves spaces, so text would not survive it",
-        "train it with remove_extra_whitespaces=false and without treat_whitespace_as_suffix");
-  }
-}
-
-void check_pieces(const TokenizerModel& model, const std::string& place) {
-  std::set<std::string_view> user_defined;
-  for (const TokenizerPiece& piece : model.pieces) {
-    if (piece.type == PieceType::kUserDefined) user_defined.insert(piece.text);
-    if (piece.type == PieceType::kByte && !is_byte_piece(piece.text)) {
-      throw Error(place, cat("byte piece \"", piece.text, "\""), "expected <0x00> to <0xFF>");
-    }
-  }
-  for (const std::string_view piece : user_defined) {
-    std::size_t nested = 0;
-    for (std::size_t size = 1; size <= piece.size() && nested <= kMostNested; ++size) {
-      nested += user_defined.count(piece.substr(0, size));
-    }
-    if (nested > kMostNested)
-      throw Error(place, cat("more than ", kMostNested, " nested user-defined pieces"));
-  }
-}
-
-// Where encoding may start afresh: no piece reaches over the border, and the characters at the
-// border are known (runs of unknown ones become a single token).
-struct Borders {
-  bool after_line = false;    // behind "\n"
-  bool before_space = false;  // between something else and a space
-};
-
-Borders find_borders(const TokenizerModel& model) {
-  bool newline = model.byte_fallback;
-  bool space = model.byte_fallback;
-  Borders borders{!model.add_dummy_prefix, !model.add_dummy_prefix};
-  for (const TokenizerPiece& piece : model.pieces) {
-    if (piece.type != PieceType::kNormal && piece.type != PieceType::kUserDefined) continue;
-    newline = newline || piece.text == "\n";
-    space = space || piece.text == kSpace;
-    const std::size_t line = piece.text.find('\n');
-    if (line != std::string::npos && line + 1 < piece.text.size()) borders.after_line = false;
-    std::size_t letters = 0;  // leading spaces end here; none may follow
-    while (std::string_view(piece.text).substr(letters).starts_with(kSpace))
-      letters += kSpace.size();
-    if (piece.text.find(kSpace, letters) != std::string::npos) borders.before_space = false;
-  }
-  borders.after_line = borders.after_line && newline;
-  borders.before_space = borders.before_space && space;
-  return borders;
-}
 
 std::size_t character_start(std::string_view text, std::size_t at) {
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
@@ -150,6 +53,19 @@ std::size_t word_end(std::string_view text) {
   return reach;
 }
 
+// The first space between two ASCII letters or digits, where encoding may start afresh.
+std::size_t byte_level_cut(const ByteLevelBpe& bpe, std::string_view text, std::size_t from) {
+  const auto plain = [&](std::size_t at) {
+    const char c = text[at];
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  if (!bpe.cuts_between_words()) return text.size();
+  for (std::size_t at = text.find(' ', from); at + 1 < text.size(); at = text.find(' ', at + 1)) {
+    if (plain(at - 1) && plain(at + 1)) return at;
+  }
+  return text.size();
+}
+
 // Where the ids of a word stand in the result so far.
 struct Range {
   std::size_t first;
@@ -161,9 +77,13 @@ struct Range {
 struct Tokenizer::State {
   std::string model;
   std::string hash;
-  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor;  // none for bytes
+  // One of them, or neither for bytes.
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor;
+  std::unique_ptr<const ByteLevelBpe> byte_level;
   std::vector<std::string> surfaces;
   std::vector<bool> byte_fallback;
+  std::int32_t end = 2;
+  std::int32_t unknown = 0;
   Borders borders;
   bool dummy_prefix = false;
 
@@ -171,6 +91,25 @@ struct Tokenizer::State {
     ensure(processor->Encode(text, &ids).ok(), "a loaded tokenizer encodes any text");
   }
 };
+
+namespace {
+
+std::unique_ptr<sentencepiece::SentencePieceProcessor> load_processor(const std::string& serialized,
+                                                                      const std::string& place) {
+  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+  sentencepiece::SetMinLogLevel(3);  // its own messages go to stderr; ours say the same
+  try {
+    const auto status = processor->LoadFromSerializedProto(serialized);
+    if (!status.ok()) throw Error(place, cat("sentencepiece refuses it: ", status.message()));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {  // its trie throws for sets of pieces it cannot hold
+    throw Error(place, cat("sentencepiece refuses it: ", error.what()));
+  }
+  return processor;
+}
+
+}  // namespace
 
 Tokenizer Tokenizer::bytes() {
   auto state = std::make_shared<State>();
@@ -184,34 +123,56 @@ Tokenizer Tokenizer::bytes() {
 }
 
 Tokenizer Tokenizer::from_model(std::string serialized, const std::string& place) {
-  const TokenizerModel model = parse_tokenizer_model(serialized, place);
-  check_specials(model, place);
-  check_spelling(model, place);
-  check_pieces(model, place);
   auto state = std::make_shared<State>();
-  state->processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
-  sentencepiece::SetMinLogLevel(3);  // its own messages go to stderr; ours say the same
-  try {
-    const auto status = state->processor->LoadFromSerializedProto(serialized);
-    if (!status.ok()) throw Error(place, cat("sentencepiece refuses it: ", status.message()));
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {  // its trie throws for sets of pieces it cannot hold
-    throw Error(place, cat("sentencepiece refuses it: ", error.what()));
+  if (serialized.starts_with('{')) {
+    state->byte_level =
+        std::make_unique<ByteLevelBpe>(parse_byte_level_json(serialized, place), place);
+    const ByteLevelModel& model = state->byte_level->model();
+    state->surfaces = model.pieces;
+    state->byte_fallback.resize(model.pieces.size(), false);
+    state->end = model.end;
+    state->unknown = -1;
+  } else {
+    const TokenizerModel model = parse_tokenizer_model(serialized, place);
+    check_sentencepiece(model, place);
+    state->processor = load_processor(serialized, place);
+    for (const TokenizerPiece& piece : model.pieces) {
+      state->surfaces.push_back(surface_of(piece));
+      state->byte_fallback.push_back(piece.type == PieceType::kByte);
+    }
+    state->borders = find_borders(model);
+    state->dummy_prefix = model.add_dummy_prefix;
   }
-  for (const TokenizerPiece& piece : model.pieces) {
-    state->surfaces.push_back(surface_of(piece));
-    state->byte_fallback.push_back(piece.type == PieceType::kByte);
-  }
-  state->borders = find_borders(model);
-  state->dummy_prefix = model.add_dummy_prefix;
   state->hash = sha256_hex(serialized);
   state->model = std::move(serialized);
   return Tokenizer(std::move(state));
 }
 
+Tokenizer Tokenizer::restored(const std::string& model, const std::string& place) {
+  return model.empty() ? bytes() : from_model(model, place);
+}
+
+const char* Tokenizer::file_name(std::string_view model) {
+  return model.starts_with('{') ? "tokenizer.json" : "tokenizer.model";
+}
+
 Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
   return from_model(read_file(path, kLargestModel), path.string());
+}
+
+Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const std::filesystem::path json = folder / "tokenizer.json", model = folder / "tokenizer.model";
+  return from_file(
+      !std::filesystem::exists(model, ignored) && std::filesystem::exists(json, ignored) ? json
+                                                                                         : model);
+}
+
+std::vector<std::int32_t> Tokenizer::specials() const {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t id = 0; id < vocabulary(); ++id)
+    if (id != end() && surface(id).empty()) ids.push_back(id);
+  return ids;
 }
 
 std::int64_t Tokenizer::vocabulary() const {
@@ -219,12 +180,16 @@ std::int64_t Tokenizer::vocabulary() const {
 }
 const std::string& Tokenizer::model() const { return state_->model; }
 const std::string& Tokenizer::hash() const { return state_->hash; }
+bool Tokenizer::is_byte_level() const { return state_->byte_level != nullptr; }
+std::int32_t Tokenizer::end() const { return state_->end; }
+std::int32_t Tokenizer::unknown() const { return state_->unknown; }
 
 std::size_t Tokenizer::safe_cut(std::string_view text, std::size_t least) const {
   least = std::max<std::size_t>(least, 1);
   const Borders& borders = state_->borders;
   if (least >= text.size()) return text.size();
   if (is_bytes()) return least;
+  if (is_byte_level()) return byte_level_cut(*state_->byte_level, text, least);
   if (!borders.after_line && !borders.before_space) return text.size();
   if (borders.after_line) {
     const std::size_t reach = borders.before_space ? kLongestLine : kForcedCut;
@@ -243,6 +208,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c) + kFirstByte);
     return ids;
   }
+  if (is_byte_level()) return state_->byte_level->encode(text);
   ids.reserve(text.size() / 3);
   const bool words = state_->borders.after_line && state_->borders.before_space;
   std::unordered_map<std::string_view, Range> known;

@@ -1,4 +1,5 @@
-// Text to token ids and back: a sentencepiece model, or plain bytes (id = byte + 3).
+// Text to token ids and back: a sentencepiece model, byte-level BPE out of a tokenizer.json
+// (formats/byte_level_json.h), or plain bytes (id = byte + 3).
 //
 // A token stands for fixed bytes of text, so decoding is concatenation, and the bytes of a stream
 // of tokens (for bits per byte) are a sum. Models that rewrite characters are therefore refused.
@@ -18,6 +19,7 @@ namespace alibi {
 // A value: cheap to copy; all const functions may be called from several threads.
 class Tokenizer {
  public:
+  // Of sentencepiece models and bytes; a tokenizer.json has its own: end(), unknown().
   static constexpr std::int32_t kUnknown = 0;
   static constexpr std::int32_t kBegin = 1;
   static constexpr std::int32_t kEnd = 2;
@@ -25,14 +27,25 @@ class Tokenizer {
 
   static Tokenizer bytes();
   // Throws Error at `place` unless it is a sound BPE or unigram model without character changes,
-  // with ids 0 unknown, 1 begin, 2 end.
+  // with ids 0 unknown, 1 begin, 2 end, or, where it begins with '{', a byte-level tokenizer.json.
   static Tokenizer from_model(std::string serialized, const std::string& place);
   static Tokenizer from_file(const std::filesystem::path& path);
+  // tokenizer.model or, where that is not there, tokenizer.json of a folder.
+  static Tokenizer from_folder(const std::filesystem::path& folder);
+  // From what model() returned.
+  static Tokenizer restored(const std::string& model, const std::string& place);
+  // What a file of that content is called.
+  static const char* file_name(std::string_view model);
 
   std::int64_t vocabulary() const;
   bool is_bytes() const { return model().empty(); }
-  const std::string& model() const;  // serialized sentencepiece model; "" for bytes
+  bool is_byte_level() const;
+  const std::string& model() const;  // serialized sentencepiece model or JSON; "" for bytes
   const std::string& hash() const;   // SHA-256 of the model, or of "bytes"
+
+  std::int32_t end() const;                    // behind every document, and nowhere else
+  std::int32_t unknown() const;                // -1 where every text has tokens
+  std::vector<std::int32_t> specials() const;  // stand for no text; without the end
 
   // No end token is added. Valid UTF-8 expected (else U+FFFD stands in, except in byte mode). Works
   // in short stretches that no token crosses: the same ids as the whole text at once (only within 1
@@ -44,7 +57,8 @@ class Tokenizer {
 
   std::string decode(std::span<const std::int32_t> ids) const;  // specials decode to nothing
   // The bytes of text a token stands for; specials 0. The sum over encode(text) is text.size(),
-  // unless the text holds U+2581 (read as a space) or the model adds a space in front.
+  // unless the text holds U+2581 (read as a space by sentencepiece), the model adds a space in
+  // front, or composes characters (NFC).
   std::int64_t byte_length(std::int32_t id) const;
   const std::string& surface(std::int32_t id) const;  // those bytes
   bool adds_space() const;  // puts a space in front of every text, which decode() drops

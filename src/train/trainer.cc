@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
@@ -8,6 +9,7 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "evaluate/score.h"
+#include "train/start_from.h"
 
 namespace alibi {
 namespace {
@@ -61,7 +63,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
     progress_ = resume->progress;
     saved_step_ = progress_.step;
   } else if (!parts.config.initialize.from.empty()) {
-    initialize_from(parts.config.initialize.from);
+    initialize_from_source();
   }
   progress_.threads = torch::get_num_threads();
   const std::int64_t most = parts.most_micro_batch_tokens;
@@ -128,6 +130,7 @@ std::optional<double> Trainer::validation_loss() {
   options.batch_tokens = micro_batch_tokens();
   options.chunk_rows = c.runtime.loss_chunk_rows;
   options.separate_documents = c.data.separate_documents;
+  options.end = parts_.text.tokenizer.end();
   options.device = parts_.device;
   options.progress = [](std::int64_t) {
     if (stop_signal() != 0) throw Stopped();
@@ -247,17 +250,15 @@ bool Trainer::done() const {
 
 void Trainer::start_over() {
   copy_weights(weights_of(*build_model(parts_)), *model_, "initial weights");
-  if (!parts_.config.initialize.from.empty()) initialize_from(parts_.config.initialize.from);
+  if (!parts_.config.initialize.from.empty()) initialize_from_source();
   optimizer_.reset();
 }
 
-void Trainer::initialize_from(const std::string& place) {
-  const Checkpoint source = load_checkpoint(resolve_checkpoint(place), Load::kWeights);
-  if (source.tokenizer_model != parts_.text.tokenizer.model()) {
-    throw usage_error("/initialize/from", "\"" + place + "\" was trained with another tokenizer",
-                      "set tokenizer.file to that checkpoint's tokenizer.model");
-  }
-  copy_weights(source.weights, *model_, place);
+void Trainer::initialize_from_source() {
+  const Start start = start_from(parts_.config, parts_.text.tokenizer);
+  copy_weights(start.weights, *model_, parts_.config.initialize.from);
+  if (!start.surgery.empty())
+    log_info(cat("initialize.from ", parts_.config.initialize.from, ": ", start.surgery));
 }
 
 }  // namespace alibi

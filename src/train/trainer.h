@@ -106,7 +106,7 @@ class Trainer {
   bool crosses(std::int64_t every_tokens, std::int64_t before) const;
   bool done() const;
   void start_over();  // the state before the first step
-  void initialize_from(const std::string& place);
+  void initialize_from_source();
 
   TrainerParts parts_;
   Sink sink_;

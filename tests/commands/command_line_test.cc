@@ -123,5 +123,17 @@ TEST(CommandLine, AFullStandardOutputIsAFailure) {
   }
 }
 
+// Seen failing (killed, 141) with SIGPIPE left to its default.
+TEST(CommandLine, AReaderThatLeavesIsOneLine) {
+  const Workplace place;
+  ProgramOptions options = place.options();
+  options.program = "/bin/bash";
+  const ProgramResult result = run_program(
+      {"-o", "pipefail", "-c", std::string(ALIBI_BINARY) + " inspect schema --markdown | true"},
+      options);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.err, "standard output: not everything could be written\n");
+}
+
 }  // namespace
 }  // namespace alibi

@@ -32,6 +32,7 @@ TEST(Road, AResumedRunKeepsItsNumberOfThreads) {
   const Workplace place;
   place.works({"train", "tiny.json", "--set", "runtime.threads=2"});
   const ProgramResult kept = place.works({"train", "tiny.json", "--resume"});
+  EXPECT_NE(kept.err.find("cpu, 2 threads"), std::string::npos) << kept.err;
   EXPECT_NE(kept.err.find("note: 2 threads, as the run was started with"), std::string::npos)
       << kept.err;
   const ProgramResult changed =

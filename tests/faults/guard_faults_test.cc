@@ -193,6 +193,8 @@ TEST(GuardFaults, ARollbackLeavesOutTheBatchesSince) {
     });
   });
   EXPECT_EQ(steps, 12);
+  // The window, too, is the one of then.
+  EXPECT_EQ(end.progress.recent_losses, by_hand.newest("run").progress.recent_losses);
   EXPECT_TRUE(same_tensors(end.weights, by_hand.newest("run").weights));
   EXPECT_TRUE(same_tensors(end.optimizer, by_hand.newest("run").optimizer));
 }

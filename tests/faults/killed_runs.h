@@ -68,8 +68,8 @@ class KilledRuns : public testing::Test {
     seconds_ = result.seconds;
   }
 
-  void time_again() {
-    seconds_ = place_.works(command("timed")).seconds;
+  void time_again(const std::vector<std::string>& changes = {}) {
+    seconds_ = place_.works(command("timed", changes)).seconds;
     forget("timed");
   }
 

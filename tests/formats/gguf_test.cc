@@ -98,6 +98,8 @@ TEST(Gguf, RefusesWhatLies) {
   EXPECT_NE(changed(8, ~0ull, 8).find("claims"), std::string::npos);
   EXPECT_NE(changed(16, 1ull << 40, 8).find("claims"), std::string::npos);
   EXPECT_NE(changed(24, ~0ull, 8).find("early"), std::string::npos);
+  const std::size_t array = good.find("a.ids") + 5;  // u32 array, u32 its type, u64 count
+  EXPECT_NE(changed(array + 8, 1ull << 40, 8).find("claims"), std::string::npos);
   const std::size_t q = good.find("q", good.find("a.ids") + 5);
   EXPECT_NE(changed(q + 1, 5, 4).find("5 dimensions"), std::string::npos);
   EXPECT_NE(changed(q + 5, 1ull << 62, 8).find("overflows"), std::string::npos);

@@ -27,7 +27,8 @@ struct ProgramOptions {
 };
 
 struct ProgramResult {
-  int code = -1;  // 128 + signal when it was killed
+  int code = -1;        // 128 + signal when it was killed
+  bool killed = false;  // by a signal that it did not handle
   std::string out, err;
   double seconds = 0;  // of the clock
   double processor_seconds = 0;
@@ -79,6 +80,7 @@ class RunningProgram {
     child_ = -1;
     for (const timeval& time : {usage.ru_utime, usage.ru_stime})
       result_.processor_seconds += double(time.tv_sec) + 1e-6 * double(time.tv_usec);
+    result_.killed = WIFSIGNALED(status);
     result_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     result_.seconds = seconds_now() - start_;
     return result_;

@@ -60,6 +60,9 @@ class TrainExample {
     return load_config({}, all);
   }
 
+  // Leaves out what the example sets, where it would have no effect.
+  void leave_out(const std::string& setting) { std::erase(base_, setting); }
+
   using Prepare = std::function<void(Trainer&)>;
 
   // Trains as the command does; stops after `stop_after` steps when that is above 0. Returns what

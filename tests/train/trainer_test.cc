@@ -18,6 +18,13 @@ std::vector<double> losses_of(const TrainExample& example) {
   return losses;
 }
 
+std::vector<double> norms_of(const TrainExample& example) {
+  std::vector<double> norms;
+  for (const StepEvent& event : example.events_of<StepEvent>())
+    norms.push_back(event.gradient_norm);
+  return norms;
+}
+
 TEST(Trainer, SameSeedSameLosses) {
   TrainExample example;
   const std::string small = "initialize.standard_deviation=0.02";
@@ -96,6 +103,30 @@ TEST(Trainer, KeepsTheBestValidation) {
   EXPECT_EQ(load_checkpoint(example.path("a/best"), Load::kAll).progress.step, best_step);
 }
 
+// What the best step was, and for how long none was better, is carried over; the best step's
+// checkpoint stays though newer ones come. Seen failing with each of the three numbers forgotten on
+// resume, and with the best step not handed to the rotation.
+TEST(Trainer, TheBestStepOutlivesAResumeAndTheRotation) {
+  TrainExample example;
+  const auto config = [&](const std::string& run) {
+    return example.config(
+        run, {"run.patience=4", "optimizer.learning_rate=10", "schedule.warmup_tokens=0",
+              "run.evaluate_every_tokens=128", "run.save_every_tokens=128",
+              "run.keep_checkpoints=1", "optimizer.clip_norm=0"});
+  };
+  example.train(config("whole"), false);
+  const Progress whole = example.newest("whole").progress;
+  ASSERT_EQ(whole.evaluations_without_improvement, 4);
+  example.train(config("cut"), false, whole.best_step + 2);
+  example.train(config("cut"), true);
+  EXPECT_EQ(example.newest("cut").progress, whole);
+  for (const char* run : {"whole", "cut"}) {
+    const auto folder = std::filesystem::path(example.path(run)) / "checkpoints";
+    EXPECT_TRUE(std::filesystem::exists(checkpoint_path(folder, whole.best_step))) << run;
+    EXPECT_TRUE(std::filesystem::exists(checkpoint_path(folder, whole.step))) << run;
+  }
+}
+
 TEST(Trainer, PatienceStopsEarly) {
   TrainExample example;
   // A learning rate of nearly nothing after a jump: validation cannot go on improving.
@@ -148,6 +179,8 @@ TEST(Trainer, ValidatesOnWindowsSpreadOverTheHeldOutText) {
 
 // One step over the whole batch and over micro batches of each size: the same weights but for the
 // order of sums.
+// The norms too: clipping and AdamW hide a gradient that is a multiple of what it should be. Seen
+// failing with the losses of the parts not divided by their number.
 TEST(Trainer, MicroBatchesAddUpToTheWholeBatch) {
   TrainExample example;
   const auto weights = [&](const std::string& run, const std::string& micro) {
@@ -159,13 +192,15 @@ TEST(Trainer, MicroBatchesAddUpToTheWholeBatch) {
     return example.newest(run).weights;
   };
   const Tensors whole = weights("whole", "128");
-  const std::vector<double> losses = losses_of(example);
+  const std::vector<double> losses = losses_of(example), norms = norms_of(example);
   for (const char* micro : {"64", "32", "8"}) {
     const Tensors parts = weights(std::string("parts-") + micro, micro);
     for (const auto& [name, tensor] : whole)
       EXPECT_LT((tensor - parts.at(name)).abs().max().item<double>(), 1e-5) << micro << " " << name;
-    for (std::size_t i = 0; i < losses.size(); ++i)
+    for (std::size_t i = 0; i < losses.size(); ++i) {
       EXPECT_NEAR(losses_of(example)[i], losses[i], 1e-5) << micro;
+      EXPECT_NEAR(norms_of(example)[i] / norms[i], 1, 1e-4) << micro;
+    }
   }
 }
 
@@ -228,7 +263,7 @@ TEST(InitializeFrom, TakesTheWeightsAndNothingElse) {
   EXPECT_TRUE(same_tensors(first, source));
   const Config wider =
       example.config("c", {"model.width=32", "initialize.from=" + example.path("a")});
-  EXPECT_SAYS(error_text([&] { example.train(wider, false); }), "has shape");
+  EXPECT_SAYS(error_text([&] { example.train(wider, false); }), "/model/width: 32, but");
   const Config other = example.config("d", {"tokenizer.kind=bpe", "tokenizer.vocabulary=300",
                                             "initialize.from=" + example.path("a")});
   EXPECT_SAYS(error_text([&] { example.train(other, false); }), "trained with another tokenizer");

@@ -1,0 +1,17 @@
+// Output that is whole under its name, or not there.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+namespace alibi {
+
+// Refuses a `target` that exists (a usage error); makes the folders above it.
+void refuse_existing(const std::filesystem::path& target);
+
+// `write` gets a path beside `target` that does not exist; what it leaves there is renamed to
+// `target`, durably, when it returns, and removed when it throws.
+void write_aside(const std::filesystem::path& target,
+                 const std::function<void(const std::filesystem::path&)>& write);
+
+}  // namespace alibi

@@ -1,0 +1,91 @@
+// alibi import: weights and tokenizer of other programs' folders as a checkpoint to train on from.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "checkpoint/checkpoint.h"
+#include "commands/aside.h"
+#include "commands/commands.h"
+#include "config/load.h"
+#include "convert/huggingface.h"
+#include "convert/import_config.h"
+#include "convert/import_tokenizer.h"
+#include "model/position.h"
+#include "report/table.h"
+
+namespace alibi {
+namespace {
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string folder, output;
+};
+
+fs::path default_output(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return fs::path("imports") /
+         (whole.has_filename() ? whole.filename() : whole.parent_path().filename());
+}
+
+std::string summary(const Config& config, std::int64_t parameters) {
+  return cat(with_commas(parameters), " parameters: ", config.model.layers, " layers of width ",
+             config.model.width, ", ", config.model.heads, " heads, positions ",
+             position_traits(config.model.position).name, ", vocabulary ",
+             with_commas(config.tokenizer.vocabulary));
+}
+
+int run(const Options& options) {
+  const fs::path target =
+      options.output.empty() ? default_output(options.folder) : fs::path(options.output);
+  refuse_existing(target);
+  ForeignModel foreign = read_huggingface(options.folder);
+  const Tokenizer tokenizer = import_tokenizer(foreign, options.folder);
+  const std::string name = target.filename().string();
+  const fs::path tokenizer_file =
+      checkpoint_path(target / "checkpoints", 0) / Tokenizer::file_name(tokenizer.model());
+  const Config config = imported_config(foreign, tokenizer, name, tokenizer_file);
+  const bool has_table = config.model.position == Position::kLearned;
+  std::int64_t parameters = 0;
+  for (const auto& [tensor, values] : foreign.weights) parameters += values.numel();
+  Checkpoint checkpoint{
+      config_json(config), tokenizer.model(), "imported", "", {}, std::move(foreign.weights), {}};
+  write_aside(target, [&](const fs::path& aside) {
+    make_folders(aside);
+    save_checkpoint(aside / "checkpoints", checkpoint);
+    write_file_atomic(aside / "train.json", continuing_config(config, target, false));
+    if (has_table)
+      write_file_atomic(aside / "train-alibi.json", continuing_config(config, target, true));
+    sync_folder(aside);
+  });
+  log_info(summary(config, parameters));
+  log_info(cat("to train on: alibi train ", (target / "train.json").string(),
+               " --set 'data.train=[\"FILE\"]'"));
+  if (has_table)
+    log_info(cat("with linear biases instead of its table of positions: ",
+                 (target / "train-alibi.json").string()));
+  std::printf("written: %s\n", target.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      add_command(app, "import", "Take in a folder of transformers: GPT-2, MPT or BLOOM",
+                  "alibi import downloads/gpt2 --output imports/gpt2");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("FOLDER", options->folder,
+                   "config.json, safetensors weights and tokenizer.json (or tokenizer.model, or "
+                   "vocab.json and merges.txt)")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--output", options->output, "Default: imports/NAME");
+  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+}
+
+}  // namespace alibi

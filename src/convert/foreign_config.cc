@@ -1,0 +1,170 @@
+#include "convert/foreign_config.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "formats/strict_json.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::uint64_t kLargestJson = 16ull << 20;
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // of any size in a config
+
+// A config.json and what may be asked of it; absent keys take the class's defaults.
+class Keys {
+ public:
+  Keys(StrictObject object, std::string place)
+      : object_(std::move(object)), place_(std::move(place)) {}
+
+  std::string at(const char* key) const { return cat(place_, ": /", key); }
+  std::int64_t size(const char* key) const {
+    const std::int64_t value = as_count(required(object_, key, place_), at(key));
+    if (value < 1 || value > kMost) throw Error(at(key), cat("found ", value));
+    return value;
+  }
+  double number(const char* key, double usual) const {
+    const StrictJson* value = find(key);
+    return value == nullptr ? usual : as_number(*value, at(key));
+  }
+  bool flag(const char* key, bool usual) const {
+    const StrictJson* value = find(key);
+    return value == nullptr ? usual : as_bool(*value, at(key));
+  }
+  std::string text(const char* key) const {
+    return as_string(required(object_, key, place_), at(key));
+  }
+  Keys part(const char* key) const {
+    const StrictJson* value = find(key);
+    return {value == nullptr ? StrictObject() : as_object(*value, at(key)), at(key)};
+  }
+  const StrictJson* find(const char* key) const {  // null counts as absent
+    const auto found = object_.find(key);
+    const bool there =
+        found != object_.end() && !std::holds_alternative<std::monostate>(found->second.value);
+    return there ? &found->second : nullptr;
+  }
+  // Refuses any value but one; absent is that one.
+  void expect(const char* key, bool expected) const {
+    if (flag(key, expected) != expected)
+      refuse(key, expected ? "is false, which this program cannot do"
+                           : "is true, which this program cannot do");
+  }
+  void expect_absent(const char* key) const {
+    if (find(key) != nullptr) refuse(key, "is given, which this program cannot do");
+  }
+  [[noreturn]] void refuse(const char* key, const std::string& problem) const {
+    throw Error(at(key), problem);
+  }
+
+ private:
+  StrictObject object_;
+  std::string place_;
+};
+
+// Nothing for an id that no vocabulary of this size has (GPT-2's default stands in tiny models).
+void read_common(const Keys& c, ForeignConfig& foreign) {
+  foreign.vocabulary = c.size("vocab_size");
+  if (const StrictJson* end = c.find("eos_token_id"); end != nullptr) {
+    const std::int64_t id = as_count(*end, c.at("eos_token_id"));
+    if (id < foreign.vocabulary) foreign.end = id;
+  }
+  foreign.model.norm_epsilon =
+      c.number(c.find("layer_norm_eps") != nullptr ? "layer_norm_eps" : "layer_norm_epsilon", 1e-5);
+  foreign.model.tied_head = c.flag("tie_word_embeddings", true);
+}
+
+void read_mpt_attention(const Keys& attention, ModelConfig& m) {
+  attention.expect("alibi", true);
+  attention.expect("prefix_lm", false);
+  attention.expect("qk_ln", false);
+  attention.expect_absent("clip_qkv");
+  if (attention.find("attn_type") != nullptr &&
+      attention.text("attn_type") != "multihead_attention")
+    attention.refuse("attn_type", cat("is ", shown(attention.text("attn_type"))));
+  if (const double scale = attention.number("softmax_scale", 0); scale != 0)
+    m.attention_scale = scale;
+  m.slope_bias_max = attention.number("alibi_bias_max", 8);
+}
+
+void read_mpt(const Keys& c, ForeignConfig& foreign) {
+  ModelConfig& m = foreign.model;
+  m.width = c.size("d_model");
+  m.heads = c.size("n_heads");
+  m.layers = c.size("n_layers");
+  m.mlp_width =
+      c.number("expansion_ratio", 4) == 4 ? 4 * m.width : m.width * c.size("expansion_ratio");
+  c.expect("no_bias", true);
+  c.expect_absent("logit_scale");
+  if (c.find("norm_type") != nullptr && !c.text("norm_type").ends_with("layernorm"))
+    c.refuse("norm_type", cat("is ", shown(c.text("norm_type")), ", expected a layernorm"));
+  if (c.number("embedding_fraction", 1) != 1) c.refuse("embedding_fraction", "is not 1");
+  foreign.longest = c.size("max_seq_len");
+  read_mpt_attention(c.part("attn_config"), m);
+}
+
+void read_bloom(const Keys& c, ForeignConfig& foreign) {
+  ModelConfig& m = foreign.model;
+  m.width = c.size(c.find("n_embed") != nullptr ? "n_embed" : "hidden_size");
+  m.heads = c.size(c.find("num_attention_heads") != nullptr ? "num_attention_heads" : "n_head");
+  m.layers = c.size(c.find("num_hidden_layers") != nullptr ? "num_hidden_layers" : "n_layer");
+  m.mlp_width = 4 * m.width;
+  m.attention_bias = m.mlp_bias = m.norm_bias = m.embedding_norm = true;
+  m.activation = Activation::kGeluTanh;
+  c.expect("apply_residual_connection_post_layernorm", false);
+  if (c.find("seq_length") != nullptr) foreign.longest = c.size("seq_length");
+}
+
+Activation gpt2_activation(const Keys& c) {
+  const std::string name =
+      c.find("activation_function") == nullptr ? "gelu_new" : c.text("activation_function");
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::kGeluTanh;
+  c.refuse("activation_function", cat("is ", shown(name), ", expected a GELU"));
+}
+
+void read_gpt2(const Keys& c, ForeignConfig& foreign) {
+  ModelConfig& m = foreign.model;
+  m.width = c.size("n_embd");
+  m.heads = c.size("n_head");
+  m.layers = c.size("n_layer");
+  m.mlp_width = c.find("n_inner") != nullptr ? c.size("n_inner") : 4 * m.width;
+  m.position = Position::kLearned;
+  m.max_sequence_length = foreign.longest = c.size("n_positions");
+  m.attention_bias = m.mlp_bias = m.norm_bias = true;
+  m.activation = gpt2_activation(c);
+  if (!c.flag("scale_attn_weights", true)) m.attention_scale = 1;
+  c.expect("scale_attn_by_inverse_layer_idx", false);
+  c.expect("add_cross_attention", false);
+}
+
+}  // namespace
+
+ForeignConfig read_foreign_config(const std::filesystem::path& path) {
+  const Keys c(parse_strict_json(read_file(path, kLargestJson), path.string(),
+                                 {.depth = 16, .values = 1'000'000}),
+               path.string());
+  ForeignConfig foreign;
+  foreign.model.position = Position::kAlibi;
+  read_common(c, foreign);
+  const std::string type = c.text("model_type");
+  if (type == "mpt") {
+    foreign.dialect = Dialect::kMpt;
+    read_mpt(c, foreign);
+  } else if (type == "bloom") {
+    foreign.dialect = Dialect::kBloom;
+    read_bloom(c, foreign);
+  } else if (type == "gpt2") {
+    foreign.dialect = Dialect::kGpt2;
+    read_gpt2(c, foreign);
+  } else {
+    c.refuse("model_type", cat("found ", shown(type), ", expected \"mpt\", \"bloom\" or \"gpt2\""));
+  }
+  ModelConfig& m = foreign.model;
+  if (m.width % m.heads != 0)
+    throw Error(path.string(), cat(m.heads, " heads do not divide the width ", m.width));
+  m.key_value_heads = m.heads;
+  return foreign;
+}
+
+}  // namespace alibi

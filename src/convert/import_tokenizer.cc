@@ -1,0 +1,78 @@
+#include "convert/import_tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "convert/tokenizer_json.h"
+#include "formats/byte_level_json.h"
+
+namespace alibi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json special_token(std::int64_t id, const std::string& text) {
+  return {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", true}};
+}
+
+// The token of that id among the added ones, put there where only the vocabulary has it.
+void make_special(Json& added, const Json& vocabulary, std::int64_t id, const std::string& place) {
+  for (Json& token : added) {
+    if (token.at("id") != id) continue;
+    token["special"] = true;
+    return;
+  }
+  for (const auto& [text, value] : vocabulary.items()) {
+    if (value != id) continue;
+    added.push_back(special_token(id, text));
+    return;
+  }
+  throw Error(place, cat("has no token ", id, ", which config.json names as eos_token_id"));
+}
+
+// Read once by the checked reader before, so that its members are there and its nesting is bounded.
+std::string with_end_and_rows(const ForeignModel& foreign, const std::string& place) {
+  Json file = Json::parse(foreign.tokenizer_model);
+  Json& added = file["added_tokens"];
+  if (added.is_null()) added = Json::array();
+  if (foreign.end) {
+    make_special(added, file.at("model").at("vocab"), *foreign.end, place);
+    file["alibi"] = {{"end", *foreign.end}};
+  }
+  const auto ids =
+      static_cast<std::int64_t>(parse_byte_level_json(file.dump(), place).pieces.size());
+  if (ids > foreign.vocabulary)
+    throw Error(place,
+                cat("has ", ids, " ids, but the model's embedding ", foreign.vocabulary, " rows"),
+                "the two do not belong together");
+  for (std::int64_t id = ids; id < foreign.vocabulary; ++id)
+    added.push_back(special_token(id, cat("<|unused ", id, "|>")));
+  return file.dump();
+}
+
+}  // namespace
+
+Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::path& folder) {
+  const std::string& model = foreign.tokenizer_model;
+  if (model.empty()) {
+    if (foreign.vocabulary == Tokenizer::kByteVocabulary) return Tokenizer::bytes();
+    throw Error(folder.string(),
+                "holds no tokenizer.json, tokenizer.model or vocab.json and merges.txt",
+                "in Python: AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)");
+  }
+  if (model == tokenizer_json(Tokenizer::bytes())) return Tokenizer::bytes();  // an export of ours
+  const std::string place = (folder / Tokenizer::file_name(model)).string();
+  if (model.starts_with('{')) {
+    parse_byte_level_json(model, place, !foreign.end);  // refuses; bounds nesting
+    return Tokenizer::from_model(with_end_and_rows(foreign, place), place);
+  }
+  Tokenizer tokenizer = Tokenizer::from_model(model, place);
+  if (tokenizer.vocabulary() != foreign.vocabulary)
+    throw Error(place, cat("has ", tokenizer.vocabulary(), " ids, but the model's embedding ",
+                           foreign.vocabulary, " rows"));
+  return tokenizer;
+}
+
+}  // namespace alibi

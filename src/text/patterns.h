@@ -1,0 +1,36 @@
+// Cuts text by the regular expressions of tokenizer.json files, with PCRE2.
+//
+// The files are written for Oniguruma. What differs is translated: \s is Unicode's white space
+// (PCRE2 counts U+180E, too), and a class within a class is a union. Letters and numbers are those
+// of PCRE2's version of Unicode.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace alibi {
+
+class Patterns {
+ public:
+  // Throws Error at `place` for a pattern that does not compile or cannot be translated.
+  Patterns(const std::vector<std::string>& oniguruma, const std::string& place);
+
+  // All of `text` in order: each match and each stretch between two matches, cut again by the next
+  // pattern. Bytes that are no UTF-8 match nothing. May be called from several threads. Throws
+  // Error where a pattern takes unreasonably long.
+  void cut(std::string_view text, const std::function<void(std::string_view)>& take) const;
+
+ private:
+  struct Compiled;
+  void cut_from(std::size_t pattern, std::string_view text,
+                const std::function<void(std::string_view)>& take) const;
+  std::vector<std::shared_ptr<const Compiled>> compiled_;
+};
+
+// Oniguruma's syntax as PCRE2 reads it.
+std::string to_pcre(std::string_view oniguruma, const std::string& place);
+
+}  // namespace alibi

@@ -1,0 +1,29 @@
+// What a sentencepiece model must be like to be used here, and what follows from its pieces.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "formats/tokenizer_model.h"
+
+namespace alibi {
+
+inline constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, how a model writes a space
+
+// Throws Error at `place` unless it is a BPE or unigram model without character changes, with ids 0
+// unknown, 1 begin, 2 end.
+void check_sentencepiece(const TokenizerModel& model, const std::string& place);
+
+// The bytes of text that a piece stands for; "" for specials.
+std::string surface_of(const TokenizerPiece& piece);
+
+// Where encoding may start afresh: no piece reaches over the border, and the characters at the
+// border are known (runs of unknown ones become a single token).
+struct Borders {
+  bool after_line = false;    // behind "\n"
+  bool before_space = false;  // between something else and a space
+};
+
+Borders find_borders(const TokenizerModel& model);
+
+}  // namespace alibi

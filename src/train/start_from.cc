@@ -1,0 +1,96 @@
+#include "train/start_from.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "checkpoint/checkpoint.h"
+#include "config/load.h"
+#include "model/position.h"
+#include "model/shapes.h"
+
+namespace alibi {
+namespace {
+
+// Keys of the model in which the two may differ: how it knows positions, and what training drops.
+bool may_differ(const std::string& pointer) {
+  constexpr std::array kFree{"/model/position",     "/model/max_sequence_length", "/model/slope",
+                             "/model/biased_heads", "/model/learned_slopes",      "/model/rotary_",
+                             "/model/t5_"};
+  return pointer.ends_with("_dropout") ||
+         std::any_of(kFree.begin(), kFree.end(),
+                     [&](const char* start) { return pointer.starts_with(start); });
+}
+
+void refuse_another_model(const Config& source, const Config& config) {
+  for (const ConfigDifference& difference : identity_differences(source, config)) {
+    if (!difference.pointer.starts_with("/model/") || may_differ(difference.pointer)) continue;
+    throw usage_error(
+        difference.pointer,
+        cat(difference.second, ", but \"", config.initialize.from, "\" has ", difference.first),
+        "give the model the source's value, or train it from nothing");
+  }
+}
+
+void refuse_positions(const ModelConfig& source, const ModelConfig& model,
+                      const std::string& from) {
+  if (source.position == model.position) return;
+  const auto refuse = [&](const std::string& why) {
+    throw usage_error("/model/position",
+                      cat(position_traits(model.position).name, ", but \"", from, "\" has ",
+                          position_traits(source.position).name, ": ", why),
+                      "choose alibi, rotary or none, or train it from nothing");
+  };
+  const bool scaled =
+      source.position == Position::kSinusoidal || model.position == Position::kSinusoidal;
+  if (scaled) refuse("sinusoidal positions scale the embeddings they are added to");
+  if (model.position == Position::kLearned || model.position == Position::kT5)
+    refuse("the new method's table would have to be learnt from nothing");
+}
+
+std::set<std::string> parameters_of(const ModelConfig& model) {
+  std::set<std::string> names;
+  for (const ParameterShape& parameter : parameter_shapes(model, 0)) names.insert(parameter.name);
+  return names;
+}
+
+std::string words_of(const ModelConfig& source, const ModelConfig& model) {
+  if (source.position == model.position) return "";
+  std::string words = cat("positions: ", position_traits(source.position).name, " -> ",
+                          position_traits(model.position).name);
+  if (source.position == Position::kLearned)
+    words += cat("; the table of ", source.max_sequence_length.value_or(0),
+                 " positions is gone, and the limit of length with it");
+  return words;
+}
+
+}  // namespace
+
+Start start_from(const Config& config, const Tokenizer& tokenizer) {
+  const std::string& from = config.initialize.from;
+  const auto folder = resolve_checkpoint(from);
+  Checkpoint source = load_checkpoint(folder, Load::kWeights);
+  if (source.tokenizer_model != tokenizer.model()) {
+    const char* file = Tokenizer::file_name(source.tokenizer_model);
+    throw usage_error("/initialize/from", cat("\"", from, "\" was trained with another tokenizer"),
+                      source.tokenizer_model.empty()
+                          ? std::string("set tokenizer.kind to bytes")
+                          : cat("set tokenizer.file to ", (folder / file).string()));
+  }
+  const Config its = parse_config(source.config_json, (folder / "config.json").string());
+  refuse_another_model(its, config);
+  refuse_positions(its.model, config.model, from);
+  Start start{std::move(source.weights), words_of(its.model, config.model)};
+  const std::set<std::string> wanted = parameters_of(config.model);
+  for (const std::string& name : parameters_of(its.model))
+    if (!wanted.contains(name)) start.weights.erase(name);
+  if (wanted.contains("slopes") && !start.weights.contains("slopes")) {
+    const std::vector<double> slopes = alibi_slopes(config.model);
+    start.weights["slopes"] = torch::tensor(slopes, torch::kFloat);
+  }
+  return start;
+}
+
+}  // namespace alibi

@@ -1,0 +1,27 @@
+// The weights that a run with `initialize.from` starts from.
+//
+// Where the source knew positions another way, its model is rebuilt without that (the surgery that
+// turns a GPT-2 with a table of learned positions into a model with linear biases): what belonged
+// to positions is left out, the new method's biases act in attention, and neither table nor limit
+// of length remains. Everything else must be the same model.
+#pragma once
+
+#include <string>
+
+#include "checkpoint/tensors.h"
+#include "config/config.h"
+#include "text/tokenizer.h"
+
+namespace alibi {
+
+struct Start {
+  Tensors weights;      // every parameter of a model of the config, no other
+  std::string surgery;  // what was done to the positions, in words; "": nothing
+};
+
+// Throws Error naming the key: another tokenizer, other layers, heads or activation than the
+// source's, positions that cannot be exchanged. Weights of a wrong shape are left to who copies
+// them.
+Start start_from(const Config& config, const Tokenizer& tokenizer);
+
+}  // namespace alibi

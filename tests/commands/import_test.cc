@@ -1,0 +1,136 @@
+// alibi import through the program: exports come back as they were, and what is refused. Folders
+// made by transformers itself: tests/interop/imports_test.cc.
+#include "commands/workplace.h"
+#include "support/small_byte_level.h"
+
+namespace alibi {
+namespace {
+
+void expect_comes_back(const std::vector<std::string>& changes, const std::string& tokenizer) {
+  const Workplace place;
+  std::vector<std::string> words = {"train", "tiny.json"};
+  for (const std::string& change : changes) words.insert(words.end(), {"--set", change});
+  place.works(words);
+  place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+  place.works({"import", "hf"});
+  place.works({"export", "imports/hf", "--to", "hf", "--output", "again"});
+  for (const std::string file : {"model.safetensors", "tokenizer.json"})
+    EXPECT_EQ(place.read("again/" + file), place.read("hf/" + file)) << file;
+  const std::string folder = "imports/hf/checkpoints/step-00000000/";
+  for (const std::string name : {"tokenizer.model", "tokenizer.json"})
+    EXPECT_EQ(place.has(folder + name), name == tokenizer);
+  place.works({"generate", "imports/hf", "--prompt", "the", "--tokens", "5"});
+  place.works({"train", "imports/hf/train.json", "--set", "data.train=[\"text.txt\"]", "--set",
+               "run.train_tokens=1024", "--set", "batch.sequence_length=16"});
+  EXPECT_TRUE(place.has("runs/hf-on/checkpoints"));
+}
+
+TEST(Import, AnExportComesBack) {
+  expect_comes_back({"tokenizer.kind=bpe", "tokenizer.vocabulary=300"}, "tokenizer.model");
+}
+
+TEST(Import, AnExportOfBytesComesBack) {
+  expect_comes_back({"model.attention_bias=true", "model.mlp_bias=true", "model.norm_bias=true",
+                     "model.embedding_norm=true", "model.activation=gelu_tanh"},
+                    "");
+}
+
+// A tokenizer.json may be named in any config; documents then end with its own token.
+TEST(Import, ATokenizerJsonServesAnyRun) {
+  const Workplace place;
+  place.put("own.json", small_byte_level().dump());
+  place.works({"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set",
+               "tokenizer.file=own.json", "--set", "tokenizer.vocabulary=262", "--set",
+               "data.separate_documents=true"});
+  place.works({"evaluate", "runs/tiny", "--output", "curve"});
+  place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+  EXPECT_EQ(place.json("hf/config.json")["eos_token_id"], 261);
+  EXPECT_EQ(place.json("hf/tokenizer_config.json")["eos_token"], "<|endoftext|>");
+  const ProgramResult gguf = place.run({"export", "runs/tiny", "--to", "gguf"});
+  EXPECT_EQ(gguf.code, 2);
+  EXPECT_NE(gguf.err.find("only sentencepiece's tokens"), std::string::npos) << gguf.err;
+}
+
+class ImportRefuses : public testing::Test {
+ protected:
+  ImportRefuses() {
+    place_.works(
+        {"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocabulary=300"});
+    place_.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+    config_ = place_.json("hf/config.json");
+  }
+  void refused(const std::string& says, const std::string& what = "hf", int code = 1) const {
+    const auto before = everything_in(place_.path());
+    const ProgramResult result = place_.run({"import", what, "--output", "out"});
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_EQ(result.error_lines(), 1) << result.err;
+    EXPECT_NE(result.err.find(says), std::string::npos) << says << ": " << result.err;
+    EXPECT_EQ(everything_in(place_.path()), before);
+  }
+  void with(const std::string& pointer, const nlohmann::json& value, const std::string& says) {
+    nlohmann::json config = config_;
+    config[nlohmann::json::json_pointer(pointer)] = value;
+    place_.put("hf/config.json", config.dump());
+    refused(says);
+  }
+
+  Workplace place_;
+  nlohmann::json config_;
+};
+
+TEST_F(ImportRefuses, ConfigsThatSayAnotherModel) {
+  with("/model_type", "llama", "config.json: /model_type: found \"llama\", expected \"mpt\"");
+  with("/d_model", 32, "has shape [300, 16], expected [300, 32]");
+  with("/n_heads", 3, "3 heads do not divide the width 16");
+  with("/n_layers", 2, "has no tensor \"transformer.blocks.1.");
+  with("/d_model", -1, "/d_model");
+  with("/d_model", "wide", "/d_model");
+  with("/n_layers", 1'000'000'000'000, "/n_layers");
+  with("/vocab_size", 301, "has shape [300, 16], expected [301, 16]");
+  with("/attn_config/clip_qkv", 6, "/attn_config: /clip_qkv: is given");
+  with("/attn_config/alibi", false, "/alibi: is false");
+  with("/attn_config/qk_ln", true, "/qk_ln: is true");
+  with("/no_bias", false, "/no_bias: is false");
+  with("/norm_type", "rmsnorm", "/norm_type: is \"rmsnorm\"");
+  place_.put("hf/config.json", "{\"model_type\": \"mpt\"");
+  refused("config.json");
+}
+
+TEST_F(ImportRefuses, FilesThatLackOrLie) {
+  const std::string index =
+      R"({"weight_map": {"transformer.wte.weight": "../runs/x.safetensors"}})";
+  std::filesystem::rename(place_.path("hf/model.safetensors"), place_.path("kept"));
+  refused("holds no model.safetensors");
+  place_.put("hf/model.safetensors.index.json", index);
+  refused("expected one in its own folder");
+  place_.put("hf/model.safetensors.index.json",
+             R"({"weight_map": {"transformer.wte.weight": "model-2.safetensors"}})");
+  refused("model-2.safetensors");
+  std::filesystem::remove(place_.path("hf/model.safetensors.index.json"));
+  place_.put("hf/pytorch_model.bin", "x");
+  refused("is a pickle file");
+  place_.put("hf/model.safetensors", place_.read("kept").substr(0, 3'000));
+  refused("model.safetensors");
+  refused("does not exist", "nowhere", 2);
+}
+
+TEST_F(ImportRefuses, TokenizersThatDoNotFit) {
+  std::filesystem::remove(place_.path("hf/tokenizer.model"));
+  refused("read from its tokenizer.model");  // ours, as tokenizer.json
+  std::filesystem::remove(place_.path("hf/tokenizer.json"));
+  refused("holds no tokenizer.json");
+  nlohmann::json config = config_;
+  config["eos_token_id"] = 261;
+  place_.put("hf/config.json", config.dump());
+  nlohmann::json large = small_byte_level();
+  large["added_tokens"].push_back({{"id", 300}, {"content", "  "}});
+  place_.put("hf/tokenizer.json", large.dump());
+  refused("has 301 ids, but the model's embedding 300 rows");
+  config["eos_token_id"] = 290;
+  place_.put("hf/config.json", config.dump());
+  place_.put("hf/tokenizer.json", small_byte_level().dump());
+  refused("has no token 290, which config.json names as eos_token_id");
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,97 @@
+// tokenizer.json of byte-level BPE: what is read, and every other kind refused by name.
+#include "formats/byte_level_json.h"
+
+#include <gtest/gtest.h>
+
+#include "support/error_text.h"
+#include "support/small_byte_level.h"
+
+namespace alibi {
+namespace {
+
+ByteLevelModel read(const nlohmann::json& json) { return parse_byte_level_json(json.dump(), "t"); }
+
+std::string fault(const nlohmann::json& json) {
+  return error_text([&] { read(json); });
+}
+
+TEST(ByteLevelJson, ReadsPiecesAsBytesMergesInOrderAndTheEnd) {
+  const ByteLevelModel model = read(small_byte_level());
+  ASSERT_EQ(model.pieces.size(), 262);
+  for (unsigned byte = 0; byte < 256; ++byte)
+    EXPECT_EQ(model.pieces[byte], std::string(1, static_cast<char>(byte)));
+  EXPECT_EQ(model.pieces[258], " the");
+  EXPECT_EQ(model.pieces[261], "");
+  EXPECT_EQ(model.end, 261);
+  ASSERT_EQ(model.merges.size(), 5);
+  EXPECT_EQ(model.merges[1].left, 256);
+  EXPECT_EQ(model.merges[1].right, 'e');
+  EXPECT_EQ(model.merges[1].merged, 257);
+  EXPECT_EQ(model.patterns, std::vector<std::string>{kGpt2Pattern});
+  EXPECT_FALSE(model.compose);
+}
+
+TEST(ByteLevelJson, ReadsTheFormsThatAreAround) {
+  nlohmann::json json = small_byte_level();
+  json["model"]["merges"][0] = {"t", "h"};
+  json["normalizer"] = {{"type", "NFC"}};
+  json["added_tokens"].push_back({{"id", 270}, {"content", "  "}, {"normalized", true}});
+  json["added_tokens"].push_back({{"id", 271}, {"content", "<|stop|>"}, {"special", true}});
+  json["alibi"] = {{"end", 271}};
+  json["pre_tokenizer"] = {
+      {"type", "Sequence"},
+      {"pretokenizers",
+       {{{"type", "Digits"}, {"individual_digits", true}},
+        {{"type", "Split"}, {"pattern", {{"String", "a.b"}}}, {"behavior", "Isolated"}},
+        {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
+  const ByteLevelModel model = read(json);
+  EXPECT_TRUE(model.compose);
+  EXPECT_EQ(model.end, 271);
+  EXPECT_EQ(model.pieces[270], "  ");
+  EXPECT_EQ(model.pieces[265], "") << "an id left out";
+  EXPECT_EQ(model.patterns, (std::vector<std::string>{"\\p{N}", "a\\.b"}));
+}
+
+TEST(ByteLevelJson, ReadsTheOlderPairOfFiles) {
+  const nlohmann::json json = small_byte_level();
+  nlohmann::json vocabulary = json["model"]["vocab"];
+  vocabulary["<|endoftext|>"] = 261;
+  const std::string merges = "#version: 0.2\nt h\nth e\r\n\n";
+  const ByteLevelModel model =
+      parse_byte_level_json(byte_level_json_of(vocabulary.dump(), merges, "v"), "v");
+  EXPECT_EQ(model.merges.size(), 2);
+  EXPECT_EQ(model.end, 261);
+  EXPECT_EQ(model.pieces.size(), 262);
+}
+
+TEST(ByteLevelJson, RefusesEverythingElseByName) {
+  const nlohmann::json good = small_byte_level();
+  const auto with = [&](const std::string& pointer, const nlohmann::json& value) {
+    nlohmann::json json = good;
+    json[nlohmann::json::json_pointer(pointer)] = value;
+    return fault(json);
+  };
+  EXPECT_SAYS(with("/model/type", "Unigram"), "/model/type: is \"Unigram\"");
+  EXPECT_SAYS(with("/model/byte_fallback", true), "read from its tokenizer.model");
+  EXPECT_SAYS(with("/model/dropout", 0.1), "draws merges");
+  EXPECT_SAYS(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix");
+  EXPECT_SAYS(with("/model/vocab/t", 5), "id 5 stands twice");
+  EXPECT_SAYS(with("/model/vocab/t", -1), "/model/vocab");
+  EXPECT_SAYS(with("/model/vocab/t", 3'999'999), "names 261 of 4000000 ids");
+  EXPECT_SAYS(with("/model/vocab/\xe4\xb8\xad", 262), "is not written in bytes");
+  EXPECT_SAYS(with("/model/merges/0", "t"), "expected two pieces");
+  EXPECT_SAYS(with("/model/merges/0", "t q"), "not all three are in /vocab");
+  EXPECT_SAYS(with("/pre_tokenizer/add_prefix_space", true), "text would gain a space");
+  EXPECT_SAYS(with("/pre_tokenizer", {{"type", "Whitespace"}}), "is \"Whitespace\"");
+  EXPECT_SAYS(with("/normalizer", {{"type", "Lowercase"}}), "expected NFC or none");
+  EXPECT_SAYS(with("/added_tokens/0/special", false), "to end a document with");
+  EXPECT_SAYS(with("/added_tokens/0/content", "<|other|>"), "to end a document with");
+  EXPECT_SAYS(with("/alibi", {{"end", 7}}), "id 7 is no special token");
+  nlohmann::json lacking = good;
+  lacking["model"]["vocab"].erase("q");
+  EXPECT_SAYS(fault(lacking), "has no piece for byte 113");
+  EXPECT_SAYS(error_text([] { parse_byte_level_json("[]", "t"); }), "t");
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,72 @@
+// Weights of another run, and the surgery on how it knows positions (Composer's Alibi).
+#include "train/start_from.h"
+
+#include "checkpoint/example.h"
+#include "checkpoint/load_model.h"
+#include "support/error_text.h"
+#include "train/example.h"
+
+namespace alibi {
+namespace {
+
+const std::vector<std::string> kLearned = {"model.position=learned"};
+
+std::vector<std::string> from_a(const TrainExample& example,
+                                std::vector<std::string> changes = {}) {
+  changes.push_back("initialize.from=" + example.path("a"));
+  return changes;
+}
+
+// Its table of positions is gone with its limit; nothing else is changed, and it trains on.
+// Seen failing with the table left among the weights.
+TEST(StartFrom, LearnedPositionsBecomeLinearBiases) {
+  TrainExample example;
+  example.leave_out("model.learned_slopes=true");
+  example.train(example.config("a", kLearned), false);
+  const Tensors source = example.newest("a").weights;
+  ASSERT_TRUE(source.contains("positions"));
+  const Config config = example.config("b", from_a(example));
+  example.train(config, false, 1, [&](Trainer& trainer) {
+    Tensors expected = source;
+    expected.erase("positions");
+    EXPECT_TRUE(same_tensors(weights_of(*trainer.model()), expected));
+    const torch::NoGradGuard guard;
+    const torch::Tensor long_text = torch::full({1, 1000}, 5, torch::kLong);
+    EXPECT_TRUE(trainer.model()->hidden(long_text).isfinite().all().item<bool>());
+  });
+  example.train(config, true);
+  EXPECT_FALSE(example.newest("b").weights.contains("positions"));
+  EXPECT_FALSE(example.newest("b").optimizer.contains("positions.first_moment"));
+}
+
+TEST(StartFrom, LearnedSlopesBeginWithTheRule) {
+  TrainExample example;
+  example.leave_out("model.learned_slopes=true");
+  example.train(example.config("a", kLearned), false);
+  const Config config = example.config("b", from_a(example, {"model.learned_slopes=true"}));
+  const Start start = start_from(config, Tokenizer::bytes());
+  const std::vector<double> rule = alibi_slopes(config.model);
+  EXPECT_EQ(start.weights.at("slopes").size(0), std::ssize(rule));
+  EXPECT_NEAR(start.weights.at("slopes")[0].item<double>(), rule[0], 1e-7);
+}
+
+// Shapes would be the same: nothing else would tell that it is another model.
+TEST(StartFrom, AnotherModelOfTheSameShapesIsRefused) {
+  TrainExample example;
+  example.leave_out("model.learned_slopes=true");
+  example.train(example.config("a", kLearned), false);
+  const auto fault = [&](const std::vector<std::string>& changes) {
+    const Config config = example.config("b", from_a(example, changes));
+    return error_text([&] { start_from(config, Tokenizer::bytes()); });
+  };
+  EXPECT_SAYS(fault({"model.heads=1"}), "/model/heads: 1, but");
+  EXPECT_SAYS(fault({"model.activation=gelu_tanh"}), "/model/activation");
+  EXPECT_SAYS(fault({"model.norm_epsilon=0.01"}), "/model/norm_epsilon");
+  EXPECT_SAYS(fault({"model.position=sinusoidal"}), "scale the embeddings");
+  EXPECT_SAYS(fault({"model.position=t5"}), "learnt from nothing");
+  for (const char* change : {"model.position=rotary", "model.mlp_dropout=0.2"})
+    EXPECT_NO_THROW(start_from(example.config("b", from_a(example, {change})), Tokenizer::bytes()));
+}
+
+}  // namespace
+}  // namespace alibi
