@@ -62,7 +62,7 @@ TEST_F(HuggingFace, ReadsBackTheSameModel) {
     Gpt model = drawn_model(config, Tokenizer::kByteVocabulary);
     const ForeignModel read = read_huggingface(write(model, {.target = target}));
     EXPECT_EQ(read.vocabulary, Tokenizer::kByteVocabulary);
-    EXPECT_EQ(read.tokenizer_model, "");
+    EXPECT_EQ(read.tokenizer_model, read_file(path() / "tokenizer.json"));
     Gpt other(read.model, read.vocabulary, torch::kFloat);
     copy_weights(read.weights, *other, "read");
     const torch::Tensor tokens = tiny_tokens(2, 40);
@@ -138,7 +138,7 @@ TEST_F(HuggingFace, RefusesFoldersThatLie) {
           "has no tensor \"transformer.blocks.2.norm_1.weight");
   refused("\"n_layers\": 2", "\"n_layers\": 1", "\"transformer.blocks.1.");
   refused("\"n_layers\": 2", "\"n_layers\": 0", "/n_layers: found 0");
-  refused("\"clip_qkv\": null", "\"clip_qkv\": 6", "/attn_config: /clip_qkv: clips");
+  refused("\"clip_qkv\": null", "\"clip_qkv\": 6", "/attn_config: /clip_qkv: is given");
   fresh();
   Tensors wrong = load_tensors(path() / "model.safetensors");
   wrong.at("lm_head.weight") = wrong.at("lm_head.weight").to(torch::kLong);

@@ -174,6 +174,7 @@ TEST(GuardFaults, ARollbackLeavesOutTheBatchesSince) {
   TrainExample example;
   auto changes = with_policy("roll_back");
   changes[3] = "run.save_every_tokens=512";
+  changes.emplace_back("guard.spikes=skip");  // so that there is a window
   Accident accident(Accident::Where::kGradient, std::nan(""), 7);
   EXPECT_EQ(train_with(example, example.config("run", changes), accident), 0);
   const Checkpoint end = example.newest("run");

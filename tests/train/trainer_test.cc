@@ -110,14 +110,14 @@ TEST(Trainer, TheBestStepOutlivesAResumeAndTheRotation) {
   TrainExample example;
   const auto config = [&](const std::string& run) {
     return example.config(
-        run, {"run.patience=4", "optimizer.learning_rate=10", "schedule.warmup_tokens=0",
+        run, {"run.patience=2", "optimizer.learning_rate=10", "schedule.warmup_tokens=0",
               "run.evaluate_every_tokens=128", "run.save_every_tokens=128",
               "run.keep_checkpoints=1", "optimizer.clip_norm=0"});
   };
   example.train(config("whole"), false);
   const Progress whole = example.newest("whole").progress;
-  ASSERT_EQ(whole.evaluations_without_improvement, 4);
-  example.train(config("cut"), false, whole.best_step + 2);
+  ASSERT_EQ(whole.evaluations_without_improvement, 2);
+  example.train(config("cut"), false, whole.best_step + 1);
   example.train(config("cut"), true);
   EXPECT_EQ(example.newest("cut").progress, whole);
   for (const char* run : {"whole", "cut"}) {
