@@ -15,7 +15,7 @@ constexpr const char* kWhiteSpace =
     "\\t-\\r "
     "\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 // A sound pattern needs a few steps a character; these bound a hostile one to about a second.
-constexpr std::uint32_t kMostSteps = 50'000'000;
+constexpr std::uint32_t kMostSteps = 10'000'000;
 constexpr std::uint32_t kMostHeapKiB = 64 * 1024;
 
 std::string message_of(int code) {
@@ -111,8 +111,12 @@ void Patterns::cut_from(std::size_t pattern, std::string_view text,
   ensure(match != nullptr, "there is memory for a match");
   std::size_t done = 0, from = 0;
   while (from < text.size()) {
-    const int found = pcre2_match(compiled.code, reinterpret_cast<PCRE2_SPTR>(text.data()),
-                                  text.size(), from, 0, match.get(), compiled.limits);
+    const auto match_with = [&](std::uint32_t flags) {
+      return pcre2_match(compiled.code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                         from, flags, match.get(), compiled.limits);
+    };
+    int found = match_with(0);
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = match_with(PCRE2_NO_JIT);  // on the heap
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) throw Error(cat("pattern ", compiled.shown), message_of(found));
     const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(match.get());

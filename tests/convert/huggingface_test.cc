@@ -131,7 +131,8 @@ TEST_F(HuggingFace, RefusesFoldersThatLie) {
     replace("config.json", from, to);
     EXPECT_SAYS(fault(), says);
   };
-  refused("\"mpt\"", "\"llama\"", "/model_type: found \"llama\", expected \"mpt\" or \"bloom\"");
+  refused("\"mpt\"", "\"llama\"",
+          "/model_type: found \"llama\", expected \"mpt\", \"bloom\" or \"gpt2\"");
   refused("\"vocab_size\": 259", "\"vocab_size\": 260", "has shape [259, 32], expected [260, 32]");
   refused("\"n_heads\": 4", "\"n_heads\": 5", "5 heads do not divide the width 32");
   refused("\"n_layers\": 2", "\"n_layers\": 3",

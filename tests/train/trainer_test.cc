@@ -117,7 +117,7 @@ TEST(Trainer, TheBestStepOutlivesAResumeAndTheRotation) {
   example.train(config("whole"), false);
   const Progress whole = example.newest("whole").progress;
   ASSERT_EQ(whole.evaluations_without_improvement, 2);
-  example.train(config("cut"), false, whole.best_step + 1);
+  example.train(config("cut"), false, whole.best_step + 2);  // before its validation
   example.train(config("cut"), true);
   EXPECT_EQ(example.newest("cut").progress, whole);
   for (const char* run : {"whole", "cut"}) {
