@@ -18,7 +18,7 @@ install_verify() {
   run_quietly "$TEMPORARY/verify.log" python3 -m venv "$VERIFY_FOLDER"
   run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -m pip --disable-pip-version-check --no-cache-dir \
     install --no-deps --no-compile --require-hashes --only-binary=:all: -r "$list"
-  run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -c 'import torch, safetensors, numpy, sentencepiece, transformers, gguf, xllamacpp'
+  run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -c 'import torch, safetensors, numpy, sentencepiece, transformers, gguf, xllamacpp, tensorboard'
   echo "$wanted" >"$stamp"
   step_done
 }

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "commands/commands.h"
+#include "commands/run_files.h"
 #include "commands/text_progress.h"
 #include "commands/train_summary.h"
 #include "config/load.h"
@@ -17,6 +19,8 @@
 #include "device/gemm_rate.h"
 #include "device/memory.h"
 #include "device/memory_limit.h"
+#include "generate/generate.h"
+#include "model/position.h"
 #include "report/progress.h"
 #include "report/table.h"
 #include "train/memory_plan.h"
@@ -176,6 +180,51 @@ std::string end_summary(Trainer& trainer, const RunFolder& folder, double second
   return format_pairs(pairs);
 }
 
+// Text after an end token, cut off where the model is large: a validation must not wait for it.
+std::vector<std::string> samples_of(Gpt& model, const PreparedText& text, const Config& config,
+                                    torch::Device device) {
+  constexpr double kMostSeconds = 0.5;
+  const bool training = model->is_training();
+  GenerateOptions options;
+  options.tokens = std::min<std::int64_t>(80, batch_shape(config.batch).length - 1);
+  options.sample.temperature = 0.8;
+  options.end = text.tokenizer.end();
+  options.never = text.tokenizer.specials();
+  std::vector<std::string> samples;
+  const double start = seconds_now();
+  model->eval();
+  try {
+    for (const std::uint64_t seed : {0, 1}) {
+      options.sample.seed = seed;
+      const auto made = generate(model, {options.end}, options, device, [&](std::int32_t) {
+        return seconds_now() - start < kMostSeconds && stop_signal() == 0;
+      });
+      samples.push_back(text.tokenizer.decode(made));
+    }
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+  }
+  model->train(training);
+  return samples;
+}
+
+RunPage page_of(const Config& config, Trainer& trainer, const TrainPlan& plan,
+                torch::Device device) {
+  const BatchShape shape = batch_shape(config.batch);
+  return {.name = config.run.name,
+          .updated = "",
+          .alive = true,
+          .total_tokens = plan.steps * plan.tokens_per_step,
+          .settings = {{"positions", position_traits(config.model.position).name},
+                       {"parameters", with_commas(trainer.model()->parameter_count())},
+                       {"trained length", with_commas(shape.length)},
+                       {"sequences a step", with_commas(shape.rows)},
+                       {"device", device.str()},
+                       {"seed", std::to_string(config.run.seed)}},
+          .samples = {},
+          .config_json = config_json(config)};
+}
+
 int run(const Options& options) {
   Config config = load_config(options.configs, options.overrides);
   check_attention_name(config.runtime.attention.kernel);
@@ -196,8 +245,12 @@ int run(const Options& options) {
 
   const std::int64_t most = plan_memory(config, text, device);
   std::unique_ptr<Terminal> terminal;
-  Trainer trainer({config, text, folder, device, most}, resume,
-                  [&terminal](const Event& event) { (*terminal)(event); });
+  std::unique_ptr<RunFiles> files;
+  Trainer trainer({config, text, folder, device, most}, resume, [&](const Event& event) {
+    (*terminal)(event);
+    if (std::holds_alternative<StepEvent>(event)) files->step();
+    if (std::holds_alternative<ValidationEvent>(event)) files->validation();
+  });
   const BatchShape shape = batch_shape(config.batch);
   const TrainPlan plan{
       .steps = trainer.total_steps(),
@@ -212,9 +265,13 @@ int run(const Options& options) {
   if (options.resume && !resume)
     log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
   terminal = std::make_unique<Terminal>(plan, device, trainer.progress().step);
+  files = std::make_unique<RunFiles>(folder.path(), page_of(config, trainer, plan, device), [&] {
+    return samples_of(trainer.model(), text, config, device);
+  });
   const double start = seconds_now();
   const int signal = trainer.run();
   terminal->finish();
+  files->finish();
   log_info(end_summary(trainer, folder, seconds_now() - start, signal));
   if (signal == 0) return 0;
   log_info("saved; the same command with --resume goes on from here");

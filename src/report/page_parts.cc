@@ -87,13 +87,13 @@ std::string definitions(const Pairs& pairs) {
 }
 
 std::string whole_page(const std::string& heading, const std::vector<std::string>& byline,
-                       const std::string& body_html) {
+                       const std::string& body_html, const std::string& head_html) {
   return cat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-      element("title", heading), "<style>", kPageStyle, "</style>\n</head>\n<body>\n<main>\n",
-      element("h1", heading), "<p class=\"byline\">", escape_markup(join(byline, "; ")), "</p>\n",
-      body_html, "</main>\n</body>\n</html>\n");
+      head_html, element("title", heading), "<style>", kPageStyle,
+      "</style>\n</head>\n<body>\n<main>\n", element("h1", heading), "<p class=\"byline\">",
+      escape_markup(join(byline, "; ")), "</p>\n", body_html, "</main>\n</body>\n</html>\n");
 }
 
 std::string curve_figures(const CurveSet& set, bool bits_per_byte) {

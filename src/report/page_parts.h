@@ -19,9 +19,9 @@ std::string figure(const std::string& svg);
 std::string definitions(const Pairs& pairs);  // a <dl>; pairs without a value are left out
 std::string unbroken(std::string text);       // a percent sign must not start a line
 
-// Everything around `body_html`; `byline` stands under the heading.
+// Everything around `body_html`; `byline` stands under the heading, `head_html` in the head.
 std::string whole_page(const std::string& heading, const std::vector<std::string>& byline,
-                       const std::string& body_html);
+                       const std::string& body_html, const std::string& head_html = {});
 
 // "Perplexity", "Loss" and, where some curves are flat beside others, those close up; or bits per
 // byte alone, which is what curves of different tokenizers share.

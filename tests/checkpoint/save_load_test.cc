@@ -1,4 +1,5 @@
-// A checkpoint comes back as it was, and no byte of it can change unseen.
+// A checkpoint comes back as it was, and no byte of it can change unseen. Seen failing with
+// checksums accepted unread, faults ignored on loading, and a replaced folder discarded unverified.
 #include <gtest/gtest.h>
 
 #include "base/files.h"

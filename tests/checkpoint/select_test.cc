@@ -1,4 +1,5 @@
-// Which checkpoint is meant, which is newest, which may go.
+// Which checkpoint is meant, which is newest, which may go. Seen failing with the rotation not
+// looking for a whole one, keeping one too few, and with damaged ones taken for whole.
 #include <gtest/gtest.h>
 
 #include "base/files.h"

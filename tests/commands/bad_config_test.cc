@@ -1,4 +1,5 @@
-// Bad configs through the real program (R11): exit code 2, the expected lines, no file made.
+// Bad configs through the real program (R11): exit code 2, the expected lines, no file made. Seen
+// failing with lower bounds off, nearest names left out and unknown keys let through.
 #include <gtest/gtest.h>
 
 #include "commands/workplace.h"

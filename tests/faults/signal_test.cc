@@ -1,6 +1,7 @@
 // TERM, INT, USR1 and HUP at random moments (R7): the finished step is saved, the exit code says
 // which signal, and the resumed run is the uninterrupted one. A second signal leaves at once. Seen
-// failing with the save after the loop left out of Trainer::run.
+// failing with the save after the loop left out of Trainer::run, with another exit code, and with
+// TERM left to its default.
 //
 // The long form sends 200 signals.
 #include "faults/killed_runs.h"

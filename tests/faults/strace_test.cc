@@ -1,6 +1,7 @@
 // The real program's own system calls, watched and made to fail by strace: what the hook of
 // base/system_calls shows in process holds for the kernel too (R2, R3). Skipped by name where
-// strace is missing or may not trace.
+// strace is missing or may not trace. Seen failing with files not synced, with the folder of a
+// rename not synced, and with errors of fsync dropped.
 //
 // The long form breaks every call, the short one every sixth.
 #include <set>

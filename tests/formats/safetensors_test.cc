@@ -1,4 +1,5 @@
-// The safetensors reader against the Rust reference's negative tests and published attacks.
+// The safetensors reader against the Rust reference's negative tests and published attacks. Seen
+// failing with each bound left out: header, shape, data, dimensions, holes.
 #include "formats/safetensors.h"
 
 #include <gtest/gtest.h>

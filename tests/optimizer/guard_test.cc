@@ -1,4 +1,5 @@
-// What is a spike, and what is remembered of the steps.
+// What is a spike, and what is remembered of the steps. Seen failing with norms or losses that are
+// not finite let through, NaN let into the window, and spikes let in at full height.
 #include "optimizer/guard.h"
 
 #include <gtest/gtest.h>

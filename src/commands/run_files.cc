@@ -1,0 +1,93 @@
+#include "commands/run_files.h"
+
+#include <ctime>
+#include <exception>
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "report/event_file.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+// A refresh costs a reading of the log: at most a fiftieth of the time goes into it.
+constexpr double kLeastSeconds = 10;
+constexpr double kShare = 50;
+
+void put(const fs::path& path, const std::string& text, std::ios::openmode mode) {
+  std::ofstream file(path, std::ios::binary | mode);
+  file << text;
+  file.close();
+  if (!file) throw Error(path.string(), "could not be written");
+}
+
+void remove_events(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("events.out.tfevents.") && name.ends_with(".alibi"))
+      fs::remove(entry.path(), ignored);
+  }
+}
+
+}  // namespace
+
+RunFiles::RunFiles(fs::path folder, RunPage page, Samples samples)
+    : folder_(std::move(folder)),
+      page_(std::move(page)),
+      samples_(std::move(samples)),
+      next_(seconds_now() + kLeastSeconds) {}
+
+void RunFiles::step() {
+  if (!failed_ && seconds_now() >= next_) write(true);
+}
+
+void RunFiles::validation() {
+  if (failed_) return;
+  page_.samples = samples_();
+  write(true);
+}
+
+void RunFiles::finish() {
+  if (!failed_) write(false);
+}
+
+void RunFiles::write(bool alive) {
+  const double start = seconds_now();
+  try {
+    const fs::path path = folder_ / "log.jsonl";
+    if (!fs::exists(path)) return;
+    const RunLog log = parse_run_log(read_file(path));
+    page_.alive = alive;
+    page_.updated = utc_timestamp();
+    put(folder_ / "report.html", run_page(page_, log), std::ios::trunc);
+    put(folder_ / "log.csv", run_csv(log), std::ios::trunc);
+    append_events(log);
+  } catch (const std::exception& error) {
+    failed_ = true;
+    log_warning(cat("no more report.html, log.csv and events from here on: ", error.what()));
+  }
+  next_ = seconds_now() + std::max(kLeastSeconds, kShare * (seconds_now() - start));
+}
+
+// TensorBoard reads on at the end of a file: records are appended, and a resumed run, whose log may
+// have lost lines, begins a new one.
+void RunFiles::append_events(const RunLog& log) {
+  const auto now = static_cast<double>(std::time(nullptr));
+  std::string records;
+  if (events_.empty()) {
+    remove_events(folder_);
+    events_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
+    records = event_file_head(now);
+  }
+  records += run_event_records(log, told_step_, now);
+  if (!log.steps.empty()) told_step_ = log.steps.back().step;
+  put(folder_ / events_, records, std::ios::app);
+}
+
+}  // namespace alibi

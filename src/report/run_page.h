@@ -1,0 +1,27 @@
+// report.html of a run: how it goes, as one page without script, with nothing from outside.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/run_log.h"
+
+namespace alibi {
+
+struct RunPage {
+  std::string name;
+  std::string updated;                                        // a time stamp
+  bool alive = false;                                         // the page asks to be read again
+  std::int64_t total_tokens = 0;                              // that the run is to see
+  std::vector<std::pair<std::string, std::string>> settings;  // model, parameters, device, ...
+  std::vector<std::string> samples;  // text the model wrote at the last validation
+  std::string config_json;
+};
+
+// Loss of training and validation, learning rate, gradient norm, throughput, memory, samples,
+// settings. A running run's page refreshes itself.
+std::string run_page(const RunPage& page, const RunLog& log);
+
+}  // namespace alibi

@@ -1,0 +1,93 @@
+// What is made of log.jsonl: CSV, TensorBoard's records and the page. That TensorBoard itself reads
+// them: tests/interop/logs_test.cc.
+#include "report/run_log.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "report/event_file.h"
+#include "report/markup.h"
+#include "report/run_page.h"
+
+namespace alibi {
+namespace {
+
+constexpr const char* kLog =
+    "{\"format_version\":1,\"kind\":\"log\"}\n"
+    "{\"step\":1,\"tokens\":100,\"loss\":5.5,\"learning_rate\":0.001,\"gradient_norm\":2,"
+    "\"seconds\":0.5}\n"
+    "{\"step\":2,\"tokens\":200,\"loss\":\"nan\",\"learning_rate\":0.001,\"gradient_norm\":\"inf\","
+    "\"seconds\":0.25,\"skipped\":\"loss nan, \\\"really\\\"\",\"window_starts\":[1]}\n"
+    "{\"step\":2,\"tokens\":200,\"validation_loss\":5.25,\"best\":true,\"peak_memory_bytes\":1024}"
+    "\n"
+    "{\"step\":3,\"tokens\":300,\"lo";  // torn
+
+TEST(RunLog, IsReadButForWhatIsTornOrOfAnotherKind) {
+  const RunLog log = parse_run_log(kLog);
+  ASSERT_EQ(log.steps.size(), 2);
+  EXPECT_EQ(log.steps[0].tokens_per_second, 200);
+  EXPECT_TRUE(std::isnan(log.steps[1].loss));
+  EXPECT_EQ(log.steps[1].skipped, "loss nan, \"really\"");
+  ASSERT_EQ(log.validations.size(), 1);
+  EXPECT_EQ(log.validations[0].loss, 5.25);
+  EXPECT_TRUE(parse_run_log("").steps.empty());
+  EXPECT_TRUE(
+      parse_run_log("[1]\n{\"step\":-1,\"loss\":1}\n{\"step\":1.5,\"loss\":1}\n").steps.empty());
+}
+
+TEST(RunLog, AsCsvHasALineAStep) {
+  EXPECT_EQ(run_csv(parse_run_log(kLog)),
+            "step,tokens,loss,learning_rate,gradient_norm,tokens_per_second,validation_loss,"
+            "peak_memory_bytes,skipped\n"
+            "1,100,5.5,0.001,2,200,,,\n"
+            "2,200,,0.001,,400,5.25,1024,\"loss nan, \"\"really\"\"\"\n");
+}
+
+TEST(EventFile, ChecksumsAreCastagnolis) {
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283);
+  EXPECT_EQ(crc32c(""), 0);
+}
+
+// Byte for byte: length, its checksum, the message, its checksum.
+TEST(EventFile, ARecordIsFramed) {
+  const std::string head = event_file_head(1.0);
+  std::uint64_t length = 0;
+  std::memcpy(&length, head.data(), 8);
+  ASSERT_EQ(head.size(), length + 16);
+  EXPECT_EQ(head.substr(12, 9), std::string("\x09\0\0\0\0\0\0\xf0\x3f", 9));
+  EXPECT_EQ(head.substr(21, 15),
+            "\x1a\x0d"
+            "brain.Event:2");
+  const std::string record = event_record(1.0, 300, {{"a", 0.5F}});
+  EXPECT_EQ(record.substr(21, record.size() - 25),
+            std::string("\x10\xac\x02\x2a\x0a\x0a\x08\x0a\x01"
+                        "a\x15\0\0\0\x3f",
+                        15));
+}
+
+TEST(EventFile, OnlyNewStepsAreTold) {
+  const RunLog log = parse_run_log(kLog);
+  const std::string all = run_event_records(log, -1, 1), later = run_event_records(log, 1, 1);
+  EXPECT_GT(all.size(), later.size());
+  EXPECT_EQ(all.find("valid/perplexity") == std::string::npos, false);
+  EXPECT_EQ(run_event_records(log, 2, 1), "");
+}
+
+TEST(RunPage, IsWellFormedAndLivesWhileTheRunDoes) {
+  RunPage page{"a <run>", "now", true, 400, {{"seed", "3"}}, {"text </pre> & \x01"}, "{\"a\": 1}"};
+  const std::string alive = run_page(page, parse_run_log(kLog));
+  EXPECT_NE(alive.find("http-equiv=\"refresh\""), std::string::npos);
+  EXPECT_NE(alive.find("200 of 400 tokens (50.0 %)"), std::string::npos);
+  EXPECT_EQ(alive.find("</pre> &"), std::string::npos) << "samples are escaped";
+  EXPECT_EQ(alive.find("src="), std::string::npos) << "nothing from outside";
+  EXPECT_EQ(alive.find("<script"), std::string::npos);
+  page.alive = false;
+  const std::string dead = run_page(page, parse_run_log(kLog));
+  EXPECT_EQ(dead.find("http-equiv"), std::string::npos);
+  EXPECT_NE(run_page(page, {}).find("Settings"), std::string::npos) << "an empty log";
+}
+
+}  // namespace
+}  // namespace alibi
