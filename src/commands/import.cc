@@ -39,8 +39,9 @@ std::string summary(const Config& config, std::int64_t parameters) {
 }
 
 int run(const Options& options) {
-  const fs::path target =
+  fs::path target =
       options.output.empty() ? default_output(options.folder) : fs::path(options.output);
+  if (!target.has_filename()) target = target.parent_path();  // "out/" means "out"
   refuse_existing(target);
   ForeignModel foreign = read_huggingface(options.folder);
   const Tokenizer tokenizer = import_tokenizer(foreign, options.folder);

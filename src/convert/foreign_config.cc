@@ -44,6 +44,13 @@ class Keys {
         found != object_.end() && !std::holds_alternative<std::monostate>(found->second.value);
     return there ? &found->second : nullptr;
   }
+  // Under either name; both must say the same.
+  std::int64_t size(const char* key, const char* alias) const {
+    if (find(alias) == nullptr) return size(key);
+    if (find(key) != nullptr && size(key) != size(alias))
+      refuse(alias, cat("is ", size(alias), ", but ", key, " is ", size(key)));
+    return size(alias);
+  }
   // Refuses any value but one; absent is that one.
   void expect(const char* key, bool expected) const {
     if (flag(key, expected) != expected)
@@ -66,11 +73,13 @@ class Keys {
 void read_common(const Keys& c, ForeignConfig& foreign) {
   foreign.vocabulary = c.size("vocab_size");
   if (const StrictJson* end = c.find("eos_token_id"); end != nullptr) {
-    const std::int64_t id = as_count(*end, c.at("eos_token_id"));
+    const auto* list = std::get_if<StrictArray>(&end->value);
+    const bool one = list != nullptr && list->size() == 1;
+    const std::int64_t id = as_count(one ? list->front() : *end, c.at("eos_token_id"));
     if (id < foreign.vocabulary) foreign.end = id;
   }
-  foreign.model.norm_epsilon =
-      c.number(c.find("layer_norm_eps") != nullptr ? "layer_norm_eps" : "layer_norm_epsilon", 1e-5);
+  foreign.model.norm_epsilon = c.number("layer_norm_epsilon", 1e-5);
+  c.expect_absent("quantization_config");
   foreign.model.tied_head = c.flag("tie_word_embeddings", true);
 }
 
@@ -78,7 +87,14 @@ void read_mpt_attention(const Keys& attention, ModelConfig& m) {
   attention.expect("alibi", true);
   attention.expect("prefix_lm", false);
   attention.expect("qk_ln", false);
+  attention.expect("rope", false);
+  attention.expect("qk_gn", false);
   attention.expect_absent("clip_qkv");
+  attention.expect_absent("attn_logit_softcapping");
+  if (attention.number("sliding_window_size", -1) != -1)
+    attention.refuse("sliding_window_size", "is given, which this program cannot do");
+  if (attention.find("kv_n_heads") != nullptr && attention.size("kv_n_heads") != m.heads)
+    attention.refuse("kv_n_heads", cat("is not n_heads, ", m.heads));
   if (attention.find("attn_type") != nullptr &&
       attention.text("attn_type") != "multihead_attention")
     attention.refuse("attn_type", cat("is ", shown(attention.text("attn_type"))));
@@ -99,15 +115,23 @@ void read_mpt(const Keys& c, ForeignConfig& foreign) {
   if (c.find("norm_type") != nullptr && !c.text("norm_type").ends_with("layernorm"))
     c.refuse("norm_type", cat("is ", shown(c.text("norm_type")), ", expected a layernorm"));
   if (c.number("embedding_fraction", 1) != 1) c.refuse("embedding_fraction", "is not 1");
+  if (c.number("norm_eps", m.norm_epsilon) != m.norm_epsilon)
+    c.refuse("norm_eps", cat("is not layer_norm_epsilon, ", m.norm_epsilon));
+  c.expect_absent("final_logit_softcapping");
+  c.expect_absent("block_overrides");
+  if (const Keys mlp = c.part("ffn_config");
+      mlp.find("ffn_act_fn") != nullptr ||
+      (mlp.find("ffn_type") != nullptr && mlp.text("ffn_type") != "mptmlp"))
+    c.refuse("ffn_config", "names another MLP than mptmlp with GELU");
   foreign.longest = c.size("max_seq_len");
   read_mpt_attention(c.part("attn_config"), m);
 }
 
 void read_bloom(const Keys& c, ForeignConfig& foreign) {
   ModelConfig& m = foreign.model;
-  m.width = c.size(c.find("n_embed") != nullptr ? "n_embed" : "hidden_size");
-  m.heads = c.size(c.find("num_attention_heads") != nullptr ? "num_attention_heads" : "n_head");
-  m.layers = c.size(c.find("num_hidden_layers") != nullptr ? "num_hidden_layers" : "n_layer");
+  m.width = c.size("hidden_size", "n_embed");
+  m.heads = c.size("n_head", "num_attention_heads");
+  m.layers = c.size("n_layer", "num_hidden_layers");
   m.mlp_width = 4 * m.width;
   m.attention_bias = m.mlp_bias = m.norm_bias = m.embedding_norm = true;
   m.activation = Activation::kGeluTanh;
@@ -125,12 +149,12 @@ Activation gpt2_activation(const Keys& c) {
 
 void read_gpt2(const Keys& c, ForeignConfig& foreign) {
   ModelConfig& m = foreign.model;
-  m.width = c.size("n_embd");
-  m.heads = c.size("n_head");
-  m.layers = c.size("n_layer");
+  m.width = c.size("n_embd", "hidden_size");
+  m.heads = c.size("n_head", "num_attention_heads");
+  m.layers = c.size("n_layer", "num_hidden_layers");
   m.mlp_width = c.find("n_inner") != nullptr ? c.size("n_inner") : 4 * m.width;
   m.position = Position::kLearned;
-  m.max_sequence_length = foreign.longest = c.size("n_positions");
+  m.max_sequence_length = foreign.longest = c.size("n_positions", "max_position_embeddings");
   m.attention_bias = m.mlp_bias = m.norm_bias = true;
   m.activation = gpt2_activation(c);
   if (!c.flag("scale_attn_weights", true)) m.attention_scale = 1;

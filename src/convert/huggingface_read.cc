@@ -1,3 +1,4 @@
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -31,6 +32,26 @@ fs::path file_inside(const fs::path& folder, const std::string& name, const std:
   return folder / name;
 }
 
+// What stands in which file is the index's to say: a tensor elsewhere, too, or nowhere is a lie.
+Tensors read_shards(const fs::path& folder, const fs::path& index) {
+  const StrictObject content = read_json(index);
+  const std::string place = index.string() + ": /weight_map";
+  std::map<std::string, std::set<std::string>> files;
+  for (const auto& [name, file] : as_object(required(content, "weight_map", index.string()), place))
+    files[as_string(file, place + "/" + name)].insert(name);
+  Tensors all;
+  for (const auto& [file, names] : files) {
+    Tensors here = load_tensors(file_inside(folder, file, place));
+    for (const std::string& name : names)
+      if (!here.contains(name)) throw Error(place, cat(shown(name), " is not in ", file));
+    for (const auto& [name, tensor] : here)
+      if (!names.contains(name))
+        throw Error(place, cat("does not name ", shown(name), " in ", file));
+    all.merge(here);
+  }
+  return all;
+}
+
 Tensors read_weights(const fs::path& folder) {
   const fs::path whole = folder / "model.safetensors", index = whole.string() + ".index.json";
   std::error_code ignored;
@@ -41,16 +62,10 @@ Tensors read_weights(const fs::path& folder) {
     if (!pickled) throw Error(folder.string(), "holds no model.safetensors");
     throw Error((folder / "pytorch_model.bin").string(),
                 "is a pickle file, which may run any code and is never read",
-                "in Python: AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(NEW)");
+                "in Python: for c in (AutoModelForCausalLM, AutoTokenizer): "
+                "c.from_pretrained(FOLDER).save_pretrained(NEW)");
   }
-  const StrictObject content = read_json(index);
-  const std::string place = index.string() + ": /weight_map";
-  std::set<std::string> files;
-  for (const auto& [name, file] : as_object(required(content, "weight_map", index.string()), place))
-    files.insert(as_string(file, place + "/" + name));
-  Tensors all;
-  for (const std::string& file : files) all.merge(load_tensors(file_inside(folder, file, place)));
-  return all;
+  return read_shards(folder, index);
 }
 
 // Older folders leave "transformer." out, keep GPT-2's mask beside the weights, or write a tied
@@ -62,14 +77,17 @@ Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const st
                       (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
     if (mask) continue;
     const bool whole = name.starts_with("transformer.") || name.starts_with("lm_head.");
-    usual[whole ? name : "transformer." + name] = tensor;
+    if (!usual.emplace(whole ? name : "transformer." + name, tensor).second)
+      throw Error(place,
+                  cat("tensor ", shown(name), " stands twice, with and without transformer."));
   }
   const auto head = usual.find("lm_head.weight");
   if (!config.model.tied_head || head == usual.end()) return usual;
   const auto embedding = usual.find(tensor_names(config.dialect, config.model).front().theirs);
-  if (embedding == usual.end() || !torch::equal(embedding->second, head->second))
+  if (embedding == usual.end() ||
+      !torch::equal(embedding->second.to(torch::kFloat), head->second.to(torch::kFloat)))
     throw Error(place, "tensor \"lm_head.weight\" differs from the embedding",
-                "set tie_word_embeddings to false in config.json");
+                "config.json says that they are one (tie_word_embeddings)");
   usual.erase(head);
   return usual;
 }
@@ -95,6 +113,8 @@ Tensors to_ours(const Tensors& theirs, Dialect dialect, const ForeignModel& fore
     ours[names[i].ours] =
         from_layout(found->second.to(torch::kFloat), names[i].layout, foreign.model.heads);
   }
+  if (const auto bad = first_not_finite(ours))
+    throw Error(place, cat("tensor ", *bad, " holds numbers that are not finite"));
   for (const auto& [name, tensor] : theirs) {
     if (!known.contains(name))
       throw Error(place, cat("has a tensor ", shown(name), " that such a model does not have"));
@@ -110,6 +130,10 @@ std::string read_tokenizer(const fs::path& folder) {
   };
   if (there("tokenizer.model")) return read("tokenizer.model");
   if (there("tokenizer.json")) return read("tokenizer.json");
+  if (there("added_tokens.json"))
+    throw Error((folder / "added_tokens.json").string(), "is not read",
+                "in Python: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) makes "
+                "tokenizer.json of it");
   if (there("vocab.json") && there("merges.txt"))
     return byte_level_json_of(read("vocab.json"), read("merges.txt"),
                               (folder / "vocab.json").string());
@@ -121,7 +145,11 @@ std::string read_tokenizer(const fs::path& folder) {
 ForeignModel read_huggingface(const fs::path& folder) {
   const ForeignConfig config = read_foreign_config(folder / "config.json");
   ForeignModel foreign{config.model, config.vocabulary, config.longest, config.end, {}, {}};
-  const Tensors theirs = usual_names(read_weights(folder), config, folder.string());
+  const Tensors read = read_weights(folder);
+  if (config.model.layers > std::ssize(read))  // before a table of all names is made
+    throw Error(folder.string(), cat("holds ", read.size(), " tensors, too few for ",
+                                     config.model.layers, " layers"));
+  const Tensors theirs = usual_names(read, config, folder.string());
   foreign.weights = to_ours(theirs, config.dialect, foreign, folder.string());
   foreign.tokenizer_model = read_tokenizer(folder);
   return foreign;

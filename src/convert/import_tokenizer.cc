@@ -10,26 +10,26 @@
 namespace alibi {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;  // not in order: that one looks for a key by walking all of them
+
+constexpr std::int64_t kMostUnused = 100'000;  // rows that embeddings are padded with
 
 Json special_token(std::int64_t id, const std::string& text) {
   return {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-// The token of that id among the added ones, put there where only the vocabulary has it.
-void make_special(Json& added, const Json& vocabulary, std::int64_t id, const std::string& place) {
+// A token of the vocabulary alone may come out of any text: it cannot be what ends one.
+void make_special(Json& added, std::int64_t id, const std::string& place) {
   for (Json& token : added) {
     if (token.at("id") != id) continue;
     token["special"] = true;
     return;
   }
-  for (const auto& [text, value] : vocabulary.items()) {
-    if (value != id) continue;
-    added.push_back(special_token(id, text));
-    return;
-  }
-  throw Error(place, cat("has no token ", id, ", which config.json names as eos_token_id"));
+  throw Error(place,
+              cat("has no token ", id, " among its added_tokens, but config.json names it as ",
+                  "eos_token_id"),
+              "the two files do not belong together");
 }
 
 // Read once by the checked reader before, so that its members are there and its nesting is bounded.
@@ -38,7 +38,7 @@ std::string with_end_and_rows(const ForeignModel& foreign, const std::string& pl
   Json& added = file["added_tokens"];
   if (added.is_null()) added = Json::array();
   if (foreign.end) {
-    make_special(added, file.at("model").at("vocab"), *foreign.end, place);
+    make_special(added, *foreign.end, place);
     file["alibi"] = {{"end", *foreign.end}};
   }
   const auto ids =
@@ -46,6 +46,10 @@ std::string with_end_and_rows(const ForeignModel& foreign, const std::string& pl
   if (ids > foreign.vocabulary)
     throw Error(place,
                 cat("has ", ids, " ids, but the model's embedding ", foreign.vocabulary, " rows"),
+                "the two do not belong together");
+  if (foreign.vocabulary - ids > kMostUnused)
+    throw Error(place,
+                cat("has ", ids, " ids, the model's embedding ", foreign.vocabulary, " rows"),
                 "the two do not belong together");
   for (std::int64_t id = ids; id < foreign.vocabulary; ++id)
     added.push_back(special_token(id, cat("<|unused ", id, "|>")));
@@ -57,18 +61,25 @@ std::string with_end_and_rows(const ForeignModel& foreign, const std::string& pl
 Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::path& folder) {
   const std::string& model = foreign.tokenizer_model;
   if (model.empty()) {
-    if (foreign.vocabulary == Tokenizer::kByteVocabulary) return Tokenizer::bytes();
     throw Error(folder.string(),
                 "holds no tokenizer.json, tokenizer.model or vocab.json and merges.txt",
                 "in Python: AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)");
   }
-  if (model == tokenizer_json(Tokenizer::bytes())) return Tokenizer::bytes();  // an export of ours
+  const bool of_bytes = model == tokenizer_json(Tokenizer::bytes());  // an export of ours
+  if (of_bytes && foreign.vocabulary == Tokenizer::kByteVocabulary &&
+      foreign.end.value_or(Tokenizer::kEnd) == Tokenizer::kEnd)
+    return Tokenizer::bytes();
   const std::string place = (folder / Tokenizer::file_name(model)).string();
   if (model.starts_with('{')) {
     parse_byte_level_json(model, place, !foreign.end);  // refuses; bounds nesting
     return Tokenizer::from_model(with_end_and_rows(foreign, place), place);
   }
   Tokenizer tokenizer = Tokenizer::from_model(model, place);
+  if (foreign.end && *foreign.end != tokenizer.end())
+    throw Error(place,
+                cat("ends documents with token ", tokenizer.end(), ", but config.json names ",
+                    *foreign.end, " as eos_token_id"),
+                "the two files do not belong together");
   if (tokenizer.vocabulary() != foreign.vocabulary)
     throw Error(place, cat("has ", tokenizer.vocabulary(), " ids, but the model's embedding ",
                            foreign.vocabulary, " rows"));

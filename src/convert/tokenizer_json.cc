@@ -116,7 +116,7 @@ Json decoder(const TokenizerModel& model) {
 
 // Theirs, but for the member that is ours.
 std::string byte_level_json(const Tokenizer& tokenizer) {
-  Json file = Json::parse(tokenizer.model());
+  auto file = nlohmann::json::parse(tokenizer.model());  // ordered_json is quadratic in the keys
   file.erase("alibi");
   return file.dump(1) + "\n";
 }

@@ -169,6 +169,9 @@ std::pair<std::string_view, std::string_view> halves_of(const StrictJson& json,
 void read_merges(const Part& bpe, ByteLevelModel& model, const Ids& ids) {
   const StrictArray& merges = bpe.list("merges");
   model.merges.reserve(merges.size());
+  std::vector<bool> special(model.pieces.size());
+  for (const AddedToken& token : model.added)
+    special[static_cast<std::size_t>(token.id)] = token.special;
   std::string both;
   for (std::size_t i = 0; i < merges.size(); ++i) {
     const std::string place = cat(bpe.at("merges"), "/", i);
@@ -178,6 +181,9 @@ void read_merges(const Part& bpe, ByteLevelModel& model, const Ids& ids) {
     const auto l = ids.find(left), r = ids.find(right), m = ids.find(both);
     if (l == ids.end() || r == ids.end() || m == ids.end())
       throw Error(place, cat(shown(left), " and ", shown(right), ": not all three are in /vocab"));
+    for (const std::int32_t id : {l->second, r->second, m->second})
+      if (special[static_cast<std::size_t>(id)])
+        throw Error(place, cat("takes part in the special token ", id, ": text could hold it"));
     model.merges.push_back({l->second, r->second, m->second});
   }
 }

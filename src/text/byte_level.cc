@@ -40,7 +40,7 @@ bool known_to_cut_between_words(const ByteLevelModel& model) {
 }
 
 // What utf8proc does not take (bytes that are no UTF-8) stays as it is.
-std::string composed(std::string_view text) {
+std::string composed_part(std::string_view text) {
   const bool ascii = std::all_of(text.begin(), text.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   if (ascii) return std::string(text);
@@ -52,6 +52,18 @@ std::string composed(std::string_view text) {
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(out, &std::free);
   if (size < 0) return std::string(text);
   return {reinterpret_cast<const char*>(out), static_cast<std::size_t>(size)};
+}
+
+// In parts: a U+11A7 behind a Hangul syllable is lost in utf8proc (2.8). It composes with nothing
+// before it, so a part may begin with it.
+std::string composed(std::string_view text) {
+  constexpr std::string_view kLost = "\xe1\x86\xa7";
+  std::string all;
+  for (std::size_t next = 0; !text.empty(); text.remove_prefix(next)) {
+    next = std::min(text.find(kLost, 1), text.size());
+    all += composed_part(text.substr(0, next));
+  }
+  return all;
 }
 
 // Hands out what lies between the added tokens of one kind, and their ids; of several at one place
@@ -105,9 +117,11 @@ ByteLevelBpe::ByteLevelBpe(ByteLevelModel model, const std::string& place)
   merges_.reserve(model_.merges.size());
   for (std::size_t i = 0; i < model_.merges.size(); ++i) {
     const ByteMerge& merge = model_.merges[i];
-    merges_.try_emplace(key_of(merge.left, merge.right),
-                        Merge{static_cast<std::int32_t>(i), merge.merged});
+    // Of a pair that stands twice the last counts, as in the tokenizers library.
+    merges_[key_of(merge.left, merge.right)] = {static_cast<std::int32_t>(i), merge.merged};
   }
+  for (AddedToken& token : model_.added)
+    if (model_.compose && token.normalized) token.text = composed(token.text);
   cuts_between_words_ = known_to_cut_between_words(model_);
 }
 

@@ -4,6 +4,7 @@
 #include <pcre2.h>
 
 #include <array>
+#include <cctype>
 
 #include "base/error.h"
 #include "base/strings.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr const char* kWhiteSpace =
     "\\t-\\r "
     "\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
-// A sound pattern needs a few steps a character; these bound a hostile one to about a second.
+// A sound pattern needs a few steps a character; these bound a hostile match to about a second.
 constexpr std::uint32_t kMostSteps = 10'000'000;
 constexpr std::uint32_t kMostHeapKiB = 64 * 1024;
 
@@ -40,40 +41,101 @@ struct Patterns::Compiled {
   }
 };
 
-std::string to_pcre(std::string_view pattern, const std::string& place) {
-  std::string out;
-  std::size_t depth = 0;  // of classes
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    if (c == '\\' && i + 1 < pattern.size()) {
-      const char letter = pattern[++i];
-      if (letter == 's' && depth > 0) {
-        out += kWhiteSpace;
-      } else if (letter == 's' || (letter == 'S' && depth == 0)) {
-        out += cat(letter == 's' ? "[" : "[^", kWhiteSpace, "]");
+namespace {
+
+// Walks over a pattern and writes PCRE2's. What is not known to mean the same in both is refused.
+class Translation {
+ public:
+  Translation(std::string_view pattern, const std::string& place)
+      : pattern_(pattern), place_(place) {}
+
+  std::string run() {
+    for (; at_ < pattern_.size(); ++at_) {
+      const char c = pattern_[at_];
+      if (c == '\\') {
+        escape();
+      } else if (c == '[') {
+        open_class();
+      } else if (depth_ > 0) {
+        inside_class(c);
       } else {
-        (out += c) += letter;
+        outside_class(c);
       }
-    } else if (c == '[') {
-      const bool negated = i + 1 < pattern.size() && pattern[i + 1] == '^';
-      if (depth > 0 && negated)
-        throw Error(place, cat("pattern ", pattern, " has a negated class within a class"));
-      if (depth++ == 0) out += negated ? "[^" : "[";
-      i += negated ? 1 : 0;
-      // A bracket that closes right away is a character.
-      if (i + 1 < pattern.size() && pattern[i + 1] == ']') {
-        out += "\\]";
-        ++i;
-      }
-    } else if (c == ']' && depth > 0) {
-      if (--depth == 0) out += c;
-    } else if (depth > 0 && c == '&' && pattern.substr(i).starts_with("&&")) {
-      throw Error(place, cat("pattern ", pattern, " intersects classes"));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(place_, cat("pattern ", pattern_, " has ", what,
+                            ", which means different things to different programs"));
+  }
+  bool next_is(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
+
+  void escape() {
+    if (++at_ == pattern_.size()) refuse("a lonely \\");
+    const char letter = pattern_[at_];
+    const bool alphanumeric = std::isalnum(static_cast<unsigned char>(letter)) != 0;
+    if (letter == 's' && depth_ > 0) {
+      out_ += kWhiteSpace;
+    } else if (letter == 's' || (letter == 'S' && depth_ == 0)) {
+      out_ += cat(letter == 's' ? "[" : "[^", kWhiteSpace, "]");
+    } else if (letter == 'p' || letter == 'P') {
+      property(letter);
+    } else if (!alphanumeric || std::string_view("rntfd").find(letter) != std::string_view::npos ||
+               next_is("x{")) {
+      (out_ += '\\') += letter;
     } else {
-      out += c;
+      refuse(cat("\\", letter, depth_ > 0 ? " in a class" : ""));
     }
   }
-  return out;
+
+  // General categories mean the same; a name is a script, which PCRE2 would take in a wider sense.
+  void property(char letter) {
+    const std::size_t close = pattern_.find('}', at_);
+    if (at_ + 1 >= pattern_.size() || pattern_[at_ + 1] != '{' || close == std::string_view::npos)
+      refuse(cat("\\", letter));
+    const std::string_view name = pattern_.substr(at_ + 2, close - at_ - 2);
+    out_ += cat("\\", letter, "{", name.size() > 2 ? "sc:" : "", name, "}");
+    at_ = close;
+  }
+
+  void open_class() {
+    if (depth_ > 0 && next_is("[:")) refuse("a class in [: :]");
+    const bool negated = next_is("[^");
+    if (depth_ > 0 && negated) refuse("a negated class within a class");
+    if (depth_++ == 0) out_ += negated ? "[^" : "[";
+    at_ += negated ? 1 : 0;
+    if (at_ + 1 < pattern_.size() && pattern_[at_ + 1] == ']') {  // closed at once: a character
+      out_ += "\\]";
+      ++at_;
+    }
+  }
+
+  void inside_class(char c) {
+    if (next_is("&&")) refuse("an intersection of classes");
+    if (c != ']' || --depth_ == 0) out_ += c;
+  }
+
+  void outside_class(char c) {
+    const bool option = next_is("(?") && !next_is("(?:") && !next_is("(?=") && !next_is("(?!") &&
+                        !next_is("(?<=") && !next_is("(?<!") && !next_is("(?>") && !next_is("(?i:");
+    if (option) refuse(cat(pattern_.substr(at_, 4)));
+    if (next_is("}+")) refuse("}+");
+    if (next_is("{,")) refuse("{,");
+    out_ += c;
+  }
+
+  std::string_view pattern_;
+  const std::string& place_;
+  std::string out_;
+  std::size_t at_ = 0, depth_ = 0;
+};
+
+}  // namespace
+
+std::string to_pcre(std::string_view oniguruma, const std::string& place) {
+  return Translation(oniguruma, place).run();
 }
 
 Patterns::Patterns(const std::vector<std::string>& oniguruma, const std::string& place) {
@@ -83,9 +145,9 @@ Patterns::Patterns(const std::vector<std::string>& oniguruma, const std::string&
     const std::string translated = to_pcre(pattern, place);
     int fault = 0;
     PCRE2_SIZE at = 0;
-    compiled->code =
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                      PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &fault, &at, nullptr);
+    compiled->code = pcre2_compile(
+        reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_MATCH_INVALID_UTF, &fault, &at, nullptr);
     if (compiled->code == nullptr)
       throw Error(place, cat("pattern ", pattern, ": ", message_of(fault)));
     pcre2_jit_compile(compiled->code, PCRE2_JIT_COMPLETE);  // without it, slower
@@ -120,7 +182,9 @@ void Patterns::cut_from(std::size_t pattern, std::string_view text,
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) throw Error(cat("pattern ", compiled.shown), message_of(found));
     const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(match.get());
-    if (ends[1] == ends[0]) {  // an empty match cuts nothing
+    if (ends[1] == ends[0]) {  // an empty match is a cut, too
+      if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), take);
+      done = ends[0];
       from = ends[1] + 1;
       while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0) == 0x80) ++from;
       continue;

@@ -1,8 +1,9 @@
 // Cuts text by the regular expressions of tokenizer.json files, with PCRE2.
 //
 // The files are written for Oniguruma. What differs is translated: \s is Unicode's white space
-// (PCRE2 counts U+180E, too), and a class within a class is a union. Letters and numbers are those
-// of PCRE2's version of Unicode.
+// (PCRE2 counts U+180E, too), ^ and $ stand at lines, a class within a class is a union, \p{NAME} a
+// script; what is not known to mean the same (\w, \b, \h, (?i), [[:punct:]], {1,3}+) is refused.
+// Letters and numbers are those of PCRE2's version of Unicode.
 #pragma once
 
 #include <functional>

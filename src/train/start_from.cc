@@ -56,8 +56,19 @@ std::set<std::string> parameters_of(const ModelConfig& model) {
   return names;
 }
 
-std::string words_of(const ModelConfig& source, const ModelConfig& model) {
-  if (source.position == model.position) return "";
+// "model.slope_bias_max 8 -> 16" for each key of one method that is another now.
+std::string changed_keys(const Config& source, const Config& config) {
+  std::vector<std::string> changes;
+  for (const ConfigDifference& difference : identity_differences(source, config)) {
+    if (may_differ(difference.pointer) && !difference.pointer.ends_with("_dropout"))
+      changes.push_back(cat(difference.pointer, " ", difference.first, " -> ", difference.second));
+  }
+  return join(changes, ", ");
+}
+
+std::string words_of(const Config& its, const Config& config) {
+  const ModelConfig &source = its.model, &model = config.model;
+  if (source.position == model.position) return changed_keys(its, config);
   std::string words = cat("positions: ", position_traits(source.position).name, " -> ",
                           position_traits(model.position).name);
   if (source.position == Position::kLearned)
@@ -82,7 +93,7 @@ Start start_from(const Config& config, const Tokenizer& tokenizer) {
   const Config its = parse_config(source.config_json, (folder / "config.json").string());
   refuse_another_model(its, config);
   refuse_positions(its.model, config.model, from);
-  Start start{std::move(source.weights), words_of(its.model, config.model)};
+  Start start{std::move(source.weights), words_of(its, config)};
   const std::set<std::string> wanted = parameters_of(config.model);
   for (const std::string& name : parameters_of(its.model))
     if (!wanted.contains(name)) start.weights.erase(name);

@@ -92,6 +92,15 @@ TEST_F(ImportRefuses, ConfigsThatSayAnotherModel) {
   with("/attn_config/qk_ln", true, "/qk_ln: is true");
   with("/no_bias", false, "/no_bias: is false");
   with("/norm_type", "rmsnorm", "/norm_type: is \"rmsnorm\"");
+  with("/attn_config/rope", true, "/rope: is true");
+  with("/attn_config/sliding_window_size", 16, "/sliding_window_size");
+  with("/attn_config/kv_n_heads", 1, "/kv_n_heads: is not n_heads");
+  with("/ffn_config", {{"ffn_type", "mptglu"}}, "/ffn_config");
+  with("/norm_eps", 0.5, "/norm_eps: is not layer_norm_epsilon");
+  with("/quantization_config", {{"bits", 4}}, "/quantization_config");
+  with("/eos_token_id", 7, "ends documents with token 2, but config.json names 7");
+  with("/eos_token_id", {2, 7}, "/eos_token_id");
+  with("/n_layers", 2'000'000'000, "too few for 2000000000 layers");
   place_.put("hf/config.json", "{\"model_type\": \"mpt\"");
   refused("config.json");
 }
@@ -114,6 +123,50 @@ TEST_F(ImportRefuses, FilesThatLackOrLie) {
   refused("does not exist", "nowhere", 2);
 }
 
+// An index that is not the truth about its files.
+TEST_F(ImportRefuses, IndexesThatLie) {
+  std::filesystem::rename(place_.path("hf/model.safetensors"),
+                          place_.path("hf/model-1.safetensors"));
+  const std::string head = place_.read("hf/model-1.safetensors");
+  nlohmann::json map;
+  const nlohmann::json tensors = nlohmann::json::parse(head.substr(8, head.find("}}", 8) - 6));
+  for (const auto& [name, about] : tensors.items())
+    if (name != "__metadata__") map[name] = "model-1.safetensors";
+  const auto with_map = [&](const nlohmann::json& other) {
+    place_.put("hf/model.safetensors.index.json", nlohmann::json{{"weight_map", other}}.dump());
+  };
+  with_map(map);
+  place_.works({"import", "hf", "--output", "fine"});
+  std::filesystem::remove_all(place_.path("fine"));
+  nlohmann::json less = map;
+  less.erase("transformer.wte.weight");
+  with_map(less);
+  refused("does not name \"transformer.wte.weight\" in model-1.safetensors");
+  nlohmann::json more = map;
+  more["transformer.other"] = "model-1.safetensors";
+  with_map(more);
+  refused("\"transformer.other\" is not in model-1.safetensors");
+}
+
+// A vocabulary of real size is a matter of seconds. Seen failing with a JSON type that looks for a
+// key by walking all of them.
+TEST_F(ImportRefuses, NoLargeVocabulary) {
+  nlohmann::json large = small_byte_level();
+  for (int id = 300; id < 150'000; ++id) {
+    std::string piece;
+    for (int rest = id; rest > 0; rest /= 26) piece += static_cast<char>('a' + rest % 26);
+    large["model"]["vocab"]["_" + piece] = id;
+  }
+  nlohmann::json config = config_;
+  config["eos_token_id"] = 261;
+  place_.put("hf/config.json", config.dump());
+  std::filesystem::remove(place_.path("hf/tokenizer.model"));
+  place_.put("hf/tokenizer.json", large.dump());
+  const double start = seconds_now();
+  refused("has 150000 ids, but the model's embedding 300 rows");
+  EXPECT_LT(seconds_now() - start, 20);
+}
+
 TEST_F(ImportRefuses, TokenizersThatDoNotFit) {
   std::filesystem::remove(place_.path("hf/tokenizer.model"));
   refused("read from its tokenizer.model");  // ours, as tokenizer.json
@@ -129,7 +182,10 @@ TEST_F(ImportRefuses, TokenizersThatDoNotFit) {
   config["eos_token_id"] = 290;
   place_.put("hf/config.json", config.dump());
   place_.put("hf/tokenizer.json", small_byte_level().dump());
-  refused("has no token 290, which config.json names as eos_token_id");
+  refused("has no token 290 among its added_tokens, but config.json names it as eos_token_id");
+  config["eos_token_id"] = 257;  // made by merges: any text may hold it
+  place_.put("hf/config.json", config.dump());
+  refused("has no token 257 among its added_tokens");
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ TEST(ByteLevelJson, RefusesEverythingElseByName) {
   EXPECT_SAYS(with("/added_tokens/0/special", false), "to end a document with");
   EXPECT_SAYS(with("/added_tokens/0/content", "<|other|>"), "to end a document with");
   EXPECT_SAYS(with("/alibi", {{"end", 7}}), "id 7 is no special token");
+  EXPECT_SAYS(with("/added_tokens/1", {{"id", 257}, {"content", "the"}, {"special", true}}),
+              "takes part in the special token 257");
   nlohmann::json lacking = good;
   lacking["model"]["vocab"].erase("q");
   EXPECT_SAYS(fault(lacking), "has no piece for byte 113");

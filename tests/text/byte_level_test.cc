@@ -35,13 +35,20 @@ TEST(Patterns, ReadOniguramasClasses) {
   // A class in a class is a union.
   EXPECT_EQ(cuts({" ?[^(\\s|[.,])]+"}, "a b, (c]"), (Parts{"a", " b", ", (", "c]"}));
   EXPECT_SAYS(error_text([] { cuts({"[a[^b]]"}, "a"); }), "negated class within a class");
-  EXPECT_SAYS(error_text([] { cuts({"[a&&b]"}, "a"); }), "intersects");
+  EXPECT_SAYS(error_text([] { cuts({"[a&&b]"}, "a"); }), "an intersection");
   EXPECT_SAYS(error_text([] { cuts({"(a"}, "a"); }), "pattern (a: ");
+  for (const char* other : {"\\w+", "\\b", "\\h", "[[:punct:]a]", "[^\\S\n]", "(?i)ss", "a{,2}",
+                            "\\p{N}{1,3}+", "\\Qa.b\\E", "\\pL"})
+    EXPECT_SAYS(error_text([&] { cuts({other}, "a"); }), "different things") << other;
+  EXPECT_EQ(cuts({"(?i:'S)|\\p{Han}+"}, "a's\xe4\xb8\xad\xe3\x80\x82"),
+            (Parts{"a", "'s", "\xe4\xb8\xad", "\xe3\x80\x82"}));
 }
 
 TEST(Patterns, CutOneAfterAnotherAndKeepEveryByte) {
   EXPECT_EQ(cuts({"\\p{N}", "b"}, "a12bc"), (Parts{"a", "1", "2", "b", "c"}));
-  EXPECT_EQ(cuts({"x*"}, "axxb"), (Parts{"a", "xx", "b"})) << "an empty match cuts nothing";
+  EXPECT_EQ(cuts({"x*"}, "axxb"), (Parts{"a", "xx", "b"}));
+  EXPECT_EQ(cuts({"(?=\\p{Lu})"}, "aBcD"), (Parts{"a", "Bc", "D"})) << "an empty match cuts";
+  EXPECT_EQ(cuts({"\\s+$"}, "a \nb"), (Parts{"a", " ", "\nb"}));
   const std::string bad = "a\xff\xfe b\xc3";
   std::string joined;
   for (const std::string& part : cuts({kGpt2Pattern}, bad)) joined += part;
@@ -114,6 +121,24 @@ TEST(ByteLevelBpe, AnyBytesComeBackAndSafeCutsChangeNothing) {
   }
   EXPECT_EQ(joined, whole);
   EXPECT_GT(parts, 20);
+}
+
+TEST(ByteLevelBpe, OfAMergeThatStandsTwiceTheLastCounts) {
+  nlohmann::json json = small_byte_level({{"a", "b"}, {"b", "c"}});
+  json["model"]["merges"].push_back("a b");
+  const Tokenizer tokenizer = Tokenizer::from_model(json.dump(), "t");
+  EXPECT_EQ(tokenizer.encode("abc"), (std::vector<std::int32_t>{'a', 257}));
+}
+
+// utf8proc 2.8 would lose the second character.
+TEST(ByteLevelBpe, ComposingLosesNothing) {
+  nlohmann::json json = small_byte_level();
+  json["normalizer"] = {{"type", "NFC"}};
+  json["added_tokens"].push_back({{"id", 270}, {"content", "e\xcc\x81"}, {"normalized", true}});
+  const Tokenizer tokenizer = Tokenizer::from_model(json.dump(), "t");
+  const std::string hangul = "\xea\xb0\x80\xe1\x86\xa7";
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(hangul)), hangul);
+  EXPECT_EQ(tokenizer.encode("e\xcc\x81"), std::vector<std::int32_t>{270});
 }
 
 // A word of a megabyte: a merge for every pair, in far less than a minute.

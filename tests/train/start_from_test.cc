@@ -50,6 +50,14 @@ TEST(StartFrom, LearnedSlopesBeginWithTheRule) {
   EXPECT_NEAR(start.weights.at("slopes")[0].item<double>(), rule[0], 1e-7);
 }
 
+// The same method with other numbers is said, not done in silence.
+TEST(StartFrom, OtherSlopesAreNamed) {
+  TrainExample example;
+  example.train(example.config("a"), false);
+  const Config config = example.config("b", from_a(example, {"model.slope_bias_max=16"}));
+  EXPECT_EQ(start_from(config, Tokenizer::bytes()).surgery, "/model/slope_bias_max 8.0 -> 16.0");
+}
+
 // Shapes would be the same: nothing else would tell that it is another model.
 TEST(StartFrom, AnotherModelOfTheSameShapesIsRefused) {
   TrainExample example;
