@@ -23,7 +23,13 @@ void install_stop_handlers() {
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) {
+    struct sigaction before {};
+    // What was ignored on entry stays so: nohup, and INT of a script's command in the background.
+    const bool ignored =
+        sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;  // NOLINT
+    if (!ignored) sigaction(signal, &action, nullptr);
+  }
   // What these two would kill us for comes back as the error of a write, which says where.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
 }

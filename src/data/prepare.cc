@@ -255,6 +255,17 @@ FileLock wait_for_lock(const fs::path& path, const Job& job) {
   }
 }
 
+// What is in the cache, unless it is damaged: its text is there to make it again.
+std::optional<PreparedText> open_kept(const fs::path& folder, const Job& job) {
+  if (!is_prepared(folder)) return std::nullopt;
+  try {
+    return open_prepared(folder);
+  } catch (const Error& error) {
+    job.note(cat("prepared text in the cache is damaged and made again: ", error.what()));
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
@@ -265,10 +276,11 @@ PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokeniz
   const fs::path root =
       data.cache_folder.empty() ? cache_folder() / "prepared" : fs::path(data.cache_folder);
   const fs::path folder = root / cache_key(job, given).substr(0, 32);
-  if (is_prepared(folder)) return open_prepared(folder);
+  if (auto kept = open_kept(folder, job)) return *kept;
   make_folders(root);
   const FileLock lock = wait_for_lock(lock_of(folder), job);
-  if (is_prepared(folder)) return open_prepared(folder);  // the other process made it
+  if (auto kept = open_kept(folder, job)) return *kept;  // the other process made it
+  remove_tree(folder);                                   // a damaged one
   return make(job, given, folder);
 }
 

@@ -58,7 +58,8 @@ bool is_out_of_memory(const std::exception& error) {
   const std::string text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          text.find("can't allocate memory") != std::string::npos ||
-         text.find("out of memory") != std::string::npos;
+         text.find("out of memory") != std::string::npos ||
+         text.find("could not create a primitive") != std::string::npos;  // oneDNN, out of memory
 }
 
 }  // namespace alibi

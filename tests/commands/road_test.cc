@@ -145,6 +145,22 @@ TEST(Road, InspectNeedsNoRun) {
 
 // INT, TERM, HUP, USR1: the step is finished and saved, the exit code says which signal, and the
 // resumed run is the uninterrupted one, bit for bit.
+// nohup, and a script's command in the background: what was ignored on entry stays ignored. Seen
+// failing (129) with handlers installed over it.
+TEST(Road, SignalsIgnoredOnEntryStaySo) {
+  const Workplace place;
+  ProgramOptions options = place.options();
+  options.program = "/bin/bash";
+  RunningProgram running({"-c", std::string("trap '' HUP INT; exec ") + ALIBI_BINARY +
+                                    " train tiny.json --set run.train_tokens=25600"},
+                         options);
+  ASSERT_TRUE(running.says("validation loss"));
+  running.signal(SIGHUP);
+  running.signal(SIGINT);
+  const ProgramResult done = running.wait();
+  EXPECT_EQ(done.code, 0) << done.err;
+}
+
 TEST(RoadSlow, AnySignalSavesAndResumes) {
   const Workplace place;
   const std::vector<std::string> longer = {"--set", "run.train_tokens=256000",

@@ -80,6 +80,24 @@ TEST(Prepare, TheSecondCallFindsTheFirst) {
   EXPECT_EQ(test.cached().size(), 1u);
 }
 
+// The text is there to make it again. Seen failing (an error for ever) without that.
+TEST(Prepare, ADamagedCacheIsMadeAgain) {
+  const Case test;
+  const PreparedText first = test.prepare();
+  for (const char* file : {"train-00000.tokens", "tokenizer.model", "prepared.json"}) {
+    const fs::path path = fs::path(first.folder) / file;
+    std::string bytes = read_file(path);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    write_file_atomic(path, bytes);
+    const PreparedText again = test.prepare();
+    EXPECT_FALSE(again.from_cache) << file;
+    EXPECT_EQ(again.data_hash, first.data_hash) << file;
+    EXPECT_TRUE(test.prepare().from_cache) << file;
+  }
+  fs::remove(fs::path(first.folder) / "prepared.json");
+  EXPECT_EQ(test.prepare().data_hash, first.data_hash);
+}
+
 TEST(Prepare, ChangesMakeANewFolder) {
   Case test;
   const PreparedText first = test.prepare();

@@ -36,6 +36,7 @@ TEST(OutOfMemory, IsKnownByItsWords) {
   EXPECT_TRUE(is_out_of_memory(std::runtime_error("CUDA out of memory. Tried to allocate 2 GiB")));
   EXPECT_TRUE(is_out_of_memory(
       std::runtime_error("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")));
+  EXPECT_TRUE(is_out_of_memory(std::runtime_error("could not create a primitive")));
   EXPECT_FALSE(is_out_of_memory(std::runtime_error("a tensor has another shape")));
 }
 

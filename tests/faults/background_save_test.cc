@@ -74,7 +74,7 @@ TEST(BackgroundSave, AFailedOneEndsTheRunOrIsMadeGood) {
     TrainExample stops;
     full_disk_at("step-00000004");
     EXPECT_SAYS(error_text([&] { stops.train(config(stops, "stop"), false); }),
-                "No space left on device (free some space, then run again)");
+                "No space left on device (free some space, then run again (a run with --resume))");
     EXPECT_EQ(stops.newest("run").progress.step, 2);
 
     TrainExample warns;
