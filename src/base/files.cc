@@ -22,7 +22,8 @@ namespace {
 
 [[noreturn]] void fail(const fs::path& path, const char* action, int number) {
   std::string way_out;
-  if (number == ENOSPC || number == EDQUOT) way_out = "free some space, then run again (a run with --resume)";
+  if (number == ENOSPC || number == EDQUOT)
+    way_out = "free some space, then run again (a run with --resume)";
   if (number == EFBIG)
     way_out = "raise the limit on file sizes (ulimit -f), or choose a folder on another disk";
   if (number == EACCES || number == EROFS || number == EPERM)

@@ -28,7 +28,8 @@ TEST(FullDisk, LeavesNoHalfCheckpointAndSaysTheWayOut) {
   const ProgramResult full = run_on_disk(place, "64k", train);
   EXPECT_EQ(full.code, 1) << full.err;
   EXPECT_NE(full.err.find("runs/tiny"), std::string::npos) << full.err;
-  EXPECT_NE(full.err.find("No space left on device (free some space, then run again (a run with --resume))"),
+  EXPECT_NE(full.err.find(
+                "No space left on device (free some space, then run again (a run with --resume))"),
             std::string::npos)
       << full.err;
   EXPECT_EQ(full.out.find("step-"), std::string::npos) << full.out;
