@@ -181,9 +181,11 @@ void read_merges(const Part& bpe, ByteLevelModel& model, const Ids& ids) {
     const auto l = ids.find(left), r = ids.find(right), m = ids.find(both);
     if (l == ids.end() || r == ids.end() || m == ids.end())
       throw Error(place, cat(shown(left), " and ", shown(right), ": not all three are in /vocab"));
-    for (const std::int32_t id : {l->second, r->second, m->second})
-      if (special[static_cast<std::size_t>(id)])
-        throw Error(place, cat("takes part in the special token ", id, ": text could hold it"));
+    // Text that spells a special token is text: what would make one of it is left out.
+    const bool makes_special = special[static_cast<std::size_t>(l->second)] ||
+                               special[static_cast<std::size_t>(r->second)] ||
+                               special[static_cast<std::size_t>(m->second)];
+    if (makes_special) continue;
     model.merges.push_back({l->second, r->second, m->second});
   }
 }

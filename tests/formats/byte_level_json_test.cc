@@ -64,6 +64,15 @@ TEST(ByteLevelJson, ReadsTheOlderPairOfFiles) {
   EXPECT_EQ(model.pieces.size(), 262);
 }
 
+TEST(ByteLevelJson, MergesNeverMakeASpecialToken) {
+  nlohmann::json json = small_byte_level();
+  json["added_tokens"].push_back({{"id", 257}, {"content", "the"}, {"special", true}});
+  const ByteLevelModel model = read(json);
+  EXPECT_EQ(model.pieces[257], "");
+  ASSERT_EQ(model.merges.size(), 3) << "without those of \"the\" and \" the\"";
+  for (const ByteMerge& merge : model.merges) EXPECT_NE(merge.merged, 257);
+}
+
 TEST(ByteLevelJson, RefusesEverythingElseByName) {
   const nlohmann::json good = small_byte_level();
   const auto with = [&](const std::string& pointer, const nlohmann::json& value) {
@@ -87,8 +96,6 @@ TEST(ByteLevelJson, RefusesEverythingElseByName) {
   EXPECT_SAYS(with("/added_tokens/0/special", false), "to end a document with");
   EXPECT_SAYS(with("/added_tokens/0/content", "<|other|>"), "to end a document with");
   EXPECT_SAYS(with("/alibi", {{"end", 7}}), "id 7 is no special token");
-  EXPECT_SAYS(with("/added_tokens/1", {{"id", 257}, {"content", "the"}, {"special", true}}),
-              "takes part in the special token 257");
   nlohmann::json lacking = good;
   lacking["model"]["vocab"].erase("q");
   EXPECT_SAYS(fault(lacking), "has no piece for byte 113");
