@@ -32,8 +32,9 @@ void make_special(Json& added, std::int64_t id, const std::string& place) {
               "the two files do not belong together");
 }
 
-// Read once by the checked reader before, so that its members are there and its nesting is bounded.
-std::string with_end_and_rows(const ForeignModel& foreign, const std::string& place) {
+// `ids`: as many as the checked reader found, which also saw to the members and their nesting.
+std::string with_end_and_rows(const ForeignModel& foreign, std::int64_t ids,
+                              const std::string& place) {
   Json file = Json::parse(foreign.tokenizer_model);
   Json& added = file["added_tokens"];
   if (added.is_null()) added = Json::array();
@@ -41,8 +42,6 @@ std::string with_end_and_rows(const ForeignModel& foreign, const std::string& pl
     make_special(added, *foreign.end, place);
     file["alibi"] = {{"end", *foreign.end}};
   }
-  const auto ids =
-      static_cast<std::int64_t>(parse_byte_level_json(file.dump(), place).pieces.size());
   if (ids > foreign.vocabulary)
     throw Error(place,
                 cat("has ", ids, " ids, but the model's embedding ", foreign.vocabulary, " rows"),
@@ -71,8 +70,8 @@ Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::p
     return Tokenizer::bytes();
   const std::string place = (folder / Tokenizer::file_name(model)).string();
   if (model.starts_with('{')) {
-    parse_byte_level_json(model, place, !foreign.end);  // refuses; bounds nesting
-    return Tokenizer::from_model(with_end_and_rows(foreign, place), place);
+    const ByteLevelModel read = parse_byte_level_json(model, place, !foreign.end);
+    return Tokenizer::from_model(with_end_and_rows(foreign, std::ssize(read.pieces), place), place);
   }
   Tokenizer tokenizer = Tokenizer::from_model(model, place);
   if (foreign.end && *foreign.end != tokenizer.end())

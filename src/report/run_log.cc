@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "report/curve_files.h"
 #include "report/event_file.h"
 
 namespace alibi {
@@ -41,12 +42,6 @@ LoggedStep step_of(const Json& line) {
 }
 
 std::string cell(double value) { return std::isfinite(value) ? significant(value, 8) : ""; }
-
-std::string quoted(const std::string& text) {
-  std::string all = "\"";
-  for (const char c : text) all += c == '"' ? "\"\"" : std::string(1, c);
-  return text.empty() ? "" : all + "\"";
-}
 
 void add(Scalars& scalars, const char* tag, double value) {
   if (std::isfinite(value)) scalars.emplace_back(tag, static_cast<float>(value));
@@ -87,7 +82,7 @@ std::string run_csv(const RunLog& log) {
     const LoggedValidation& v = line.second != nullptr ? *line.second : no_validation;
     csv += cat(number, ",", line.first != nullptr ? s.tokens : v.tokens, ",", cell(s.loss), ",",
                cell(s.learning_rate), ",", cell(s.gradient_norm), ",", cell(s.tokens_per_second),
-               ",", cell(v.loss), ",", cell(v.peak_memory_bytes), ",", quoted(s.skipped), "\n");
+               ",", cell(v.loss), ",", cell(v.peak_memory_bytes), ",", csv_cell(s.skipped), "\n");
   }
   return csv;
 }

@@ -134,15 +134,11 @@ class Translation {
 
 }  // namespace
 
-std::string to_pcre(std::string_view oniguruma, const std::string& place) {
-  return Translation(oniguruma, place).run();
-}
-
 Patterns::Patterns(const std::vector<std::string>& oniguruma, const std::string& place) {
   for (const std::string& pattern : oniguruma) {
     auto compiled = std::make_shared<Compiled>();
     compiled->shown = pattern;
-    const std::string translated = to_pcre(pattern, place);
+    const std::string translated = Translation(pattern, place).run();
     int fault = 0;
     PCRE2_SIZE at = 0;
     compiled->code = pcre2_compile(

@@ -31,7 +31,4 @@ class Patterns {
   std::vector<std::shared_ptr<const Compiled>> compiled_;
 };
 
-// Oniguruma's syntax as PCRE2 reads it.
-std::string to_pcre(std::string_view oniguruma, const std::string& place);
-
 }  // namespace alibi

@@ -24,13 +24,14 @@ bool may_differ(const std::string& pointer) {
                      [&](const char* start) { return pointer.starts_with(start); });
 }
 
-void refuse_another_model(const Config& source, const Config& config) {
-  for (const ConfigDifference& difference : identity_differences(source, config)) {
+using Differences = std::vector<ConfigDifference>;
+
+void refuse_another_model(const Differences& differences, const std::string& from) {
+  for (const ConfigDifference& difference : differences) {
     if (!difference.pointer.starts_with("/model/") || may_differ(difference.pointer)) continue;
-    throw usage_error(
-        difference.pointer,
-        cat(difference.second, ", but \"", config.initialize.from, "\" has ", difference.first),
-        "give the model the source's value, or train it from nothing");
+    throw usage_error(difference.pointer,
+                      cat(difference.second, ", but \"", from, "\" has ", difference.first),
+                      "give the model the source's value, or train it from nothing");
   }
 }
 
@@ -57,18 +58,18 @@ std::set<std::string> parameters_of(const ModelConfig& model) {
 }
 
 // "model.slope_bias_max 8 -> 16" for each key of one method that is another now.
-std::string changed_keys(const Config& source, const Config& config) {
+std::string changed_keys(const Differences& differences) {
   std::vector<std::string> changes;
-  for (const ConfigDifference& difference : identity_differences(source, config)) {
+  for (const ConfigDifference& difference : differences) {
     if (may_differ(difference.pointer) && !difference.pointer.ends_with("_dropout"))
       changes.push_back(cat(difference.pointer, " ", difference.first, " -> ", difference.second));
   }
   return join(changes, ", ");
 }
 
-std::string words_of(const Config& its, const Config& config) {
-  const ModelConfig &source = its.model, &model = config.model;
-  if (source.position == model.position) return changed_keys(its, config);
+std::string words_of(const ModelConfig& source, const ModelConfig& model,
+                     const Differences& differences) {
+  if (source.position == model.position) return changed_keys(differences);
   std::string words = cat("positions: ", position_traits(source.position).name, " -> ",
                           position_traits(model.position).name);
   if (source.position == Position::kLearned)
@@ -91,9 +92,10 @@ Start start_from(const Config& config, const Tokenizer& tokenizer) {
                           : cat("set tokenizer.file to ", (folder / file).string()));
   }
   const Config its = parse_config(source.config_json, (folder / "config.json").string());
-  refuse_another_model(its, config);
+  const Differences differences = identity_differences(its, config);
+  refuse_another_model(differences, from);
   refuse_positions(its.model, config.model, from);
-  Start start{std::move(source.weights), words_of(its, config)};
+  Start start{std::move(source.weights), words_of(its.model, config.model, differences)};
   const std::set<std::string> wanted = parameters_of(config.model);
   for (const std::string& name : parameters_of(its.model))
     if (!wanted.contains(name)) start.weights.erase(name);
