@@ -83,8 +83,7 @@ void add_import_command(CLI::App& app, Session& session) {
       ->add_option("FOLDER", options->folder,
                    "config.json, safetensors weights and tokenizer.json (or tokenizer.model, or "
                    "vocab.json and merges.txt)")
-      ->required()
-      ->check(CLI::ExistingDirectory);
+      ->required();
   command->add_option("--output", options->output, "Default: imports/NAME");
   command->callback([options, &session] { session.run = [options] { return run(*options); }; });
 }

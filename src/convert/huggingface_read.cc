@@ -143,6 +143,9 @@ std::string read_tokenizer(const fs::path& folder) {
 }  // namespace
 
 ForeignModel read_huggingface(const fs::path& folder) {
+  if (!fs::exists(folder))
+    throw Error(folder.string(), "does not exist",
+                "name a folder with config.json and safetensors weights");
   const ForeignConfig config = read_foreign_config(folder / "config.json");
   ForeignModel foreign{config.model, config.vocabulary, config.longest, config.end, {}, {}};
   const Tensors read = read_weights(folder);

@@ -74,9 +74,16 @@ Readme read_readme(const fs::path& path) {
 
 fs::path readme_path() { return fs::path(ALIBI_SOURCE_DIR) / "README.md"; }
 
-// A word that names a run or text, of which this folder has none.
+// A word that names a run, a text or another's model, of which this folder has none.
 bool is_missing(const Workplace& place, const std::string& word) {
-  return (word.starts_with("runs/") || word.starts_with("data/")) && !place.has(word);
+  constexpr std::array kFolders = {"runs/", "data/", "downloads/", "imports/"};
+  const auto holds = [&](const char* folder) { return word.starts_with(folder); };
+  return std::any_of(kFolders.begin(), kFolders.end(), holds) && !place.has(word);
+}
+
+// A config that is not there is an argument that names nothing: code 2, in these words.
+bool lacks_its_config(const Workplace& place, const Words& words) {
+  return words.size() > 1 && words[0] == "train" && is_missing(place, words[1]);
 }
 
 // In a folder that holds the configs but neither text nor runs: a command that is understood finds
@@ -98,12 +105,17 @@ TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
     const bool lacks = reads_text || std::any_of(words.begin(), words.end(), [&](const auto& word) {
                          return is_missing(place, word);
                        });
-    EXPECT_EQ(result.code, lacks ? 1 : 0) << line << "\n" << result.err;
+    if (lacks_its_config(place, words)) {
+      EXPECT_EQ(result.code, 2) << line << "\n" << result.err;
+      EXPECT_TRUE(result.err.starts_with(words[1] + ": cannot open")) << result.err;
+    } else {
+      EXPECT_EQ(result.code, lacks ? 1 : 0) << line << "\n" << result.err;
+    }
     Words keys = {"train", "--print-config"};  // where no run is there, its keys are not read
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (words[i] == "--set") keys.insert(keys.end(), {"--set", words[i + 1]});
     }
-    if (keys.size() > 2 && words[0] != "train") {
+    if (keys.size() > 2 && (words[0] != "train" || lacks_its_config(place, words))) {
       const ProgramResult known = place.run(keys);
       EXPECT_EQ(known.code, 0) << line << "\n" << known.err;
     }
