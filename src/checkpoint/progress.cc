@@ -12,7 +12,7 @@
 namespace alibi {
 namespace {
 
-constexpr std::int64_t kFormatVersion = 3;
+constexpr std::int64_t kFormatVersion = 4;
 // The longest window of a guard is 100,000 steps, each with two numbers.
 constexpr JsonLimits kProgressLimits{.depth = 2, .values = 200'100};
 
@@ -21,7 +21,7 @@ struct Count {
   std::int64_t Progress::*field;
   std::int64_t since;  // format version
 };
-constexpr std::array<Count, 9> kCounts{
+constexpr std::array<Count, 10> kCounts{
     {{"step", &Progress::step, 1},
      {"tokens", &Progress::tokens, 1},
      {"best_step", &Progress::best_step, 1},
@@ -30,7 +30,8 @@ constexpr std::array<Count, 9> kCounts{
      {"rollbacks", &Progress::rollbacks, 2},
      {"micro_batch_tokens", &Progress::micro_batch_tokens, 2},
      {"validated_step", &Progress::validated_step, 3},
-     {"threads", &Progress::threads, 3}}};
+     {"threads", &Progress::threads, 3},
+     {"skipped_in_a_row", &Progress::skipped_in_a_row, 4}}};
 
 constexpr std::array<std::pair<const char*, std::vector<double> Progress::*>, 2> kRecent{
     {{"recent_losses", &Progress::recent_losses},
@@ -99,9 +100,9 @@ ProgressFile parse_progress(std::string_view text, const std::string& place) {
   }
   refuse_unknown(root,
                  {"format_version", "identity", "data", "validated_step", "threads", "step",
-                  "tokens", "best_step", "skipped_steps", "rollbacks", "micro_batch_tokens",
-                  "recent_losses", "recent_gradient_norms", "evaluations_without_improvement",
-                  "best_validation_loss", "finished"},
+                  "tokens", "best_step", "skipped_steps", "skipped_in_a_row", "rollbacks",
+                  "micro_batch_tokens", "recent_losses", "recent_gradient_norms",
+                  "evaluations_without_improvement", "best_validation_loss", "finished"},
                  place);
   ProgressFile file;
   Progress& progress = file.progress;

@@ -26,6 +26,7 @@ struct Progress {
   std::int64_t best_step = 0;  // meaningless while there is no best loss
   std::int64_t evaluations_without_improvement = 0;
   std::int64_t skipped_steps = 0;  // steps that left the weights as they were
+  std::int64_t skipped_in_a_row = 0;
   std::int64_t rollbacks = 0;
   std::int64_t micro_batch_tokens = 0;  // lowered by a want of memory; 0: as configured
   std::int64_t validated_step = 0;      // a validation that was due later was cut off by a signal

@@ -24,6 +24,11 @@ Field& Field::free() {
   return *this;
 }
 
+Field& Field::may_change() {
+  adjustable = true;
+  return *this;
+}
+
 Field& Field::only_if(bool holds, std::string words) {
   effective = holds;
   condition = std::move(words);

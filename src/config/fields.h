@@ -31,6 +31,7 @@ struct Field {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool identity = true;         // false: changes how a run is made, not what it computes
+  bool adjustable = false;      // identity, yet a resumed run may change it from its step on
   bool effective = true;        // false: under this config the key does nothing
   std::string condition;        // when it is effective, naming each key it reads; empty: always
   std::vector<double> choices;  // the only numbers allowed; empty: any in range
@@ -39,6 +40,7 @@ struct Field {
   Field& range(double low, double high = std::numeric_limits<double>::infinity());
   Field& one_of(std::vector<double> numbers, std::string words);
   Field& free();
+  Field& may_change();  // on resume
   Field& only_if(bool holds, std::string words);
 };
 

@@ -117,7 +117,8 @@ Fields batch_fields(BatchConfig& b) {
       "train_sequence_length_scaling, which is what 1x means. Default: that one always.");
   add(f, "micro_batch_tokens", &b.micro_batch_tokens,
       "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
-      .range(1, 1e12);
+      .range(1, 1e12)
+      .may_change();
   return f;
 }
 

@@ -25,13 +25,16 @@ Fields initialize_fields(InitializeConfig& i) {
 
 Fields optimizer_fields(OptimizerConfig& o) {
   Fields f;
-  add(f, "learning_rate", &o.learning_rate, "AdamW's peak learning rate.").range(1e-9, 10);
+  add(f, "learning_rate", &o.learning_rate, "AdamW's peak learning rate.")
+      .range(1e-9, 10)
+      .may_change();
   add(f, "beta1", &o.beta1, "Decay of the first moment.").range(0, 0.99999);
   add(f, "beta2", &o.beta2, "Decay of the second moment.").range(0, 0.9999999);
   add(f, "epsilon", &o.epsilon, "Added to the root of the second moment.").range(1e-16, 1);
   add(f, "weight_decay", &o.weight_decay, "Decoupled decay, on matrices only.").range(0, 10);
   add(f, "clip_norm", &o.clip_norm, "Largest norm of all gradients together; 0: no clipping.")
-      .range(0, 1e9);
+      .range(0, 1e9)
+      .may_change();
   return f;
 }
 
@@ -56,24 +59,33 @@ Fields guard_fields(GuardConfig& g) {
   const bool judges = g.spikes != Spikes::kIgnore;
   add(f, "non_finite", choice(g.non_finite, {"stop", "skip", "roll_back"}),
       "A loss or gradient that is not finite never reaches the weights: stop the run, skip the "
-      "step, or go back to the newest checkpoint that was due and leave out all batches since.");
+      "step, or go back to the newest checkpoint that was due and leave out all batches since.")
+      .may_change();
   add(f, "spikes", choice(g.spikes, {"ignore", "stop", "skip", "roll_back"}),
-      "The same for a loss or gradient norm far above those of the steps before.");
+      "The same for a loss or gradient norm far above those of the steps before.")
+      .may_change();
   add(f, "spike_window", &g.spike_window,
       "Steps before that a step is compared with; half of them must have been made.")
       .range(8, 100000)
-      .only_if(judges, "guard.spikes is not \"ignore\"");
+      .only_if(judges, "guard.spikes is not \"ignore\"")
+      .may_change();
   add(f, "spike_deviations", &g.spike_deviations,
       "Standard deviations above the mean of those steps that count as a spike.")
       .range(1, 1000)
-      .only_if(judges, "guard.spikes is not \"ignore\"");
+      .only_if(judges, "guard.spikes is not \"ignore\"")
+      .may_change();
+  add(f, "most_skips", &g.most_skips, "After this many skipped steps in a row the run stops.")
+      .range(1, 1e9)
+      .only_if(g.skips(), "guard.non_finite or guard.spikes is \"skip\"")
+      .free();
   add(f, "most_rollbacks", &g.most_rollbacks, "After this many the run stops.")
       .range(1, 1e6)
       .only_if(g.rolls_back(), "guard.non_finite or guard.spikes is \"roll_back\"")
       .free();
   add(f, "z_loss", &g.z_loss,
       "Times the mean of log(sum exp(logits))^2, added to what is minimised: keeps logits near 0.")
-      .range(0, 1);
+      .range(0, 1)
+      .may_change();
   add(f, "failed_save", choice(g.failed_save, {"stop", "warn"}),
       "A checkpoint that cannot be written (disk full): stop the run, or warn and try again when "
       "the next is due. The last one of a run always stops.")
@@ -203,7 +215,8 @@ Fields runtime_fields(RuntimeConfig& r) {
       "it, resolved once.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
   add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
-      .range(1, 1 << 24);
+      .range(1, 1 << 24)
+      .may_change();
   add(f, "recompute", choice(r.recompute, {"none", "blocks"}),
       "blocks: training keeps each block's input only and computes the rest again for its "
       "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
@@ -222,7 +235,7 @@ Fields attention_fields(AttentionConfig& a) {
   add(f, "kernel", &a.kernel,
       "auto: the first listed kernel that supports the problem; check: that one, compared with the "
       "reference; or a name.")
-      .free();
+      .may_change();
   add(f, "skip", choice(a.skip, {"exact", "epsilon", "off"}),
       "Blocks of keys left out by kernels that can. exact: those whose weights are all zero; the "
       "same bits as off. epsilon: also those below the rounding of the row they belong to.")

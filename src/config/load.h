@@ -42,6 +42,7 @@ std::string identity_json(const Config& config);
 // there).
 struct ConfigDifference {
   std::string pointer, first, second;
+  bool adjustable = false;  // a resumed run may change it
 };
 std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second);
 

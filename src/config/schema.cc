@@ -93,6 +93,11 @@ ordered_json section_schema(const Section& section) {
   return schema;
 }
 
+const char* mark(const Field& field) {
+  if (field.adjustable) return " (may change)";
+  return field.identity ? "" : " (free)";
+}
+
 }  // namespace
 
 std::string config_schema() {
@@ -116,13 +121,16 @@ std::string config_reference() {
   std::string text =
       "# Every key\n\nMade by `alibi inspect schema --markdown` from the program's field lists. "
       "`free` keys do not "
-      "change a result;\nall others are part of a run's identity.\n";
+      "change a result;\nall others are part of a run's identity. Of those, `--resume` takes "
+      "another "
+      "value for keys marked `may change`,\nfrom the step it goes on from, and refuses all "
+      "others.\n";
   for (const Section& section : sections(defaults)) {
     text += cat("\n## ", section.path, "\n\n", section.documentation,
                 "\n\n| key | default | allowed | meaning |\n|---|---|---|---|\n");
     for (const Field& field : section.fields) {
       text += cat("| `", field.name, "` | ", default_text(field), " | ", range_text(field), " | ",
-                  sentence(field), field.identity ? "" : " (free)", " |\n");
+                  sentence(field), mark(field), " |\n");
     }
   }
   return text;

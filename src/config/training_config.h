@@ -63,10 +63,12 @@ struct GuardConfig {
   Spikes spikes = Spikes::kIgnore;
   std::int64_t spike_window = 128;  // steps
   double spike_deviations = 6;
+  std::int64_t most_skips = 100;  // in a row
   std::int64_t most_rollbacks = 10;
   double z_loss = 0;
   FailedSave failed_save = FailedSave::kStop;
 
+  bool skips() const { return non_finite == NonFinite::kSkip || spikes == Spikes::kSkip; }
   bool rolls_back() const {
     return non_finite == NonFinite::kRollBack || spikes == Spikes::kRollBack;
   }

@@ -1,4 +1,6 @@
 // A Config back to JSON: what runs store, what decides their identity, and in what two differ.
+#include <set>
+
 #include "config/assign.h"
 #include "config/fields.h"
 #include "config/load.h"
@@ -21,6 +23,17 @@ ordered_json to_json(Config config, bool identity_only) {
   return root;
 }
 
+std::set<std::string> adjustable_pointers() {
+  Config defaults;
+  std::set<std::string> pointers;
+  for (const Section& section : sections(defaults)) {
+    for (const Field& field : section.fields) {
+      if (field.adjustable) pointers.insert(section.pointer(field));
+    }
+  }
+  return pointers;
+}
+
 }  // namespace
 
 std::string config_json(const Config& config) { return to_json(config, false).dump(2) + "\n"; }
@@ -32,12 +45,15 @@ std::vector<ConfigDifference> identity_differences(const Config& first, const Co
   const auto text = [](const ordered_json& values, const std::string& key) {
     return values.contains(key) ? values[key].dump() : std::string("(absent)");
   };
+  const std::set<std::string> adjustable = adjustable_pointers();
   std::vector<ConfigDifference> differences;
   for (const auto& [key, value] : a.items()) {
-    if (text(b, key) != value.dump()) differences.push_back({key, value.dump(), text(b, key)});
+    if (text(b, key) != value.dump())
+      differences.push_back({key, value.dump(), text(b, key), adjustable.contains(key)});
   }
   for (const auto& [key, value] : b.items()) {
-    if (!a.contains(key)) differences.push_back({key, "(absent)", value.dump()});
+    if (!a.contains(key))
+      differences.push_back({key, "(absent)", value.dump(), adjustable.contains(key)});
   }
   return differences;
 }

@@ -1,5 +1,6 @@
 #include "report/jsonl.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,14 +27,19 @@ Json json_value(const JsonValue& value) {
   return std::visit([](const auto& known) { return Json(known); }, value);
 }
 
-// Whether a whole line stays, given the fate of the line before; nothing for a torn line.
-std::optional<bool> stays(std::string_view line, const LastLine& last, bool before) {
+struct Line {
+  std::optional<std::int64_t> step;
+  bool stays = false;
+};
+
+// Of a whole line, given the fate of the line before; nothing for one that is no JSON object.
+std::optional<Line> judged(std::string_view line, const LastLine& last, bool before) {
   const auto parsed = nlohmann::json::parse(line, nullptr, false);
   if (!parsed.is_object()) return std::nullopt;
   const auto step = parsed.find("step");
-  if (step == parsed.end() || !step->is_number_integer()) return before;
+  if (step == parsed.end() || !step->is_number_integer()) return Line{std::nullopt, before};
   const auto found = step->get<std::int64_t>();
-  return found < last.step || (found == last.step && !parsed.contains(last.without));
+  return Line{found, found < last.step || (found == last.step && !parsed.contains(last.without))};
 }
 
 }  // namespace
@@ -63,23 +69,26 @@ KeptLines lines_up_to_step(std::string_view log, const LastLine& last) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     // Without its newline the last line is torn even when it happens to parse.
-    const auto verdict = end == std::string_view::npos ? std::nullopt : stays(line, last, stay);
-    stay = verdict.value_or(stay);
-    if (verdict.value_or(false)) {
+    const bool whole = end != std::string_view::npos;
+    const auto verdict = whole ? judged(line, last, stay) : std::nullopt;
+    if (verdict) stay = verdict->stays;
+    if (verdict && stay) {
       kept.text.append(line).append("\n");
+      kept.last_step = std::max(kept.last_step, verdict->step.value_or(0));
     } else {
       ++kept.dropped;
+      if (whole && !verdict) ++kept.damaged;
     }
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    rest.remove_prefix(whole ? end + 1 : rest.size());
   }
   return kept;
 }
 
-std::int64_t truncate_after_step(const std::filesystem::path& path, const LastLine& last) {
-  if (!std::filesystem::exists(path)) return 0;
-  const KeptLines kept = lines_up_to_step(read_file(path, kLargestLog), last);
+KeptLines truncate_after_step(const std::filesystem::path& path, const LastLine& last) {
+  if (!std::filesystem::exists(path)) return {};
+  KeptLines kept = lines_up_to_step(read_file(path, kLargestLog), last);
   if (kept.dropped > 0) write_file_atomic(path, kept.text);
-  return kept.dropped;
+  return kept;
 }
 
 }  // namespace alibi

@@ -45,14 +45,16 @@ struct LastLine {
 // What truncate_after_step keeps of a log's text.
 struct KeptLines {
   std::string text;
-  std::int64_t dropped = 0;  // lines
+  std::int64_t dropped = 0;    // lines
+  std::int64_t damaged = 0;    // of those: whole lines that are no JSON object
+  std::int64_t last_step = 0;  // the largest that stayed
 };
 KeptLines lines_up_to_step(std::string_view log, const LastLine& last);
 
 // Drops the lines of steps after the last one, so that a resumed run writes them anew; atomic. A
 // line without an integer "step" shares the fate of the line before it. Lines that are no JSON
-// object (torn by a crash) are dropped too. A missing file is fine. Returns how many lines were
-// dropped; nothing is written when none are.
-std::int64_t truncate_after_step(const std::filesystem::path& path, const LastLine& last);
+// object (torn by a crash) are dropped too. A missing file is an empty one. Nothing is written when
+// no line is dropped.
+KeptLines truncate_after_step(const std::filesystem::path& path, const LastLine& last);
 
 }  // namespace alibi

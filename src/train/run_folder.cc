@@ -24,10 +24,10 @@ fs::path first_missing(fs::path path) {
   return path;
 }
 
-// First line in which two pretty-printed configs differ, as "/section/key: stored X, now Y".
-void refuse_other_config(const Config& now, const std::string& stored_text, const fs::path& place) {
-  const Config stored = parse_config(stored_text, place.string());
+// Names the first key that differs and may not.
+void refuse_other_config(const Config& now, const Config& stored, const fs::path& place) {
   for (const ConfigDifference& difference : identity_differences(stored, now)) {
+    if (difference.adjustable) continue;
     throw usage_error(
         place.string() + ": " + difference.pointer,
         "this run was started with " + difference.first + ", now it is " + difference.second,
@@ -99,8 +99,11 @@ std::optional<Checkpoint> RunFolder::resume_point(const Config& config,
   for (const std::string& line : damaged) log_warning(line);
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
   if (checkpoint.identity == run_identity(config, text.data_hash)) return checkpoint;
-  refuse_other_config(config, checkpoint.config_json, *newest / "config.json");
+  const fs::path stored_file = *newest / "config.json";
+  const Config stored = parse_config(checkpoint.config_json, stored_file.string());
+  refuse_other_config(config, stored, stored_file);
   refuse_other_data(checkpoint, text, *newest);
+  if (checkpoint.identity == run_identity(stored, text.data_hash)) return checkpoint;
   throw usage_error(newest->string(), cat("was made by another program version than ", kVersion),
                     "resume with that one, or choose another run.folder");
 }
@@ -109,7 +112,12 @@ std::optional<Precision> stored_precision(const fs::path& run_folder) {
   const fs::path file = run_folder / "config.json";
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return std::nullopt;
-  return parse_config(read_file(file), file.string()).runtime.precision;
+  try {
+    return parse_config(read_file(file), file.string()).runtime.precision;
+  } catch (const Error& error) {  // what the checkpoints hold counts; this copy is written again
+    log_warning(cat("not read, and written again: ", error.what()));
+    return std::nullopt;
+  }
 }
 
 }  // namespace alibi

@@ -38,7 +38,7 @@ class RunFolder {
 
   // The newest valid checkpoint; nothing when the run has none yet. Throws Error when there are
   // some and none is whole, and (exit code 2) when it belongs to another config, tokenizer, text or
-  // program version, naming the first key that differs.
+  // program version, naming the first key that differs and may not (config/fields.h: adjustable).
   std::optional<Checkpoint> resume_point(const Config& config, const PreparedText& text) const;
 
  private:
@@ -50,7 +50,8 @@ class RunFolder {
   std::unique_ptr<FileLock> lock_;
 };
 
-// The precision stored by an earlier start of this run, so that `auto` keeps its first answer.
+// The precision stored by an earlier start of this run, so that `auto` keeps its first answer;
+// nothing where there is none or its config.json is damaged.
 std::optional<Precision> stored_precision(const std::filesystem::path& run_folder);
 
 }  // namespace alibi

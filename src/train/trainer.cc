@@ -1,5 +1,7 @@
 #include "train/trainer.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -40,6 +42,26 @@ LastLine last_line(const std::optional<Checkpoint>& resume) {
   return {resume->progress.step, validated ? "" : kValidationLoss};
 }
 
+// What was logged before the checkpoint and is not there any more harms no weights, but curves.
+void warn_of_lost_lines(const TrainerParts& parts, const KeptLines& kept, const Progress& then) {
+  const std::string log = parts.folder.log().string();
+  if (kept.damaged > 0)
+    log_warning(cat(log, ": ", kept.damaged, " damaged lines were left out of it"));
+  // A line is due where the tokens pass a multiple of run.log_every_tokens; 0: at each step.
+  const std::int64_t tokens = batch_shape(parts.config.batch).tokens();
+  const std::int64_t every = std::max(tokens, parts.config.run.log_every_tokens);
+  if (kept.last_step * tokens / every >= then.tokens / every) return;
+  log_warning(cat(log, ": ends at step ", kept.last_step, ", the checkpoint is of step ", then.step,
+                  ": the lines between are lost (training goes on; curves will have a gap)"));
+}
+
+std::filesystem::path log_to_go_on_with(const TrainerParts& parts,
+                                        const std::optional<Checkpoint>& resume) {
+  const KeptLines kept = truncate_after_step(parts.folder.log(), last_line(resume));
+  if (resume) warn_of_lost_lines(parts, kept, resume->progress);
+  return parts.folder.log();
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& resume, Sink sink)
@@ -52,7 +74,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
               static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),
       loader_([this](std::int64_t step) { return reader_.read(step); }),
-      log_((truncate_after_step(parts.folder.log(), last_line(resume)), parts.folder.log())),
+      log_(log_to_go_on_with(parts, resume)),
       identity_(run_identity(parts.config, parts.text.data_hash)),
       validation_(sample_tokens(parts.text.valid, {.window = batch_shape(parts.config.batch).length,
                                                    .most = parts.config.run.validation_tokens})),
@@ -62,6 +84,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
     optimizer_.load_state(resume->optimizer);
     progress_ = resume->progress;
     saved_step_ = progress_.step;
+    note_changes(*resume);
   } else if (!parts.config.initialize.from.empty()) {
     initialize_from_source();
   }
@@ -252,6 +275,18 @@ void Trainer::start_over() {
   copy_weights(weights_of(*build_model(parts_)), *model_, "initial weights");
   if (!parts_.config.initialize.from.empty()) initialize_from_source();
   optimizer_.reset();
+}
+
+// Keys that --resume takes another value for are said, and stand in the log at the step from which
+// they hold.
+void Trainer::note_changes(const Checkpoint& resume) {
+  const Config before = parse_config(resume.config_json, "config.json of the checkpoint");
+  for (const ConfigDifference& key : identity_differences(before, parts_.config)) {
+    const std::string change = cat(key.pointer, ": ", key.second, ", was ", key.first);
+    log_info(cat("note: from step ", progress_.step, " on ", change));
+    write_log({{"step", progress_.step}, {"changed", change}});
+    if (key.pointer == "/batch/micro_batch_tokens") progress_.micro_batch_tokens = 0;
+  }
 }
 
 void Trainer::initialize_from_source() {

@@ -89,6 +89,7 @@ class Trainer {
   double forward_backward_in_memory(Batch& batch);
   std::int64_t rows_of_part(const Batch& batch) const;
   bool shrink_micro_batch(const Batch& batch);
+  void skip(const StepEvent& event);
   void roll_back(StepEvent& event);
   std::int64_t rollback_step() const;
   std::optional<Checkpoint> rollback_checkpoint() const;
@@ -107,6 +108,7 @@ class Trainer {
   bool done() const;
   void start_over();  // the state before the first step
   void initialize_from_source();
+  void note_changes(const Checkpoint& resume);
 
   TrainerParts parts_;
   Sink sink_;

@@ -32,8 +32,15 @@ std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {
 
 [[noreturn]] void stop_at(std::int64_t step, const std::string& reason) {
   throw Error(cat("step ", step), reason,
-              "the weights were not touched; lower optimizer.learning_rate, or set "
-              "guard.non_finite or guard.spikes to \"skip\" or \"roll_back\"");
+              "the weights were not touched; go on with --resume and a lower "
+              "optimizer.learning_rate, or guard.non_finite or guard.spikes set to \"skip\" or "
+              "\"roll_back\"");
+}
+
+[[noreturn]] void too_often(std::int64_t step, const std::string& reason, const std::string& what) {
+  throw Error(cat("step ", step), cat(reason, "; ", what),
+              "go on with --resume and a lower optimizer.learning_rate, or look at the text of the "
+              "batches in the log");
 }
 
 [[noreturn]] void out_of_memory_at(std::int64_t step, std::int64_t length) {
@@ -66,9 +73,10 @@ StepEvent Trainer::step() {
     case Verdict::kTake:
       clip_gradients(parameters_, event.gradient_norm, c.optimizer.clip_norm);
       optimizer_.update(event.step - progress_.skipped_steps, event.learning_rate);
+      progress_.skipped_in_a_row = 0;
       break;
     case Verdict::kSkip:
-      ++progress_.skipped_steps;
+      skip(event);
       break;
     case Verdict::kRollBack:
       roll_back(event);
@@ -164,14 +172,22 @@ std::optional<Checkpoint> Trainer::rollback_checkpoint() const {
   }
 }
 
+void Trainer::skip(const StepEvent& event) {
+  const std::int64_t most = parts_.config.guard.most_skips;
+  if (++progress_.skipped_in_a_row > most) {
+    too_often(event.step, event.judgement.reason,
+              cat("the ", most, " steps before were skipped, expected no more (guard.most_skips)"));
+  }
+  ++progress_.skipped_steps;
+}
+
 // Weights, moments and the guard's window become those of an earlier step; the batches since then
 // are left out, this step's with them, and the count of steps and tokens goes on.
 void Trainer::roll_back(StepEvent& event) {
-  if (++progress_.rollbacks > parts_.config.guard.most_rollbacks) {
-    throw Error(cat("step ", event.step),
-                cat(event.judgement.reason, "; ", parts_.config.guard.most_rollbacks,
-                    " rollbacks were made before, expected no more (guard.most_rollbacks)"),
-                "lower optimizer.learning_rate, or look at the text of the batches in the log");
+  const std::int64_t most = parts_.config.guard.most_rollbacks;
+  if (++progress_.rollbacks > most) {
+    too_often(event.step, event.judgement.reason,
+              cat(most, " rollbacks were made before, expected no more (guard.most_rollbacks)"));
   }
   collect(true);
   Progress then;
@@ -184,6 +200,7 @@ void Trainer::roll_back(StepEvent& event) {
   }
   event.rolled_back_to = then.step;
   progress_.skipped_steps = event.step - (then.step - then.skipped_steps);
+  progress_.skipped_in_a_row = 0;
   progress_.recent_losses = then.recent_losses;
   progress_.recent_gradient_norms = then.recent_gradient_norms;
 }

@@ -35,6 +35,7 @@ TEST(Progress, ReadsTheSameBits) {
                       .best_step = 3,
                       .evaluations_without_improvement = 2,
                       .skipped_steps = 5,
+                      .skipped_in_a_row = 1,
                       .rollbacks = 6,
                       .micro_batch_tokens = 512,
                       .validated_step = 4,
@@ -73,8 +74,8 @@ TEST(Progress, IsStrict) {
            {"[0.75]", "[NaN]"},
            {"\"hash\"", "null"},
            {"false", "0"},
-           {"\"format_version\": 3", "\"format_version\": 4"},
-           {"\"format_version\": 3", "\"format_version\": 0"}}) {
+           {"\"format_version\": 4", "\"format_version\": 5"},
+           {"\"format_version\": 4", "\"format_version\": 0"}}) {
     EXPECT_THROW(parse_progress(replaced(good, from, to), "file"), Error) << to;
   }
   EXPECT_THROW(parse_progress(good + "x", "file"), Error);
@@ -99,6 +100,12 @@ TEST(Progress, ReadsOlderVersions) {
   expected.rollbacks = 1;
   expected.micro_batch_tokens = 64;
   EXPECT_EQ(parse_progress(second, "file").progress, expected);
+  const std::string third =
+      replaced(replaced(second, "\"format_version\": 2", "\"format_version\": 3"), "\"finished\"",
+               "\"data\": \"data\", \"validated_step\": 6, \"threads\": 2, \"finished\"");
+  expected.validated_step = 6;
+  expected.threads = 2;
+  EXPECT_EQ(parse_progress(third, "file").progress, expected);
 }
 
 }  // namespace

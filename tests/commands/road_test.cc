@@ -41,6 +41,37 @@ TEST(Road, AResumedRunKeepsItsNumberOfThreads) {
       << changed.err;
 }
 
+TEST(Road, ADamagedConfigOfTheRunFolderIsWrittenAgain) {
+  const Workplace place;
+  place.works({"train", "tiny.json", "--set", "runtime.precision=auto"});
+  const std::string config = place.read("runs/tiny/config.json");
+  place.put("runs/tiny/config.json", config.substr(0, config.size() / 2));
+  const ProgramResult again =
+      place.works({"train", "tiny.json", "--resume", "--set", "runtime.precision=auto"});
+  EXPECT_NE(again.err.find("not read, and written again: runs/tiny/config.json"), std::string::npos)
+      << again.err;
+  EXPECT_EQ(place.read("runs/tiny/config.json"), config);
+}
+
+// Seen failing without the warnings.
+TEST(Road, ALostOrDamagedLogIsSaid) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  const std::string log = place.read("runs/tiny/log.jsonl");
+  const auto says = [&](const std::string& text) {
+    place.put("runs/tiny/log.jsonl", text);
+    return place.works({"train", "tiny.json", "--resume"}).err;
+  };
+  EXPECT_EQ(says(log).find("log.jsonl:"), std::string::npos);
+  EXPECT_NE(says("").find("log.jsonl: ends at step 0, the checkpoint is of step 20"),
+            std::string::npos);
+  const std::size_t half = log.find("{\"step\":9");
+  EXPECT_NE(says(log.substr(0, half)).find("ends at step 8"), std::string::npos);
+  std::string broken = log;
+  broken.replace(half, 9, std::string(9, '\0'));
+  EXPECT_NE(says(broken).find("1 damaged lines were left out"), std::string::npos);
+}
+
 TEST(Road, TrainEvaluateGenerateInspect) {
   const Workplace place;
   const ProgramResult train = place.works({"train", "tiny.json"});

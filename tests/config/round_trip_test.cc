@@ -83,7 +83,8 @@ TEST(RoundTrip, EveryKeyByItself) {
                                                        {"evaluate.task=passkey"},
                                                        {"model.slope_rule=exponential"},
                                                        {"evaluate.stretch=ntk"},
-                                                       {"guard.spikes=roll_back"}};
+                                                       {"guard.spikes=roll_back"},
+                                                       {"guard.spikes=skip"}};
   std::set<std::string> seen, all;
   for (const std::vector<std::string>& base_overrides : bases) {
     const Config base = set(base_overrides);

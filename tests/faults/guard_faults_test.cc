@@ -224,6 +224,45 @@ TEST(GuardFaults, RollbacksHaveAnEnd) {
               "3 rollbacks were made before, expected no more (guard.most_rollbacks)");
 }
 
+// Each step's gradients, from `first` on.
+void ruin_gradients(Trainer& trainer, std::int64_t first) {
+  trainer.model()->parameters()[0].register_hook([&trainer, first](torch::Tensor gradient) {
+    return trainer.progress().step + 1 >= first ? gradient * std::nan("") : gradient;
+  });
+}
+
+// Counted over a resume: 2 of the 4 steps are skipped before it. One good step in between starts
+// the count anew.
+TEST(GuardFaults, SkipsHaveAnEnd) {
+  TrainExample example;
+  auto changes = with_policy("skip");
+  changes.push_back("guard.most_skips=4");
+  const Config config = example.config("run", changes);
+  const auto ruin = [](Trainer& trainer) { ruin_gradients(trainer, 5); };
+  EXPECT_EQ(example.train(config, false, 6, ruin), 2);
+  EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 2);
+  EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }), "step 9: loss");
+  EXPECT_EQ(example.events_of<StepEvent>().size(), 2U);
+  EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }),
+              "the 4 steps before were skipped, expected no more (guard.most_skips)");
+  EXPECT_EQ(example.train(config, true, 9), 2);
+  EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 0);
+}
+
+// The way out that a stop names is one that --resume takes.
+TEST(GuardFaults, AStopIsGoneOnFromWithAnotherPolicy) {
+  TrainExample example;
+  Accident accident(Accident::Where::kGradient, std::nan(""), 6);
+  const std::string says = error_text(
+      [&] { train_with(example, example.config("run", with_policy("stop")), accident); });
+  EXPECT_SAYS(says, "go on with --resume and a lower optimizer.learning_rate, or guard.non_finite");
+  Accident again(Accident::Where::kGradient, std::nan(""), 6);
+  auto changes = with_policy("skip");
+  changes.emplace_back("optimizer.learning_rate=1e-4");
+  EXPECT_EQ(train_with(example, example.config("run", changes), again, true), 0);
+  EXPECT_EQ(example.newest("run").progress.skipped_steps, 1);
+}
+
 std::vector<std::string> with_spikes(const std::string& policy) {
   return {"guard.non_finite=skip",     "guard.spikes=" + policy, "guard.spike_window=16",
           "guard.spike_deviations=20", "run.train_tokens=5120",  "run.save_every_tokens=640"};

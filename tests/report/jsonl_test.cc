@@ -46,10 +46,10 @@ TEST(TruncateAfterStep, KeepsTheStepAndItsCompany) {
   const std::string kept =
       "{\"format_version\":1}\n{\"step\":1}\n{\"step\":2}\n{\"event\":\"of 2\"}\n";
   std::ofstream(path) << kept << "{\"step\":3}\n{\"event\":\"of 3\"}\n{\"step\":4}\n";
-  EXPECT_EQ(truncate_after_step(path, {2}), 3);
+  EXPECT_EQ(truncate_after_step(path, {2}).dropped, 3);
   EXPECT_EQ(read_file(path), kept);
-  EXPECT_EQ(truncate_after_step(path, {2}), 0);
-  EXPECT_EQ(truncate_after_step(path, {0}), 3);
+  EXPECT_EQ(truncate_after_step(path, {2}).dropped, 0);
+  EXPECT_EQ(truncate_after_step(path, {0}).dropped, 3);
   EXPECT_EQ(read_file(path), "{\"format_version\":1}\n");
 }
 
@@ -60,17 +60,21 @@ TEST(TruncateAfterStep, DropsTornLines) {
                                          "\n",          "[1]\n",        std::string(5, 0)};
   for (const std::string& torn : ends) {
     std::ofstream(path) << "{\"step\":1}\n" << torn;
-    EXPECT_EQ(truncate_after_step(path, {9}), torn.empty() ? 0 : 1) << torn;
+    EXPECT_EQ(truncate_after_step(path, {9}).dropped, torn.empty() ? 0 : 1) << torn;
     EXPECT_EQ(read_file(path), "{\"step\":1}\n");
+    EXPECT_EQ(truncate_after_step(path, {9}).last_step, 1);
   }
   std::ofstream(path) << "{\"step\":1}\n{\"st\n{\"step\":2}\n";
-  EXPECT_EQ(truncate_after_step(path, {2}), 1);
+  const KeptLines kept = truncate_after_step(path, {2});
+  EXPECT_EQ(kept.dropped, 1);
+  EXPECT_EQ(kept.damaged, 1);
+  EXPECT_EQ(kept.last_step, 2);
   EXPECT_EQ(read_file(path), "{\"step\":1}\n{\"step\":2}\n");
 }
 
 TEST(TruncateAfterStep, MissingFileIsFine) {
   const TemporaryFolder folder;
-  EXPECT_EQ(truncate_after_step(folder.path() / "none.jsonl", {3}), 0);
+  EXPECT_EQ(truncate_after_step(folder.path() / "none.jsonl", {3}).dropped, 0);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "none.jsonl"));
 }
 
