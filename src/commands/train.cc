@@ -236,6 +236,7 @@ int run(const Options& options) {
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
   const torch::Device device = resolve_machine(config, options.resume);
   const int threads = set_threads(config.runtime.threads);
+  if (config.runtime.recompute == Recompute::kBlocks) return_large_blocks();
   for (const std::string& note : advice(config)) log_info("note: " + note);
   RunFolder folder(config, options.resume);
   const PreparedText text = prepare(config, threads);

@@ -54,6 +54,11 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
+void return_large_blocks() {
+  mallopt(M_MMAP_MAX, 1 << 16);
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+}
+
 bool is_out_of_memory(const std::exception& error) {
   const std::string text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
