@@ -29,6 +29,7 @@ ONLY = {"cuda": {"kernels", "device"}}  # instead of lower levels
 LIBRARIES = [
     ("sentencepiece", r"sentencepiece", [r"text/.*\.cc"]),
     ("PCRE2", r"pcre2", [r"text/patterns\.cc"]),
+    ("libarchive and zlib", r"(archive(_entry)?|zlib)\.h", [r"text/packed_text\.cc"]),
     ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
     ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),

@@ -14,12 +14,6 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-bool held_out(std::string_view text, double fraction) {
-  const std::string digest = sha256_hex(text);
-  const auto top = std::stoull(digest.substr(0, 13), nullptr, 16);  // 52 bits: exact as a double
-  return std::ldexp(static_cast<double>(top), -52) < fraction;
-}
-
 // Where to cut a document of which about `wanted` bytes come before the cut: behind a line end, the
 // nearest after it else before it; without one, at a character. 0 or text.size() when it is a
 // single line end or character.
@@ -71,7 +65,12 @@ void plan_given(CorpusPlan& plan) {
 
 }  // namespace
 
-std::string CorpusPlan::rule_text() const {
+bool held_out(const std::string& sha256, double valid_fraction) {
+  const auto top = std::stoull(sha256.substr(0, 13), nullptr, 16);  // 52 bits: exact as a double
+  return std::ldexp(static_cast<double>(top), -52) < valid_fraction;
+}
+
+std::string rule_text(HoldOutRule rule, double valid_fraction, const std::string& unit) {
   const std::string percent = significant(100 * valid_fraction, 4) + " %";
   switch (rule) {
     case HoldOutRule::kGiven:
@@ -79,7 +78,7 @@ std::string CorpusPlan::rule_text() const {
     case HoldOutRule::kHash:
       return percent + " of the documents, by hash of their text";
     case HoldOutRule::kTail:
-      return "the last " + percent + " of the text, cut at a line end";
+      return cat("the last ", percent, " of the text, cut at ", unit);
     case HoldOutRule::kNone:
       return "nothing (data.valid_fraction is 0)";
   }
@@ -95,7 +94,7 @@ CorpusPlan plan_corpus(std::vector<fs::path> train_files, std::vector<fs::path> 
   const bool by_hash = plan.valid_files.empty() && valid_fraction > 0;
   if (by_hash) plan.rule = HoldOutRule::kHash;
   plan.empty_documents = for_each_document(plan.train_files, [&](const DocumentView& document) {
-    const bool valid = by_hash && held_out(document.text, valid_fraction);
+    const bool valid = by_hash && held_out(sha256_hex(document.text), valid_fraction);
     (valid ? plan.valid_bytes : plan.train_bytes) +=
         static_cast<std::int64_t>(document.text.size());
     return true;
@@ -118,7 +117,7 @@ void for_each_part(const CorpusPlan& plan, bool train_only, const PartCall& call
   for_each_document(plan.train_files, [&](const DocumentView& document) {
     const std::string_view text = document.text;
     if (plan.rule == HoldOutRule::kHash) {
-      return hand(text, held_out(text, plan.valid_fraction) ? kValid : kTrain);
+      return hand(text, held_out(sha256_hex(text), plan.valid_fraction) ? kValid : kTrain);
     }
     if (plan.rule != HoldOutRule::kTail) return hand(text, kTrain);
     const auto size = static_cast<std::int64_t>(text.size());

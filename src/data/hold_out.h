@@ -20,6 +20,12 @@ namespace alibi {
 
 enum class HoldOutRule { kGiven, kHash, kTail, kNone };
 
+// One sentence for people; `unit` is what is cut at ("a line end", "a token").
+std::string rule_text(HoldOutRule rule, double valid_fraction, const std::string& unit);
+
+// Whether a document of that SHA-256 validates under rule kHash.
+bool held_out(const std::string& sha256, double valid_fraction);
+
 struct CorpusPlan {
   std::vector<std::filesystem::path> train_files;
   std::vector<std::filesystem::path> valid_files;  // rule kGiven only
@@ -29,7 +35,6 @@ struct CorpusPlan {
   std::int64_t train_bytes = 0;
   std::int64_t valid_bytes = 0;
   std::int64_t empty_documents = 0;
-  std::string rule_text() const;  // one sentence for people
 };
 
 // Reads all text once (and so finds its faults). Throws Error when a side would be empty.

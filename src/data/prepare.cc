@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <system_error>
@@ -15,6 +16,7 @@
 #include "base/stop.h"
 #include "base/strings.h"
 #include "data/hold_out.h"
+#include "data/token_text.h"
 #include "text/documents.h"
 #include "text/encode_parallel.h"
 #include "text/train_tokenizer.h"
@@ -28,6 +30,7 @@ struct Job {
   const TokenizerConfig& tokenizer;
   int threads;
   const PrepareProgress& progress;
+  bool tokens = false;  // all files hold token ids, not text
   TextFiles train_files;
   TextFiles valid_files;
 
@@ -42,13 +45,20 @@ void stop_if_asked() {
   }
 }
 
+// Of a file of tokens, what it depends on: its index, too.
+std::vector<fs::path> parts_of(const Job& job, const fs::path& file) {
+  return job.tokens ? TokenFile(file).files() : std::vector<fs::path>{file};
+}
+
 // What the result depends on, in words; its hash names the cache folder.
 std::string cache_key(const Job& job, const std::optional<Tokenizer>& given) {
   std::string key = cat("alibi prepared text ", kPreparedFormatVersion, "\n");
   const auto add = [&](const char* split, const TextFiles& files) {
     for (const fs::path& file : files.files) {
-      stop_if_asked();
-      key += cat(split, " ", file.extension().string(), " ", sha256_file(file), "\n");
+      for (const fs::path& part : parts_of(job, file)) {
+        stop_if_asked();
+        key += cat(split, " ", text_kind(part), " ", sha256_file(part), "\n");
+      }
     }
   };
   add("train", job.train_files);
@@ -99,11 +109,11 @@ Tokenizer make_tokenizer(const Job& job, const CorpusPlan& plan) {
 class Collector {
  public:
   Collector(const fs::path& folder, const Tokenizer& tokenizer, std::int64_t total,
-            const PrepareProgress& progress)
+            PrepareProgress progress)
       : train_(folder, "train", tokenizer.vocabulary()),
         valid_(folder, "valid", tokenizer.vocabulary()),
         total_(total),
-        progress_(progress) {}
+        progress_(std::move(progress)) {}
 
   bool take(const EncodedPart& part) {
     stop_if_asked();
@@ -135,13 +145,23 @@ class Collector {
   std::int64_t total_;
   std::int64_t done_ = 0;
   bool changed_ = false;
-  const PrepareProgress& progress_;
+  PrepareProgress progress_;
 };
 
-// Fills `aside`, which exists and is empty.
-void fill(const Job& job, std::optional<Tokenizer> tokenizer, const fs::path& aside) {
-  job.note("reading " +
-           cat(job.train_files.files.size() + job.valid_files.files.size(), " text files"));
+void write_collected(const Job& job, const Tokenizer& tokenizer, const fs::path& aside,
+                     Collector& collector) {
+  PreparedStatistics& statistics = collector.statistics;
+  statistics.files =
+      static_cast<std::int64_t>(job.train_files.files.size() + job.valid_files.files.size());
+  statistics.other_files = job.train_files.other_files + job.valid_files.other_files;
+  const TokenShards train =
+      TokenShards::open(collector.finish_train(), tokenizer.vocabulary(), tokenizer.end());
+  const TokenShards valid =
+      TokenShards::open(collector.finish_valid(), tokenizer.vocabulary(), tokenizer.end());
+  write_prepared(aside, tokenizer, train, valid, statistics);
+}
+
+void fill_from_text(const Job& job, std::optional<Tokenizer> tokenizer, const fs::path& aside) {
   const CorpusPlan plan =
       plan_corpus(job.train_files.files, job.valid_files.files, job.data.valid_fraction);
   if (!tokenizer) tokenizer = make_tokenizer(job, plan);
@@ -152,15 +172,29 @@ void fill(const Job& job, std::optional<Tokenizer> tokenizer, const fs::path& as
                 [&](std::string_view text, Split split) { return encoder.add(text, split); });
   encoder.flush();
   collector.statistics.empty_documents = plan.empty_documents;
-  collector.statistics.files =
-      static_cast<std::int64_t>(plan.train_files.size() + plan.valid_files.size());
-  collector.statistics.other_files = job.train_files.other_files + job.valid_files.other_files;
-  collector.statistics.hold_out = plan.rule_text();
-  const TokenShards train =
-      TokenShards::open(collector.finish_train(), tokenizer->vocabulary(), tokenizer->end());
-  const TokenShards valid =
-      TokenShards::open(collector.finish_valid(), tokenizer->vocabulary(), tokenizer->end());
-  write_prepared(aside, *tokenizer, train, valid, collector.statistics);
+  collector.statistics.hold_out = rule_text(plan.rule, plan.valid_fraction, "a line end");
+  write_collected(job, *tokenizer, aside, collector);
+}
+
+void fill_from_tokens(const Job& job, const Tokenizer& tokenizer, const fs::path& aside) {
+  const TokenPlan plan =
+      plan_tokens(job.train_files.files, job.valid_files.files, tokenizer, job.data.valid_fraction);
+  Collector collector(aside, tokenizer, 0, {});
+  for_each_part(plan, tokenizer, [&](const EncodedPart& part) { return collector.take(part); });
+  collector.statistics.empty_documents = plan.empty_documents;
+  collector.statistics.hold_out = plan.hold_out;
+  write_collected(job, tokenizer, aside, collector);
+}
+
+// Fills `aside`, which exists and is empty.
+void fill(const Job& job, const std::optional<Tokenizer>& tokenizer, const fs::path& aside) {
+  job.note(cat("reading ", job.train_files.files.size() + job.valid_files.files.size(),
+               job.tokens ? " files of tokens" : " text files"));
+  if (job.tokens) {
+    fill_from_tokens(job, *tokenizer, aside);
+  } else {
+    fill_from_text(job, tokenizer, aside);
+  }
 }
 
 fs::path lock_of(const fs::path& folder) { return folder.string() + ".lock"; }
@@ -199,6 +233,25 @@ void check_there(const std::vector<std::string>& names, const std::string& key) 
   }
 }
 
+// Token ids cannot stand beside text: only one of them has bytes to hold out by.
+bool holds_tokens(const DataConfig& data) {
+  std::vector<std::string> names = data.train;
+  names.insert(names.end(), data.valid.begin(), data.valid.end());
+  const auto tokens = std::count_if(names.begin(), names.end(),
+                                    [](const std::string& name) { return is_token_file(name); });
+  if (tokens > 0 && tokens < std::ssize(names)) {
+    throw usage_error("data.train", "names files of token ids (.bin) beside text",
+                      "name files of one kind in data.train and data.valid");
+  }
+  return tokens > 0;
+}
+
+TextFiles find_token_files(const std::vector<std::string>& names) {
+  TextFiles found;
+  found.files.assign(names.begin(), names.end());
+  return found;
+}
+
 Job find_job(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
              const PrepareProgress& progress) {
   if (data.train.empty()) throw usage_error("data.train", "names no text");
@@ -210,8 +263,13 @@ Job find_job(const DataConfig& data, const TokenizerConfig& tokenizer, int threa
                         "name it alone, or name the text it was made from");
     }
   }
-  return Job{
-      data, tokenizer, threads, progress, find_text_files(data.train), find_text_files(data.valid)};
+  const bool tokens = holds_tokens(data);
+  if (tokens && tokenizer.kind == TokenizerKind::kBpe && tokenizer.file.empty()) {
+    throw usage_error("tokenizer.file", "is not given, and data.train holds token ids",
+                      "name the tokenizer that they were made with");
+  }
+  const auto find = tokens ? find_token_files : find_text_files;
+  return Job{data, tokenizer, threads, progress, tokens, find(data.train), find(data.valid)};
 }
 
 PreparedText open_named(const DataConfig& data, const TokenizerConfig& config) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/strings.h"
+#include "text/packed_text.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -18,10 +19,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestLine = std::size_t{1} << 30;
+constexpr std::size_t kLargestUnpacked = std::size_t{4} << 30;  // of one document
 constexpr std::size_t kLongestQuote = 160;  // of a library's message about a line
 
 bool is_text(const fs::path& path) {
-  return path.extension() == ".txt" || path.extension() == ".jsonl";
+  const fs::path ending = unpacked_name(path).extension();
+  return ending == ".txt" || ending == ".jsonl";
 }
 
 [[noreturn]] void refuse_utf8(const std::string& place, std::string_view text, std::size_t at) {
@@ -103,12 +106,15 @@ struct LineDocument {
   std::string text;
 };
 
+void check_length(std::size_t bytes, const std::string& place) {
+  if (bytes <= kLongestLine) return;
+  throw Error(place, cat("a line of ", human_bytes(static_cast<double>(bytes))),
+              "expected at most 1 GiB a line");
+}
+
 LineDocument parse_line(std::string_view line, const std::string& place) {
   static const char* const kExpected = "expected one object a line, such as {\"text\": \"...\"}";
-  if (line.size() > kLongestLine) {
-    throw Error(place, cat("a line of ", human_bytes(static_cast<double>(line.size()))),
-                "expected at most 1 GiB a line");
-  }
+  check_length(line.size(), place);
   if (const std::size_t at = first_invalid_utf8(line); at != std::string::npos) {
     refuse_utf8(place, line, at);
   }
@@ -118,6 +124,74 @@ LineDocument parse_line(std::string_view line, const std::string& place) {
   if (!reader.text) throw Error(place, "key \"text\" is missing", kExpected);
   if (reader.id.empty()) reader.id = place;
   return {std::move(reader.id), std::move(*reader.text)};
+}
+
+// The lines of one file, a document each.
+class Lines {
+ public:
+  Lines(std::string name, const DocumentCall& call) : name_(std::move(name)), call_(call) {}
+  std::int64_t empty() const { return empty_; }  // documents without text so far
+
+  // False where the call wants no more.
+  bool take(std::string_view line) {
+    ++number_;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return true;
+    const LineDocument document = parse_line(line, cat(name_, ":", number_));
+    if (!document.text.empty()) return call_({document.id, document.text});
+    ++empty_;
+    return true;
+  }
+  void refuse_long(std::size_t bytes) const { check_length(bytes, cat(name_, ":", number_ + 1)); }
+
+ private:
+  std::string name_;
+  const DocumentCall& call_;
+  std::int64_t number_ = 0, empty_ = 0;
+};
+
+// Takes the first line from the front of `text`.
+std::string_view cut_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::int64_t one_document(std::string_view text, const std::string& name,
+                          const DocumentCall& call) {
+  if (text.empty()) return 1;
+  if (const std::size_t at = first_invalid_utf8(text); at != std::string::npos)
+    refuse_utf8(name, text, at);
+  call({name, text});
+  return 0;
+}
+
+std::int64_t unpacked_text(const fs::path& file, const DocumentCall& call) {
+  PackedText packed(file);
+  std::string text;
+  while (packed.read(text)) {
+    if (text.size() > kLargestUnpacked)
+      throw Error(file.string(), "unpacks to more than 4 GiB",
+                  "unpack it, and name what comes out");
+  }
+  return one_document(text, file.string(), call);
+}
+
+// What lies in memory is one part and the line that it begins in the middle of.
+std::int64_t unpacked_lines(const fs::path& file, const DocumentCall& call) {
+  PackedText packed(file);
+  Lines reader(file.string(), call);
+  std::string text;
+  while (packed.read(text)) {
+    std::string_view rest = text;
+    while (rest.find('\n') != std::string_view::npos) {
+      if (!reader.take(cut_line(rest))) return reader.empty();
+    }
+    text.erase(0, text.size() - rest.size());
+    reader.refuse_long(text.size());
+  }
+  if (!text.empty()) reader.take(text);
+  return reader.empty();
 }
 
 void add_folder(const fs::path& folder, TextFiles& found) {
@@ -138,7 +212,7 @@ void add_folder(const fs::path& folder, TextFiles& found) {
   if (code) throw Error(folder.string(), "cannot walk the folder: " + code.message());
   if (inside.empty()) {
     throw Error(folder.string(), "no text in this folder",
-                "expected files that end in .txt or .jsonl");
+                "expected files that end in .txt or .jsonl, also with .gz, .xz or .zst behind it");
   }
   std::ranges::sort(inside);
   found.files.insert(found.files.end(), inside.begin(), inside.end());
@@ -147,13 +221,18 @@ void add_folder(const fs::path& folder, TextFiles& found) {
 void add_file(const fs::path& file, TextFiles& found) {
   if (!is_text(file)) {
     throw Error(file.string(), cat("cannot tell what \"", file.extension().string(), "\" holds"),
-                "expected .txt, .jsonl or a folder");
+                "expected .txt or .jsonl (also .gz, .xz, .zst), .bin of token ids, or a folder");
   }
   if (MappedFile(file).bytes().empty()) throw Error(file.string(), "is empty");
   found.files.push_back(file);
 }
 
 }  // namespace
+
+std::string text_kind(const fs::path& file) {
+  const std::string inner = unpacked_name(file).extension().string();
+  return is_packed(file) ? inner + file.extension().string() : inner;
+}
 
 TextFiles find_text_files(const std::vector<std::string>& names) {
   TextFiles found;
@@ -172,33 +251,18 @@ TextFiles find_text_files(const std::vector<std::string>& names) {
 
 std::int64_t for_each_line(std::string_view lines, const std::string& name,
                            const DocumentCall& call) {
-  std::string_view rest = lines;
-  std::int64_t empty = 0;
-  for (std::int64_t number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const LineDocument document = parse_line(line, cat(name, ":", number));
-    if (document.text.empty()) {
-      ++empty;
-    } else if (!call({document.id, document.text})) {
-      break;
-    }
+  Lines reader(name, call);
+  while (!lines.empty() && reader.take(cut_line(lines))) {
   }
-  return empty;
+  return reader.empty();
 }
 
 std::int64_t for_each_document(const fs::path& file, const DocumentCall& call) {
+  const bool is_lines = unpacked_name(file).extension() == ".jsonl";
+  if (is_packed(file)) return is_lines ? unpacked_lines(file, call) : unpacked_text(file, call);
   const MappedFile mapped(file);
-  const std::string_view text = mapped.text();
-  if (file.extension() == ".jsonl") return for_each_line(text, file.string(), call);
-  if (text.empty()) return 1;
-  if (const std::size_t at = first_invalid_utf8(text); at != std::string::npos) {
-    refuse_utf8(file.string(), text, at);
-  }
-  call({file.string(), text});
-  return 0;
+  if (is_lines) return for_each_line(mapped.text(), file.string(), call);
+  return one_document(mapped.text(), file.string(), call);
 }
 
 std::int64_t for_each_document(const std::vector<fs::path>& files, const DocumentCall& call) {

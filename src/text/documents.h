@@ -1,5 +1,6 @@
 // Raw text: a .txt file is one document, a .jsonl file has one per line, as {"text": "...", "id":
-// "..."} with "id" optional and other keys ignored. All text is UTF-8.
+// "..."} with "id" optional and other keys ignored. All text is UTF-8. Either may be packed:
+// .txt.gz, .jsonl.zst (text/packed_text.h).
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,18 @@ struct DocumentView {
 // Takes one document; returns false to stop reading.
 using DocumentCall = std::function<bool(const DocumentView&)>;
 
+// ".txt", ".jsonl", ".jsonl.gz": what decides how a file is read.
+std::string text_kind(const std::filesystem::path& file);
+
 struct TextFiles {
   std::vector<std::filesystem::path> files;
   std::int64_t other_files = 0;  // in folders, with another ending: not read
   std::int64_t empty_files = 0;  // in folders: not read
 };
 
-// Expands names: .txt and .jsonl files as they are, folders walked recursively in sorted order.
-// Throws Error: missing, unreadable, empty or of another ending when named itself; a folder without
-// text.
+// Expands names: .txt and .jsonl files, packed or not, as they are, folders walked recursively in
+// sorted order. Throws Error: missing, unreadable, empty or of another ending when named itself; a
+// folder without text.
 TextFiles find_text_files(const std::vector<std::string>& names);
 
 // Calls for each document in order and returns how many were skipped because their text is empty.

@@ -48,7 +48,7 @@ TEST(BrokenText, IsRefusedByTrainWithoutARunFolder) {
            {"empty.txt", "empty.txt", "is empty"},
            {"bad.txt", "bad.txt", "invalid UTF-8 at byte 5"},
            {"void", "void", "no text in this folder"},
-           {"picture.png", "picture.png", "expected .txt, .jsonl or a folder"},
+           {"picture.png", "picture.png", "expected .txt or .jsonl"},
            {"short.txt", "data.train", "at least one window of batch.sequence_length 64"},
            {"bad.jsonl", "bad.jsonl:2", "invalid JSON"},
            {"none.jsonl", "none.jsonl:2", "\"text\" is missing"},

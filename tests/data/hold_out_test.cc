@@ -127,7 +127,7 @@ TEST(HoldOut, GivenTextIsTakenWhole) {
   const Sides found = sides(plan);
   EXPECT_EQ(found.train.size(), 50u);
   EXPECT_EQ(found.valid.size(), 5u);
-  EXPECT_EQ(plan.rule_text(), "data.valid");
+  EXPECT_EQ(rule_text(plan.rule, plan.valid_fraction, "a line end"), "data.valid");
 }
 
 TEST(HoldOut, WithoutAFractionNothingIsHeldOut) {

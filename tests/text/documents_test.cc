@@ -145,8 +145,7 @@ TEST(Documents, NamesThatHoldNoTextAreRefused) {
   EXPECT_SAYS(error_text([&] { find_text_files({name("missing.txt")}); }), "missing.txt: ");
   EXPECT_SAYS(error_text([&] { find_text_files({name("nothing")}); }), "no text in this folder");
   EXPECT_SAYS(error_text([&] { find_text_files({name("empty.txt")}); }), "is empty");
-  EXPECT_SAYS(error_text([&] { find_text_files({name("notes.md")}); }),
-              "expected .txt, .jsonl or a folder");
+  EXPECT_SAYS(error_text([&] { find_text_files({name("notes.md")}); }), "expected .txt or .jsonl");
   EXPECT_SAYS(error_text([&] { find_text_files({name("empty.txt/x.txt")}); }), "empty.txt/x.txt: ");
 }
 

@@ -1,0 +1,141 @@
+#include "data/token_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checksums.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "base/strings.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kPartTokens = 1 << 20;
+
+std::vector<std::int32_t> ids_of(const TokenRange& range, std::int64_t first, std::int64_t last) {
+  std::vector<std::int32_t> ids;
+  ids.reserve(static_cast<std::size_t>(last - first) + 1);  // and an end token
+  for (std::int64_t i = first; i < last; ++i)
+    ids.push_back(static_cast<std::int32_t>((*range.file)[i]));
+  return ids;
+}
+
+void check_ids(const TokenFile& file, const Tokenizer& tokenizer) {
+  for (std::int64_t i = 0; i < file.size(); ++i) {
+    if (file[i] >= 0 && file[i] < tokenizer.vocabulary()) continue;
+    throw Error(file.name(),
+                cat("token ", i, " (read as ", file.format(), "'s) is id ", file[i],
+                    ", expected 0 to ", tokenizer.vocabulary() - 1),
+                "name in tokenizer.file the tokenizer that it was made with");
+  }
+}
+
+void add_documents(const fs::path& path, const Tokenizer& tokenizer, Split split, TokenPlan& plan) {
+  const auto file = std::make_shared<const TokenFile>(path);
+  check_ids(*file, tokenizer);
+  const std::vector<std::int64_t> all = {0, file->size()};
+  const std::vector<std::int64_t>& bounds = file->documents() ? *file->documents() : all;
+  const auto add = [&](std::int64_t first, std::int64_t last) {
+    if (first == last) ++plan.empty_documents;
+    if (first == last) return;
+    plan.documents.push_back({file, first, last, split});
+    plan.tokens += last - first;
+  };
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    std::int64_t first = bounds[i];
+    for (std::int64_t at = first; at < bounds[i + 1]; ++at) {
+      if ((*file)[at] != tokenizer.end()) continue;
+      add(first, at);
+      first = at + 1;
+    }
+    if (first < bounds[i + 1]) add(first, bounds[i + 1]);
+  }
+}
+
+std::string digest_of(const TokenRange& range) {
+  Sha256 digest;
+  for (std::int64_t first = range.first; first < range.last; first += kPartTokens) {
+    const auto ids = ids_of(range, first, std::min(first + kPartTokens, range.last));
+    digest.update(std::as_bytes(std::span(ids)));
+  }
+  return digest.hex();
+}
+
+// True where both sides have documents.
+bool split_by_hash(TokenPlan& plan, double fraction) {
+  for (TokenRange& range : plan.documents)
+    range.split = held_out(digest_of(range), fraction) ? kValid : kTrain;
+  const auto trains = [](const TokenRange& range) { return range.split == kTrain; };
+  return std::any_of(plan.documents.begin(), plan.documents.end(), trains) &&
+         !std::all_of(plan.documents.begin(), plan.documents.end(), trains);
+}
+
+// The last tokens; the document that holds the first of them is cut.
+void split_tail(TokenPlan& plan, double fraction) {
+  const auto tail =
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(plan.tokens) * fraction));
+  const std::int64_t cut = plan.tokens - tail;
+  if (cut <= 0 || tail <= 0) {
+    throw Error("data.train", cat("holds ", plan.tokens, " tokens: too few to hold a part out"),
+                "add text, or name other text in data.valid");
+  }
+  std::vector<TokenRange> documents;
+  std::int64_t start = 0;
+  for (const TokenRange& range : plan.documents) {
+    const std::int64_t size = range.last - range.first;
+    const std::int64_t before = std::clamp<std::int64_t>(cut - start, 0, size);
+    if (before > 0) documents.push_back({range.file, range.first, range.first + before, kTrain});
+    if (before < size) documents.push_back({range.file, range.first + before, range.last, kValid});
+    start += size;
+  }
+  plan.documents = std::move(documents);
+}
+
+}  // namespace
+
+TokenPlan plan_tokens(const std::vector<fs::path>& train_files,
+                      const std::vector<fs::path>& valid_files, const Tokenizer& tokenizer,
+                      double valid_fraction) {
+  TokenPlan plan;
+  for (const fs::path& file : train_files) add_documents(file, tokenizer, kTrain, plan);
+  if (plan.documents.empty()) throw Error("data.train", "holds no token but end tokens");
+  HoldOutRule rule = HoldOutRule::kNone;
+  if (!valid_files.empty()) {
+    rule = HoldOutRule::kGiven;
+    const std::size_t train = plan.documents.size();
+    for (const fs::path& file : valid_files) add_documents(file, tokenizer, kValid, plan);
+    if (plan.documents.size() == train) throw Error("data.valid", "holds no token but end tokens");
+  } else if (valid_fraction > 0) {
+    rule = HoldOutRule::kHash;
+    if (!split_by_hash(plan, valid_fraction)) {
+      rule = HoldOutRule::kTail;
+      split_tail(plan, valid_fraction);
+    }
+  }
+  plan.hold_out = rule_text(rule, valid_fraction, "a token");
+  return plan;
+}
+
+void for_each_part(const TokenPlan& plan, const Tokenizer& tokenizer,
+                   const ParallelEncoder::Sink& call) {
+  for (const TokenRange& range : plan.documents) {
+    for (std::int64_t first = range.first; first < range.last; first += kPartTokens) {
+      const std::int64_t last = std::min(first + kPartTokens, range.last);
+      EncodedPart part;
+      part.stream = range.split;
+      part.ids = ids_of(range, first, last);
+      part.text = tokenizer.decode(part.ids);
+      part.unknown = std::count(part.ids.begin(), part.ids.end(), tokenizer.unknown());
+      part.byte_fallback = std::count_if(part.ids.begin(), part.ids.end(), [&](std::int32_t id) {
+        return tokenizer.is_byte_fallback(id);
+      });
+      part.ends_document = last == range.last;
+      if (part.ends_document) part.ids.push_back(tokenizer.end());
+      if (!call(part)) return;
+    }
+  }
+}
+
+}  // namespace alibi

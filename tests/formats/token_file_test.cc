@@ -1,0 +1,114 @@
+// Files of token ids of other trainers, and what is no such file. Seen failing without the check of
+// the offsets and with ids of one byte read as two.
+#include "formats/token_file.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "support/error_text.h"
+#include "support/temporary_folder.h"
+#include "support/token_files.h"
+
+namespace alibi {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+class TokenFiles : public testing::Test {
+ protected:
+  std::string put(const std::string& name, const std::string& bytes) const {
+    write_file_atomic(folder_.path() / name, bytes);
+    return (folder_.path() / name).string();
+  }
+  static Numbers ids(const TokenFile& file) {
+    Numbers all;
+    for (std::int64_t i = 0; i < file.size(); ++i) all.push_back(file[i]);
+    return all;
+  }
+  void refused(const std::string& name, const std::string& says) const {
+    EXPECT_SAYS(error_text([&] { TokenFile(folder_.path() / name); }), says);
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(TokenFiles, OfNanoGpt) {
+  const Numbers all = {0, 1, 50256, 65535};
+  const TokenFile file(put("train.bin", raw<std::uint16_t>(all)));
+  EXPECT_EQ(file.format(), std::string("nanoGPT"));
+  EXPECT_EQ(ids(file), all);
+  EXPECT_FALSE(file.documents());
+  put("odd.bin", "abc");
+  refused("odd.bin", "holds 3 bytes of ids, no multiple of 2");
+  put("none.bin", "");
+  refused("none.bin", "holds no token");
+  refused("missing.bin", "missing.bin");
+}
+
+TEST_F(TokenFiles, OfLlmC) {
+  const Numbers all = {50256, 7, 8, 65535};
+  const TokenFile narrow(put("a.bin", llm_c(20240520, 1, 4) + raw<std::uint16_t>(all)));
+  EXPECT_EQ(narrow.format(), std::string("llm.c"));
+  EXPECT_EQ(ids(narrow), all);
+  const Numbers large = {128000, 5};
+  EXPECT_EQ(ids(TokenFile(put("b.bin", llm_c(20240801, 7, 2) + raw<std::uint32_t>(large)))), large);
+  for (const std::int64_t said : {3, 5, -1}) {
+    put("c.bin", llm_c(20240520, 1, said) + raw<std::uint16_t>(all));
+    refused("c.bin", "tokens, 4 follow it");
+  }
+  put("d.bin", llm_c(20240326, 5, 0));
+  refused("d.bin", "is a model of llm.c");
+  put("e.bin", llm_c(20240522, 1, 0));
+  refused("e.bin", "is an evaluation file of llm.c");
+}
+
+TEST_F(TokenFiles, OfMegatron) {
+  const Numbers all = {1, 2, 3, 4, 5};
+  const std::string index16 = megatron_index(8, 2, {2, 1, 2}, {0, 1, 3});
+  put("a.idx", index16);
+  const TokenFile file(put("a.bin", raw<std::uint16_t>(all)));
+  EXPECT_EQ(file.format(), std::string("Megatron"));
+  EXPECT_EQ(ids(file), all);
+  EXPECT_EQ(file.documents(), (Numbers{0, 2, 5}));
+  EXPECT_EQ(file.files().size(), 2U);
+  put("b.idx", megatron_index(4, 4, {5}, {0, 1}));
+  EXPECT_EQ(ids(TokenFile(put("b.bin", raw<std::int32_t>({-1, 70000, 3, 4, 5})))),
+            (Numbers{-1, 70000, 3, 4, 5}));
+  put("c.idx", megatron_index(1, 1, {3}, {0, 1}));
+  EXPECT_EQ(ids(TokenFile(put("c.bin", std::string("\x01\xff\x03", 3)))), (Numbers{1, 255, 3}));
+}
+
+TEST_F(TokenFiles, IndexesThatLieAreRefused) {
+  put("a.bin", raw<std::uint16_t>({1, 2, 3, 4, 5}));
+  const std::string good = megatron_index(8, 2, {2, 1, 2}, {0, 1, 3});
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    put("a.idx", good.substr(0, size));
+    refused("a.idx", "a.idx");
+  }
+  const auto with = [&](std::size_t at, std::int64_t value, const std::string& says) {
+    std::string bad = good;
+    bad.replace(at, 8, raw<std::int64_t>({value}));
+    put("a.idx", bad);
+    refused("a.idx", says);
+  };
+  with(9, 2, "has version 2, expected 1");
+  with(18, 1ll << 62, "is too short for 4611686018427387904 lengths");
+  with(26, 1ll << 61, "is too short for 2305843009213693952 documents");
+  with(34 + 12, 2, "sequence 0 has 2 tokens from byte 2, expected it at byte 0");
+  with(34 + 12 + 8, -4, "sequence 1 has 1 tokens from byte -4");
+  with(34 + 12 + 24, 1, "document 0 begins at sequence 1 of 3");
+  with(34 + 12 + 32, 4, "document 1 begins at sequence 4 of 3");
+  with(34 + 12 + 40, 0, "document 2 begins at sequence 0 of 3");
+  std::string bad = good;
+  bad.replace(34, 4, raw<std::int32_t>({-2}));
+  put("a.idx", bad);
+  refused("a.idx", "sequence 0 has -2 tokens");
+  bad = good;
+  bad[17] = 7;
+  put("a.idx", bad);
+  refused("a.idx", "has ids of type 7");
+  put("a.idx", megatron_index(8, 2, {2, 1}, {0, 1, 2}));
+  refused("a.idx", "counts 3 tokens");
+}
+
+}  // namespace
+}  // namespace alibi
