@@ -71,6 +71,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_import_command(app, session);
   add_inspect_command(app, session);
   add_bench_command(app, session);
+  add_completion_command(app, session);
 }
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
@@ -83,7 +84,7 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
   command
       .add_option("--set", overrides,
-                  "Change one config key: path=value, for example model.heads=4")
+                  "Change one config key, for example model.heads=4; once for each key")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
 }

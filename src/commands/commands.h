@@ -29,6 +29,7 @@ void add_export_command(CLI::App& app, Session& session);
 void add_import_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_bench_command(CLI::App& app, Session& session);
+void add_completion_command(CLI::App& app, Session& session);
 
 // Prints help or one line about a wrong command line; returns the exit code (0 for help, else 2).
 int explain_parse_error(CLI::App& app, const CLI::Error& error);
