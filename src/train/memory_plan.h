@@ -21,9 +21,9 @@ struct MemoryParts {
   std::int64_t total() const {
     return program + weights + gradients + moments + saving + packed + activations + loss;
   }
-  // What a run may be expected to stay below: of some hundred measured ones (tests/bench/RESULTS.md)
-  // none took more than 1.125 times the estimate. Crossing a control group's limit is death, not an
-  // error.
+  // What a run may be expected to stay below: of some hundred measured ones
+  // (tests/bench/RESULTS.md) none took more than 1.125 times the estimate. Crossing a control
+  // group's limit is death, not an error.
   std::int64_t bound() const { return total() + total() / 8; }
 };
 
