@@ -1,13 +1,13 @@
 // progress.json: how far a run is, the whole of its state beside tensors.
 //
-//   {"format_version": 3, "identity": "run hash", "data": "its part for the text", "step": 123,
+//   {"format_version": 4, "identity": "run hash", "data": "its part for the text", "step": 123,
 //    "tokens": 456, "best_validation_loss": 1.25, ...the fields of Progress by name...,
 //    "finished": false, "recent_losses": [3.25, 3.5], "recent_gradient_norms": [0.5, 0.75]}
 //
 // "best_validation_loss" is null while nothing was evaluated: JSON has no infinity. Version 1 had
 // neither "rollbacks", "micro_batch_tokens" nor the recent steps, version 2 neither "data",
-// "validated_step" nor "threads"; they are read as if they were 0, "validated_step" as if it were
-// "step".
+// "validated_step" nor "threads", version 3 no "skipped_in_a_row"; they are read as if they were 0,
+// "validated_step" as if it were "step".
 #pragma once
 
 #include <cstdint>

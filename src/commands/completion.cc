@@ -98,6 +98,7 @@ std::string for_bash(const std::vector<Place>& places, const Settings& all) {
       "_alibi() {\n"
       "  local line=\"${COMP_LINE:0:COMP_POINT}\" place= below= options= one=\n"
       "  local word=\"${line##*[[:space:]]}\"\n"
+      "  COMPREPLY=()\n"
       "  local -a said\n"
       "  read -r -a said <<<\"${line%\"$word\"}\"\n",
       cases_of(places),
@@ -118,12 +119,9 @@ std::string for_bash(const std::vector<Place>& places, const Settings& all) {
       "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
       "  elif [[ -n \"$below\" ]]; then\n"
       "    mapfile -t COMPREPLY < <(compgen -W \"$below\" -- \"$word\")\n"
-      "  else\n"
-      "    compopt -o filenames\n"
-      "    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-      "  fi\n"
+      "  fi  # else: files, which bash completes itself\n"
       "}\n"
-      "complete -F _alibi alibi\n");
+      "complete -o default -F _alibi alibi\n");
 }
 
 std::string for_zsh(const std::vector<Place>& places, const Settings& all) {

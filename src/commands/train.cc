@@ -242,8 +242,6 @@ int run(const Options& options) {
   const PreparedText text = prepare(config, threads);
   const auto resume = folder.resume_point(config, text);
   if (resume) keep_threads(config, *resume);
-  write_file_atomic(folder.path() / "config.json", config_json(config));
-
   const std::int64_t most = plan_memory(config, text, device);
   std::unique_ptr<Terminal> terminal;
   std::unique_ptr<RunFiles> files;
@@ -252,6 +250,7 @@ int run(const Options& options) {
     if (std::holds_alternative<StepEvent>(event)) files->step();
     if (std::holds_alternative<ValidationEvent>(event)) files->validation();
   });
+  write_file_atomic(folder.path() / "config.json", config_json(config));
   const BatchShape shape = batch_shape(config.batch);
   const TrainPlan plan{
       .steps = trainer.total_steps(),

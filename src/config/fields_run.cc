@@ -234,8 +234,8 @@ Fields attention_fields(AttentionConfig& a) {
   Fields f;
   add(f, "kernel", &a.kernel,
       "auto: the first listed kernel that supports the problem; check: that one, compared with the "
-      "reference; or a name.")
-      .may_change();
+      "reference; or a name. Another kernel is another rounding of the last bits.")
+      .free();
   add(f, "skip", choice(a.skip, {"exact", "epsilon", "off"}),
       "Blocks of keys left out by kernels that can. exact: those whose weights are all zero; the "
       "same bits as off. epsilon: also those below the rounding of the row they belong to.")

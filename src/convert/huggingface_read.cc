@@ -143,7 +143,8 @@ std::string read_tokenizer(const fs::path& folder) {
 }  // namespace
 
 ForeignModel read_huggingface(const fs::path& folder) {
-  if (!fs::exists(folder))
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored))
     throw Error(folder.string(), "does not exist",
                 "name a folder with config.json and safetensors weights");
   const ForeignConfig config = read_foreign_config(folder / "config.json");

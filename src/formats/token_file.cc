@@ -86,6 +86,10 @@ TokenFile::TokenFile(const fs::path& file)
         "expected uint16 ids (nanoGPT), llm.c's header, or a .idx file beside it (Megatron)");
   }
   tokens_ = static_cast<std::int64_t>(ids_.size()) / id_bytes_;
+  if (format_ == kNanoGpt && looks_wide()) {
+    throw Error(name_, "looks like uint32 ids: every second uint16 is 0",
+                "expected uint16 ids (nanoGPT), or llm.c's header before uint32 ids");
+  }
   if (tokens_ == 0) throw Error(name_, "holds no token");
   if (documents_ && documents_->back() != tokens_) {
     throw Error(index.string(),
@@ -109,6 +113,15 @@ std::int64_t TokenFile::operator[](std::int64_t index) const {
   }
 }
 
+bool TokenFile::looks_wide() const {
+  constexpr std::int64_t kEnough = 16;
+  if (tokens_ < kEnough || tokens_ % 2 != 0) return false;
+  for (std::int64_t i = 1; i < tokens_; i += 2) {
+    if ((*this)[i] != 0) return false;
+  }
+  return true;
+}
+
 void TokenFile::read_llm_c() {
   if (ids_.size() < kLlmCHeader) return;
   const auto magic = load<std::int32_t>(ids_, 0), version = load<std::int32_t>(ids_, 4);
@@ -117,8 +130,10 @@ void TokenFile::read_llm_c() {
                 magic == kLlmCModel ? "is a model of llm.c" : "is an evaluation file of llm.c",
                 "name a file of tokens");
   }
-  const bool wide = magic == kLlmC32 && version == 7;
-  if (!wide && !(magic == kLlmC16 && version == 1)) return;
+  if (magic != kLlmC16 && magic != kLlmC32) return;
+  const bool wide = magic == kLlmC32;
+  if (version != (wide ? 7 : 1))
+    throw Error(name_, cat("has llm.c's version ", version, ", expected ", wide ? 7 : 1));
   format_ = "llm.c";
   id_bytes_ = wide ? 4 : 2;
   ids_ = ids_.subspan(kLlmCHeader);

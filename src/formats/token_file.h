@@ -38,13 +38,15 @@ class TokenFile {
   const std::vector<std::filesystem::path>& files() const { return files_; }
 
  private:
+  bool looks_wide() const;
   void read_llm_c();
   void read_megatron(std::span<const std::byte> index, const std::string& place);
 
   std::string name_;
   std::vector<std::filesystem::path> files_;
   MappedFile file_;
-  const char* format_ = "nanoGPT";
+  static constexpr const char* kNanoGpt = "nanoGPT";
+  const char* format_ = kNanoGpt;
   std::span<const std::byte> ids_;
   int id_bytes_ = 2;
   bool is_signed_ = false;

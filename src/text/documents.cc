@@ -182,9 +182,10 @@ std::int64_t unpacked_lines(const fs::path& file, const DocumentCall& call) {
   PackedText packed(file);
   Lines reader(file.string(), call);
   std::string text;
-  while (packed.read(text)) {
+  for (std::size_t seen = 0; packed.read(text); seen = text.size()) {
     std::string_view rest = text;
-    while (rest.find('\n') != std::string_view::npos) {
+    for (bool ends = text.find('\n', seen) != std::string::npos; ends;
+         ends = rest.find('\n') != std::string_view::npos) {
       if (!reader.take(cut_line(rest))) return reader.empty();
     }
     text.erase(0, text.size() - rest.size());

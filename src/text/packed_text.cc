@@ -4,9 +4,12 @@
 #include <archive_entry.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -52,30 +55,47 @@ class PackedText::Reader {
 
 namespace {
 
-template <class Handle, int (*close)(Handle*)>
-struct Close {
-  void operator()(Handle* handle) const { close(handle); }
-};
-
-// libarchive reads this, too, but does not compare checksums.
+// libarchive and zlib's gzread read this, too, but the one does not compare checksums, and the
+// other takes whatever stands behind the first member for rubbish.
 class Gzip final : public PackedText::Reader {
  public:
-  explicit Gzip(const fs::path& file) : Reader(file), stream_(gzopen(file.c_str(), "rb")) {
-    if (!stream_) refuse("cannot be opened");
-    gzbuffer(stream_.get(), kPart);
-    need(gzdirect(stream_.get()) == 0);
+  explicit Gzip(const fs::path& file) : Reader(file), mapped_(file), rest_(mapped_.bytes()) {
+    need(rest_.size() > 1 && rest_[0] == std::byte{0x1f} && rest_[1] == std::byte{0x8b});
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) refuse(stream_.msg);  // 16: a gzip member
   }
+  ~Gzip() override { inflateEnd(&stream_); }
 
   std::size_t read(char* to) override {
-    const int got = gzread(stream_.get(), to, kPart);
-    int code = Z_OK;
-    const char* said = gzerror(stream_.get(), &code);
-    if (got < 0 || code != Z_OK) refuse(said);
-    return static_cast<std::size_t>(got);
+    stream_.next_out = reinterpret_cast<Bytef*>(to);
+    stream_.avail_out = kPart;
+    while (stream_.avail_out > 0 && !ended_) step();
+    return kPart - stream_.avail_out;
   }
 
  private:
-  std::unique_ptr<gzFile_s, Close<gzFile_s, gzclose_r>> stream_;
+  void step() {
+    const std::size_t given = std::min<std::size_t>(rest_.size(), 1u << 30);
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest_.data()));
+    stream_.avail_in = static_cast<uInt>(given);
+    const int code = inflate(&stream_, Z_NO_FLUSH);
+    rest_ = rest_.subspan(given - stream_.avail_in);
+    if (code == Z_STREAM_END) {
+      const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+      ended_ = std::all_of(rest_.begin(), rest_.end(), is_zero);  // some writers pad
+      if (!ended_) inflateReset(&stream_);
+    } else if (code != Z_OK) {
+      refuse(rest_.empty() ? "it ends too early" : stream_.msg);
+    }
+  }
+
+  MappedFile mapped_;
+  std::span<const std::byte> rest_;
+  z_stream stream_{};
+  bool ended_ = false;
+};
+
+struct CloseArchive {
+  void operator()(archive* reader) const { archive_read_free(reader); }
 };
 
 class Archive final : public PackedText::Reader {
@@ -93,6 +113,8 @@ class Archive final : public PackedText::Reader {
     ended_ = code == ARCHIVE_EOF;  // nothing inside
     need(archive_filter_code(reader_.get(), 0) ==
          (is_xz ? ARCHIVE_FILTER_XZ : ARCHIVE_FILTER_ZSTD));
+    if (archive_filter_count(reader_.get()) > 2)  // one, and the file itself
+      refuse("it is packed twice");
   }
 
   std::size_t read(char* to) override {
@@ -104,7 +126,7 @@ class Archive final : public PackedText::Reader {
   }
 
  private:
-  std::unique_ptr<archive, Close<archive, archive_read_free>> reader_;
+  std::unique_ptr<archive, CloseArchive> reader_;
   bool ended_ = false;
 };
 

@@ -109,15 +109,20 @@ std::optional<Checkpoint> RunFolder::resume_point(const Config& config,
 }
 
 std::optional<Precision> stored_precision(const fs::path& run_folder) {
-  const fs::path file = run_folder / "config.json";
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return std::nullopt;
-  try {
+  const auto precision_in = [](const fs::path& folder) {
+    const fs::path file = folder / "config.json";
     return parse_config(read_file(file), file.string()).runtime.precision;
+  };
+  std::error_code ignored;
+  if (!fs::exists(run_folder / "config.json", ignored)) return std::nullopt;
+  try {
+    return precision_in(run_folder);
   } catch (const Error& error) {  // what the checkpoints hold counts; this copy is written again
     log_warning(cat("not read, and written again: ", error.what()));
-    return std::nullopt;
   }
+  const auto newest = newest_valid_checkpoint(run_folder / "checkpoints");
+  if (!newest) return std::nullopt;
+  return precision_in(*newest);
 }
 
 }  // namespace alibi

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -43,13 +44,15 @@ LastLine last_line(const std::optional<Checkpoint>& resume) {
 }
 
 // What was logged before the checkpoint and is not there any more harms no weights, but curves.
-void warn_of_lost_lines(const TrainerParts& parts, const KeptLines& kept, const Progress& then) {
+void warn_of_lost_lines(const TrainerParts& parts, const KeptLines& kept, const Progress& then,
+                        std::int64_t logged_every) {
   const std::string log = parts.folder.log().string();
   if (kept.damaged > 0)
     log_warning(cat(log, ": ", kept.damaged, " damaged lines were left out of it"));
-  // A line is due where the tokens pass a multiple of run.log_every_tokens; 0: at each step.
+  // A line is due where the tokens pass a multiple of run.log_every_tokens; 0: at each step. That
+  // key may be another now than when the lines were written.
   const std::int64_t tokens = batch_shape(parts.config.batch).tokens();
-  const std::int64_t every = std::max(tokens, parts.config.run.log_every_tokens);
+  const std::int64_t every = std::max({tokens, parts.config.run.log_every_tokens, logged_every});
   if (kept.last_step * tokens / every >= then.tokens / every) return;
   log_warning(cat(log, ": ends at step ", kept.last_step, ", the checkpoint is of step ", then.step,
                   ": the lines between are lost (training goes on; curves will have a gap)"));
@@ -58,7 +61,10 @@ void warn_of_lost_lines(const TrainerParts& parts, const KeptLines& kept, const 
 std::filesystem::path log_to_go_on_with(const TrainerParts& parts,
                                         const std::optional<Checkpoint>& resume) {
   const KeptLines kept = truncate_after_step(parts.folder.log(), last_line(resume));
-  if (resume) warn_of_lost_lines(parts, kept, resume->progress);
+  if (resume) {
+    const Config before = parse_config(resume->config_json, "config.json of the checkpoint");
+    warn_of_lost_lines(parts, kept, resume->progress, before.run.log_every_tokens);
+  }
   return parts.folder.log();
 }
 
@@ -84,7 +90,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
     optimizer_.load_state(resume->optimizer);
     progress_ = resume->progress;
     saved_step_ = progress_.step;
-    note_changes(*resume);
+    take_changes(*resume);
   } else if (!parts.config.initialize.from.empty()) {
     initialize_from_source();
   }
@@ -99,6 +105,7 @@ int Trainer::run() {
   while (!done() && stop_signal() == 0) {
     const std::int64_t before = progress_.tokens;
     report(step());
+    log_changes();
     const bool due = crosses(*parts_.config.run.evaluate_every_tokens, before) || done();
     if (!due || validate()) progress_.validated_step = progress_.step;
     if (crosses(*parts_.config.run.save_every_tokens, before)) save();
@@ -277,16 +284,26 @@ void Trainer::start_over() {
   optimizer_.reset();
 }
 
-// Keys that --resume takes another value for are said, and stand in the log at the step from which
-// they hold.
-void Trainer::note_changes(const Checkpoint& resume) {
+// Keys that --resume takes another value for. A finished run has no step left that they could hold
+// for.
+void Trainer::take_changes(const Checkpoint& resume) {
   const Config before = parse_config(resume.config_json, "config.json of the checkpoint");
   for (const ConfigDifference& key : identity_differences(before, parts_.config)) {
-    const std::string change = cat(key.pointer, ": ", key.second, ", was ", key.first);
-    log_info(cat("note: from step ", progress_.step, " on ", change));
-    write_log({{"step", progress_.step}, {"changed", change}});
+    if (progress_.finished && done()) {
+      throw usage_error(key.pointer,
+                        cat("this run is finished, with ", key.first, "; now it is ", key.second),
+                        "resume with the old value, or choose another run.folder");
+    }
+    changes_.push_back(cat(key.pointer, ": ", key.second, ", was ", key.first));
+    log_info(cat("note: from step ", progress_.step + 1, " on ", changes_.back()));
     if (key.pointer == "/batch/micro_batch_tokens") progress_.micro_batch_tokens = 0;
   }
+}
+
+// Together with the first step that they hold for: a run killed before it is saved has not changed.
+void Trainer::log_changes() {
+  for (const std::string& change : std::exchange(changes_, {}))
+    write_log({{"step", progress_.step}, {"changed", change}});
 }
 
 void Trainer::initialize_from_source() {

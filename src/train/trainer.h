@@ -108,7 +108,8 @@ class Trainer {
   bool done() const;
   void start_over();  // the state before the first step
   void initialize_from_source();
-  void note_changes(const Checkpoint& resume);
+  void take_changes(const Checkpoint& resume);
+  void log_changes();
 
   TrainerParts parts_;
   Sink sink_;
@@ -120,7 +121,8 @@ class Trainer {
   JsonLines log_;
   Progress progress_;
   std::string identity_;
-  TextSample validation_;  // whole windows, spread over the held-out text
+  std::vector<std::string> changes_;  // of the config, by this resume; not yet logged
+  TextSample validation_;             // whole windows, spread over the held-out text
   std::int64_t saved_step_ = -1;
   CheckpointSaver saver_;
 };

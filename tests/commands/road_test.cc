@@ -51,6 +51,11 @@ TEST(Road, ADamagedConfigOfTheRunFolderIsWrittenAgain) {
   EXPECT_NE(again.err.find("not read, and written again: runs/tiny/config.json"), std::string::npos)
       << again.err;
   EXPECT_EQ(place.read("runs/tiny/config.json"), config);
+  // What auto meant is the checkpoints' to say: this run is of the other precision.
+  place.works({"train", "tiny.json", "--set", "run.name=fp32"});
+  place.put("runs/fp32/config.json", "{");
+  place.works({"train", "tiny.json", "--resume", "--set", "run.name=fp32", "--set",
+               "runtime.precision=auto"});
 }
 
 // Seen failing without the warnings.

@@ -39,6 +39,10 @@ TEST_F(TokenFiles, OfNanoGpt) {
   EXPECT_FALSE(file.documents());
   put("odd.bin", "abc");
   refused("odd.bin", "holds 3 bytes of ids, no multiple of 2");
+  Numbers wide(20);
+  for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<std::int64_t>(i * 7 + 1);
+  put("wide.bin", raw<std::uint32_t>(wide));
+  refused("wide.bin", "looks like uint32 ids");
   put("none.bin", "");
   refused("none.bin", "holds no token");
   refused("missing.bin", "missing.bin");
@@ -57,6 +61,8 @@ TEST_F(TokenFiles, OfLlmC) {
   }
   put("d.bin", llm_c(20240326, 5, 0));
   refused("d.bin", "is a model of llm.c");
+  put("f.bin", llm_c(20240520, 2, 0));
+  refused("f.bin", "has llm.c's version 2, expected 1");
   put("e.bin", llm_c(20240522, 1, 0));
   refused("e.bin", "is an evaluation file of llm.c");
 }

@@ -30,11 +30,12 @@ TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
     return estimate_memory(c, 4096, tokens).activations;
   };
   EXPECT_GT(activations(plain, 8192), 1.5 * static_cast<double>(activations(plain, 4096)));
-  EXPECT_LT(activations(again, 8192), 0.8 * static_cast<double>(activations(plain, 8192)));
-  // Recomputation cannot pay where there are few blocks.
-  const Config shallow = config({"model.layers=2"});
-  const Config shallow_again = config({"model.layers=2", "runtime.recompute=blocks"});
-  EXPECT_GE(activations(shallow_again, 8192), activations(shallow, 8192));
+  EXPECT_LT(activations(again, 8192), 0.5 * static_cast<double>(activations(plain, 8192)));
+  // Recomputation cannot pay where there is one block.
+  const Config shallow = config({"model.layers=1"});
+  const Config shallow_again = config({"model.layers=1", "runtime.recompute=blocks"});
+  EXPECT_GE(activations(shallow_again, 8192),
+            0.8 * static_cast<double>(activations(shallow, 8192)));
 }
 
 TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
@@ -59,6 +60,7 @@ TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
   for (const Shape& shape : {Shape{"2", "256", "128", "64", "none"},
                              {"6", "256", "256", "32", "none"},
                              {"6", "256", "256", "32", "blocks"},
+                             {"12", "128", "128", "256", "blocks"},
                              {"2", "768", "256", "8", "none"}}) {
     std::filesystem::remove_all(place.path("runs"));
     const auto set = [](const char* key, const char* value) {

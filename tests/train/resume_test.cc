@@ -142,12 +142,14 @@ TEST(Resume, SomeKeysMayChangeFromAStepOn) {
     if (parsed.contains("changed")) lines.push_back(parsed);
   }
   ASSERT_EQ(lines.size(), 5U);  // two of them follow from guard.spikes
-  for (const auto& line : lines) EXPECT_EQ(line["step"], 3);
+  for (const auto& line : lines) EXPECT_EQ(line["step"], 4);
   EXPECT_EQ(lines[0]["changed"], "/batch/micro_batch_tokens: 32, was 64");
   // The first three steps are those of the run that kept its config, the fourth is not.
   EXPECT_EQ(example.train(example.config("kept"), true), 0);
   EXPECT_FALSE(same_tensors(end.weights, example.newest("kept").weights));
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(example.log("run")[i], example.log("kept")[i]);
+  EXPECT_SAYS(error_text([&] { example.train(example.config("kept", changes), true); }),
+              "this run is finished, with 64; now it is 32");
   // Together with a key that may not, it is refused, and so is another text.
   EXPECT_SAYS(
       error_text([&] {
