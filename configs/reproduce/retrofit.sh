@@ -1,0 +1,26 @@
+# A model with learned positions becomes one with linear biases in place of its table, for a twentieth more tokens: what
+# that costs at the trained length, and what lengths it opens.
+for option in "$@"; do
+  case "$option" in run.folder=* | initialize.*) fail "retrofit has folders of its own: leave $option out" ;; esac
+done
+learned=runs/reproduce/retrofit-learned retrofitted=runs/reproduce/retrofit-alibi
+first=(configs/quickstart.json configs/reproduce/retrofit/learned.json)
+"$alibi" train "${first[@]}" --resume "$@" --set run.folder="$learned"
+"$alibi" train "${first[@]}" configs/reproduce/retrofit/alibi.json --resume "$@" --set run.folder="$retrofitted"
+measuring "$@"
+"$alibi" evaluate "$learned" "$retrofitted" --name learned --name retrofitted "${options[@]}" --lengths 1x,2x,4x,10x,16x \
+  --output "$out/curve"
+
+# Columns are found by their titles; quoted cells, whose commas would count, are not needed.
+awk -F, '
+  { gsub(/"[^"]*"/, "-") }
+  FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+  $column["name"] == "learned" && $column["multiple"] == 1 { base = $column["perplexity"] }
+  $column["name"] == "learned" { next }
+  { loss = $column["perplexity"]
+    printf "| %d | %gx | %.2f | %+.1f %% |\n", $column["length"], $column["multiple"], loss, 100 * (loss / base - 1) }
+  END { printf "\nThe model with its table, at the trained length: %.2f. Beyond it has no positions.\n", base }
+' "$out/curve/curve.csv" |
+  { printf '# From learned positions to linear biases\n\nPerplexity after a twentieth more tokens; `scripts/reproduce retrofit` wrote this.\n\n'
+    printf '| length | of the trained | retrofitted | against the table at the trained length |\n|---|---|---|---|\n'
+    cat; } | tee "$out/README.md"
