@@ -5,6 +5,8 @@
 #include <csignal>
 #include <initializer_list>
 
+#include "base/error.h"
+
 namespace alibi {
 namespace {
 
@@ -35,6 +37,9 @@ void install_stop_handlers() {
 }
 
 int stop_signal() { return requested; }
+void leave_if_stopped(const std::string& place) {
+  if (stop_signal() != 0) throw stopped_error(place, stop_signal(), "nothing was written");
+}
 void request_stop(int signal) { requested = signal; }
 void clear_stop() { requested = 0; }
 

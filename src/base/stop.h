@@ -2,10 +2,14 @@
 // a second one leaves at once. PIPE is ignored, so a closed pipe is an ordinary write error.
 #pragma once
 
+#include <string>
+
 namespace alibi {
 
 void install_stop_handlers();
-int stop_signal();              // 0 while nobody asked, else the signal's number
+int stop_signal();  // 0 while nobody asked, else the signal's number
+// Throws stopped_error, "nothing was written", where somebody asked.
+void leave_if_stopped(const std::string& place);
 void request_stop(int signal);  // the same from code: what tests and limits use
 void clear_stop();              // for tests and for a program that runs several jobs
 

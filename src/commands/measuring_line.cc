@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/stop.h"
 
 namespace alibi {
@@ -12,7 +11,7 @@ MeasuringLine::MeasuringLine(std::string command, std::string label, std::string
 
 std::function<void(std::int64_t, std::int64_t)> MeasuringLine::hook() {
   return [this](std::int64_t done, std::int64_t total) {
-    if (stop_signal() != 0) throw stopped_error(command_, stop_signal(), "nothing was written");
+    leave_if_stopped(command_);
     if (line_ == nullptr)
       line_ = std::make_unique<TaskProgress>(stderr, label_, static_cast<double>(total), unit_);
     line_->show(static_cast<double>(done));

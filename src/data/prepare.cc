@@ -39,12 +39,6 @@ struct Job {
   }
 };
 
-void stop_if_asked() {
-  if (const int signal = stop_signal(); signal != 0) {
-    throw stopped_error("prepare", signal, "nothing was written");
-  }
-}
-
 // Of a file of tokens, what it depends on: its index, too.
 std::vector<fs::path> parts_of(const Job& job, const fs::path& file) {
   return job.tokens ? TokenFile(file).files() : std::vector<fs::path>{file};
@@ -56,7 +50,7 @@ std::string cache_key(const Job& job, const std::optional<Tokenizer>& given) {
   const auto add = [&](const char* split, const TextFiles& files) {
     for (const fs::path& file : files.files) {
       for (const fs::path& part : parts_of(job, file)) {
-        stop_if_asked();
+        leave_if_stopped("prepare");
         key += cat(split, " ", text_kind(part), " ", sha256_file(part), "\n");
       }
     }
@@ -92,7 +86,7 @@ Tokenizer make_tokenizer(const Job& job, const CorpusPlan& plan) {
   source.bytes = plan.train_bytes;
   source.for_each = [&](const std::function<void(std::string_view)>& take) {
     for_each_part(plan, true, [&](std::string_view text, Split) {
-      stop_if_asked();
+      leave_if_stopped("prepare");
       take(text);
       return true;
     });
@@ -116,7 +110,7 @@ class Collector {
         progress_(std::move(progress)) {}
 
   bool take(const EncodedPart& part) {
-    stop_if_asked();
+    leave_if_stopped("prepare");
     ShardSetWriter& writer = part.stream == kTrain ? train_ : valid_;
     SplitStatistics& counts = part.stream == kTrain ? statistics.train : statistics.valid;
     writer.append(part.ids);
@@ -308,7 +302,7 @@ FileLock wait_for_lock(const fs::path& path, const Job& job) {
     }
     if (!std::exchange(told, true))
       job.note("waiting for another process that prepares the same text");
-    stop_if_asked();
+    leave_if_stopped("prepare");
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }

@@ -175,7 +175,7 @@ TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& 
                         int threads, const SampleRule& rule) {
   Collector collector(rule);
   ParallelEncoder encoder(tokenizer, threads, [&](const EncodedPart& part) {
-    if (stop_signal() != 0) throw stopped_error("tokenising", stop_signal(), "nothing was written");
+    leave_if_stopped("tokenising");
     collector.add(part.ids);
     return true;
   });

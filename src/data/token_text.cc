@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::int64_t kPartTokens = 1 << 20;
 
-void stop_if_asked() {
-  if (const int signal = stop_signal(); signal != 0)
-    throw stopped_error("prepare", signal, "nothing was written");
-}
-
 std::vector<std::int32_t> ids_of(const TokenRange& range, std::int64_t first, std::int64_t last) {
   std::vector<std::int32_t> ids;
   ids.reserve(static_cast<std::size_t>(last - first) + 1);  // and an end token
@@ -29,7 +24,7 @@ std::vector<std::int32_t> ids_of(const TokenRange& range, std::int64_t first, st
 
 void check_ids(const TokenFile& file, const Tokenizer& tokenizer) {
   for (std::int64_t i = 0; i < file.size(); ++i) {
-    if (i % kPartTokens == 0) stop_if_asked();
+    if (i % kPartTokens == 0) leave_if_stopped("prepare");
     if (file[i] >= 0 && file[i] < tokenizer.vocabulary()) continue;
     throw Error(file.name(),
                 cat("token ", i, " (read as ", file.format(), "'s) is id ", file[i],
@@ -63,7 +58,7 @@ void add_documents(const fs::path& path, const Tokenizer& tokenizer, Split split
 std::string digest_of(const TokenRange& range) {
   Sha256 digest;
   for (std::int64_t first = range.first; first < range.last; first += kPartTokens) {
-    stop_if_asked();
+    leave_if_stopped("prepare");
     const auto ids = ids_of(range, first, std::min(first + kPartTokens, range.last));
     digest.update(std::as_bytes(std::span(ids)));
   }

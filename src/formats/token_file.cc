@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 #include <string_view>
 
 #include "base/error.h"
@@ -60,18 +59,13 @@ struct Reader {
   }
 };
 
-fs::path with_ending(const fs::path& file, const char* ending) {
-  return fs::path(file).replace_extension(ending);
-}
-
 }  // namespace
 
 bool is_token_file(const fs::path& file) { return file.extension() == ".bin"; }
 
-TokenFile::TokenFile(const fs::path& file)
-    : name_(with_ending(file, ".bin").string()), files_({name_}), file_(name_) {
+TokenFile::TokenFile(const fs::path& file) : name_(file.string()), files_({file}), file_(file) {
   ids_ = file_.bytes();
-  const fs::path index = with_ending(file, ".idx");
+  const fs::path index = fs::path(file).replace_extension(".idx");
   std::error_code ignored;
   if (fs::exists(index, ignored)) {
     const MappedFile mapped(index);

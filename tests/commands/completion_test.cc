@@ -1,5 +1,4 @@
-// The completion scripts, asked through the shells themselves. Seen failing with options of the
-// wrong command, and with the part before "=" given back twice.
+// The completion scripts, asked through the shells themselves.
 #include <gtest/gtest.h>
 
 #include <sstream>

@@ -58,7 +58,6 @@ TEST(Road, ADamagedConfigOfTheRunFolderIsWrittenAgain) {
                "runtime.precision=auto"});
 }
 
-// Seen failing without the warnings.
 TEST(Road, ALostOrDamagedLogIsSaid) {
   const Workplace place;
   place.works({"train", "tiny.json"});

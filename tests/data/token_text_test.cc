@@ -1,5 +1,4 @@
-// Text that others have tokenised, as a run sees it. Seen failing with end tokens kept inside
-// documents and with the held-out tail left in training.
+// Text that others have tokenised, as a run sees it.
 #include "data/token_text.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Files of token ids of other trainers, and what is no such file. Seen failing without the check of
-// the offsets and with ids of one byte read as two.
+// Files of token ids of other trainers, and what is no such file. Seen failing with
+// signed ids read as unsigned ones.
 #include "formats/token_file.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Packed text is read as if it lay there unpacked; damage at any byte is an error or goes unnoticed
-// by nobody. Seen failing with the ending believed (a .gz file that is none passes as it is) and
-// with lines cut at the 1 MiB parts.
+// by nobody. Seen failing with .gz read by libarchive, which compares no checksums.
 #include "text/packed_text.h"
 
 #include <archive.h>

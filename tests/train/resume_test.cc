@@ -124,7 +124,6 @@ TEST(Resume, AConstantScheduleMayGoOnPastItsEnd) {
   EXPECT_TRUE(same_tensors(example.newest("run").weights, example.newest("whole").weights));
 }
 
-// Seen failing with every key of the identity refused, and with no line in the log.
 TEST(Resume, SomeKeysMayChangeFromAStepOn) {
   TrainExample example;
   example.train(example.config("run"), false, 3);
