@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string checkpoint, to, output, type = "f32", curve;
+  bool custom_code = false;
   std::vector<std::string> overrides;
 };
 
@@ -65,10 +66,12 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
                          const std::vector<std::string>& found) {
   throw usage_error(loaded.folder.string(),
                     cat(target, " cannot hold this model: ", join(found, "; ")),
-                    "export it as safetensors, or train a model without that");
+                    "--to hf --custom-code writes it with a modelling file of its own, which needs "
+                    "trust_remote_code; or train a model without that");
 }
 
-Target huggingface_target(const LoadedModel& loaded) {
+Target huggingface_target(const LoadedModel& loaded, bool custom_code) {
+  if (custom_code) return Target::kOwn;
   const ModelConfig& m = loaded.config.model;
   const auto mpt = obstacles(Target::kMpt, m), bloom = obstacles(Target::kBloom, m);
   if (mpt.empty()) return Target::kMpt;
@@ -80,17 +83,18 @@ Target huggingface_target(const LoadedModel& loaded) {
 Verified export_huggingface(LoadedModel& loaded, const Options& options, const Exported& about,
                             const fs::path& folder) {
   HuggingFaceOptions how;
-  how.target = huggingface_target(loaded);
+  how.target = huggingface_target(loaded, options.custom_code);
   how.type = torch_type(options.type);
   how.longest = about.longest;
   make_folders(folder);
   write_huggingface(folder, *loaded.model, loaded.tokenizer, how);
   if (about.curve && about.curve->has_figure)
     write_file_atomic(folder / "curve.svg", read_file(fs::path(options.curve) / "curve.svg"));
-  write_file_atomic(folder / "README.md",
-                    model_card({loaded.config.run.name, loaded.config,
-                                loaded.model->parameter_count(), loaded.tokenizer.vocabulary(),
-                                loaded.progress.tokens, about.longest, about.curve}));
+  write_file_atomic(
+      folder / "README.md",
+      model_card({loaded.config.run.name, loaded.config, loaded.model->parameter_count(),
+                  loaded.tokenizer.vocabulary(), loaded.progress.tokens, about.longest, about.curve,
+                  options.custom_code}));
   const ForeignModel read = read_huggingface(folder);
   sync_folder(folder);
   return verify_export(loaded.model, read.model, read.weights,
@@ -123,6 +127,8 @@ Verified export_safetensors(LoadedModel& loaded, const Options& options, const f
 }
 
 int run(const Options& options) {
+  if (options.custom_code && options.to != "hf")
+    throw usage_error("--custom-code", cat("has no effect on --to ", options.to), "leave it out");
   allow_overrides(options.overrides, {"runtime.threads"}, "has no effect on export");
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), {"runtime.device=cpu", "runtime.precision=fp32"});
@@ -177,6 +183,9 @@ void add_export_command(CLI::App& app, Session& session) {
       "--curve", options->curve,
       "Folder of alibi evaluate --output: its longest length becomes the model's, its "
       "table goes into the model card");
+  command->add_flag("--custom-code", options->custom_code,
+                    "With --to hf: a model of any kind, with a modelling file of its own beside it "
+                    "(trust_remote_code=True)");
   add_set_option(*command, options->overrides);
   command->callback([options, &session] { session.run = [options] { return run(*options); }; });
 }

@@ -73,7 +73,8 @@ int inspect_data(const Options& options) {
   std::vector<std::int64_t> wide(
       static_cast<std::size_t>(std::min(options.sample, text.train.size())));
   text.train.read(0, wide);
-  const std::vector<std::int32_t> ids(wide.begin(), wide.end());
+  std::vector<std::int32_t> ids;
+  for (const std::int64_t id : wide) ids.push_back(static_cast<std::int32_t>(unmarked(id)));
   std::string pieces;
   StreamDecoder decoder(text.tokenizer);
   for (const std::int32_t id : ids) {

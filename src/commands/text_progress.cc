@@ -5,6 +5,14 @@
 #include "report/table.h"
 
 namespace alibi {
+namespace {
+
+std::string learned_words(const TokenShards& tokens) {
+  return cat(with_commas(tokens.learned()), " of ", with_commas(tokens.size()),
+             " tokens; the others are prompts, read only");
+}
+
+}  // namespace
 
 PrepareProgress TextProgress::hooks() {
   PrepareProgress progress;
@@ -50,10 +58,13 @@ std::string describe_text(const PreparedText& text) {
   };
   row("train", text.statistics.train);
   row("valid", text.statistics.valid);
-  return format_table(table) +
-         format_pairs({{"vocabulary", with_commas(text.tokenizer.vocabulary())},
-                       {"held out", text.statistics.hold_out},
-                       {"folder", text.folder.string()}});
+  std::vector<std::pair<std::string, std::string>> pairs = {
+      {"vocabulary", with_commas(text.tokenizer.vocabulary())},
+      {"held out", text.statistics.hold_out},
+      {"folder", text.folder.string()}};
+  if (text.train.learned() < text.train.size())
+    pairs.insert(pairs.begin() + 1, {"learned", learned_words(text.train)});
+  return format_table(table) + format_pairs(pairs);
 }
 
 }  // namespace alibi

@@ -39,6 +39,14 @@ std::string position_words(const Config& c, const GptImpl& model) {
                     length, " would take ", human_bytes(static_cast<double>(mask)), ")");
 }
 
+std::string text_words(const PreparedText& text) {
+  const std::int64_t tokens = text.train.size(), learned = text.train.learned();
+  return cat(
+      with_commas(tokens), " tokens to train on",
+      learned < tokens ? cat(" (", with_commas(learned), " learned, the others prompts)") : "",
+      ", ", with_commas(text.valid.size()), " held out");
+}
+
 }  // namespace
 
 double training_operations(const Config& c, const GptImpl& model) {
@@ -62,8 +70,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
                      " parameters: ", c.model.layers, " layers, width ", c.model.width, ", ",
                      c.model.heads, " heads, vocabulary ", model.vocabulary())},
        {"positions", position_words(c, model)},
-       {"text", cat(with_commas(text.train.size()), " tokens to train on, ",
-                    with_commas(text.valid.size()), " held out")},
+       {"text", text_words(text)},
        {"step", shape_words(c, plan.micro_batch_tokens)},
        {"run", cat(with_commas(plan.steps), " steps, ",
                    with_commas(plan.steps * plan.tokens_per_step), " tokens (",

@@ -1,8 +1,11 @@
 #include "convert/foreign_config.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "config/load.h"
 #include "formats/strict_json.h"
 
 namespace alibi {
@@ -162,11 +165,23 @@ void read_gpt2(const Keys& c, ForeignConfig& foreign) {
   c.expect("add_cross_attention", false);
 }
 
+// This program's own keys, read by its own reader.
+void read_own(const Keys& c, const std::string& text, ForeignConfig& foreign) {
+  if (c.find("model") == nullptr) c.refuse("model", "is missing");
+  c.part("model");  // an object
+  const nlohmann::json config = {
+      {"model", nlohmann::json::parse(text).at("model")},
+      {"batch",  // no table of positions is shorter
+       {{"sequence_length", 1}, {"sequences", 1}, {"train_sequence_length_scaling", 1}}}};
+  foreign.model = parse_config(config.dump(), c.at("model")).model;
+  foreign.longest = c.size("max_position_embeddings");
+}
+
 }  // namespace
 
 ForeignConfig read_foreign_config(const std::filesystem::path& path) {
-  const Keys c(parse_strict_json(read_file(path, kLargestJson), path.string(),
-                                 {.depth = 16, .values = 1'000'000}),
+  const std::string text = read_file(path, kLargestJson);
+  const Keys c(parse_strict_json(text, path.string(), {.depth = 16, .values = 1'000'000}),
                path.string());
   ForeignConfig foreign;
   foreign.model.position = Position::kAlibi;
@@ -181,13 +196,17 @@ ForeignConfig read_foreign_config(const std::filesystem::path& path) {
   } else if (type == "gpt2") {
     foreign.dialect = Dialect::kGpt2;
     read_gpt2(c, foreign);
+  } else if (type == "alibi") {
+    foreign.dialect = Dialect::kOwn;
+    read_own(c, text, foreign);
   } else {
-    c.refuse("model_type", cat("found ", shown(type), ", expected \"mpt\", \"bloom\" or \"gpt2\""));
+    c.refuse("model_type",
+             cat("found ", shown(type), ", expected \"mpt\", \"bloom\", \"gpt2\" or \"alibi\""));
   }
   ModelConfig& m = foreign.model;
   if (m.width % m.heads != 0)
     throw Error(path.string(), cat(m.heads, " heads do not divide the width ", m.width));
-  m.key_value_heads = m.heads;
+  if (foreign.dialect != Dialect::kOwn) m.key_value_heads = m.heads;
   return foreign;
 }
 

@@ -1,4 +1,4 @@
-// config.json of transformers' MPT, BLOOM and GPT-2 in our terms.
+// config.json of transformers' MPT, BLOOM and GPT-2, and of our own export, in our terms.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Folders of transformers. Written: MPT for models with linear biases and nothing beside, BLOOM for
-// those with all of its parts (convert/targets.h). Read: both, and GPT-2. Tensor names and layouts:
-// convert/names.h.
+// those with all of its parts (convert/targets.h), and any model with a modelling file of its own
+// (convert/custom_code.h). Read: all three, and GPT-2. Tensor names and layouts: convert/names.h.
 //
 //   config.json              what the model is; keys that the class ignores are written as they are
 //   generation_config.json   begin and end token
@@ -22,7 +22,7 @@
 namespace alibi {
 
 struct HuggingFaceOptions {
-  Target target = Target::kMpt;  // or kBloom
+  Target target = Target::kMpt;  // or kBloom, kOwn
   torch::ScalarType type = torch::kFloat;
   std::int64_t longest = 2048;  // max_seq_len: transformers' MPT refuses longer input
   std::int64_t shard_bytes = 5'000'000'000;

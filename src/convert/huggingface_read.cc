@@ -71,6 +71,7 @@ Tensors read_weights(const fs::path& folder) {
 // Older folders leave "transformer." out, keep GPT-2's mask beside the weights, or write a tied
 // head a second time.
 Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const std::string& place) {
+  if (config.dialect == Dialect::kOwn) return theirs;
   Tensors usual;
   for (const auto& [name, tensor] : theirs) {
     const bool mask = config.dialect == Dialect::kGpt2 &&

@@ -3,9 +3,12 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "config/load.h"
+#include "convert/custom_code.h"
 #include "convert/huggingface.h"
 #include "convert/names.h"
 #include "convert/tokenizer_json.h"
+#include "model/position.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -87,6 +90,39 @@ Json bloom_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptio
   return config;
 }
 
+// As it stands in config.json: slopes by number, whatever rule they come from.
+Json own_keys(const ModelConfig& model) {
+  Config config;
+  config.model = model;
+  ModelConfig& m = config.model;
+  if (m.position == Position::kAlibi && m.slopes.empty()) m.slopes = alibi_slopes(m);
+  m.biased_heads.reset();
+  return Json::parse(config_json(config)).at("model");
+}
+
+Json own_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
+  Json config = {{"architectures", {"AlibiForCausalLM"}},
+                 {"model_type", "alibi"},
+                 {"auto_map",
+                  {{"AutoConfig", "configuration_alibi.AlibiConfig"},
+                   {"AutoModelForCausalLM", "modeling_alibi.AlibiForCausalLM"}}},
+                 {"model", own_keys(model.config())},
+                 {"max_position_embeddings", options.longest}};
+  config.update(common(model, end, options));
+  return config;
+}
+
+Json config_of(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
+  if (options.target == Target::kOwn) return own_config(model, end, options);
+  return options.target == Target::kMpt ? mpt_config(model, end, options)
+                                        : bloom_config(model, end, options);
+}
+
+Dialect dialect_of(Target target) {
+  if (target == Target::kOwn) return Dialect::kOwn;
+  return target == Target::kMpt ? Dialect::kMpt : Dialect::kBloom;
+}
+
 std::string shard_name(std::size_t number, std::size_t count) {
   if (count == 1) return "model.safetensors";
   const auto digits = [](std::size_t n) {
@@ -118,11 +154,11 @@ std::vector<std::vector<TensorName>> shards_of(const std::vector<TensorName>& na
 void write_weights(const fs::path& folder, const GptImpl& model,
                    const HuggingFaceOptions& options) {
   const torch::NoGradGuard guard;
-  const Dialect dialect = options.target == Target::kMpt ? Dialect::kMpt : Dialect::kBloom;
   Tensors ours;
   for (const auto& parameter : model.named_parameters())
     ours[parameter.key()] = parameter.value().detach();
-  const auto shards = shards_of(tensor_names(dialect, model.config()), ours, options);
+  const auto names = tensor_names(dialect_of(options.target), model.config());
+  const auto shards = shards_of(names, ours, options);
   Json map = Json::object();
   std::int64_t total = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -148,9 +184,11 @@ void write_huggingface(const fs::path& folder, const GptImpl& model, const Token
                        const HuggingFaceOptions& options) {
   ensure(obstacles(options.target, model.config()).empty(), "the target can express the model");
   const std::int32_t end = tokenizer.end();
-  const Json config = options.target == Target::kMpt ? mpt_config(model, end, options)
-                                                     : bloom_config(model, end, options);
-  write_file_atomic(folder / "config.json", config.dump(2) + "\n");
+  write_file_atomic(folder / "config.json", config_of(model, end, options).dump(2) + "\n");
+  if (options.target == Target::kOwn) {
+    write_file_atomic(folder / "configuration_alibi.py", kConfigurationPy);
+    write_file_atomic(folder / "modeling_alibi.py", kModelingPy);
+  }
   const Json generation = {{"bos_token_id", end}, {"eos_token_id", end}, {"pad_token_id", end}};
   write_file_atomic(folder / "generation_config.json", generation.dump(2) + "\n");
   write_file_atomic(folder / "tokenizer.json", tokenizer_json(tokenizer));

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "config/load.h"
+#include "model/position.h"
 
 namespace alibi {
 namespace {
@@ -61,15 +62,25 @@ std::string curve_section(const ModelCard& card) {
 std::string usage_section(const ModelCard& card) {
   return cat(
       "## Use\n\n```python\nfrom transformers import pipeline\n\n"
-      "generate = pipeline(\"text-generation\", model=\"path/of/this/folder\")\n"
+      "generate = pipeline(\"text-generation\", model=\"path/of/this/folder\"",
+      card.custom_code ? ", trust_remote_code=True" : "",
+      ")\n"
       "print(generate(\"...\", max_new_tokens=50)[0][\"generated_text\"])\n```\n\n"
-      "Texts began after an end-of-text token (id 2) in training; the tokenizer adds none by "
+      "Texts began after an end-of-text token (`eos_token`) in training; the tokenizer adds none "
+      "by "
       "itself.\n",
-      card.config.model.position != Position::kAlibi
+      card.custom_code ? "Its model is `modeling_alibi.py` in this folder.\n\n"
+      : card.config.model.position != Position::kAlibi
           ? "\n"
           : cat("Input of up to ", card.longest,
                 " tokens is taken; `AutoModelForCausalLM.from_pretrained(FOLDER, max_seq_len=N)` "
                 "lifts that, untried.\n\n"));
+}
+
+std::string position_words(const ModelConfig& model) {
+  if (model.position == Position::kAlibi)
+    return "with attention biases linear in distance (ALiBi, Press et al. 2021, arXiv:2108.12409)";
+  return cat("with positions: ", position_traits(model.position).name);
 }
 
 }  // namespace
@@ -98,9 +109,8 @@ std::string model_card(const ModelCard& card) {
   return front_matter(card) + "# " + card.name + "\n\n" +
          cat("A decoder-only language model of ", human_count(static_cast<double>(card.parameters)),
              " parameters (", card.config.model.layers, " layers, width ", card.config.model.width,
-             ", ", card.config.model.heads, " heads, vocabulary ", card.vocabulary,
-             ") with attention biases linear in distance (ALiBi, Press et al. 2021, "
-             "arXiv:2108.12409). Trained by alibi on ",
+             ", ", card.config.model.heads, " heads, vocabulary ", card.vocabulary, ") ",
+             position_words(card.config.model), ". Trained by alibi on ",
              human_count(static_cast<double>(card.tokens)), " tokens in sequences of ",
              shape.length, ".\n\n") +
          curve_section(card) + usage_section(card) + "## Training settings\n\n```json\n" +

@@ -33,6 +33,7 @@ struct ModelCard {
   std::int64_t parameters = 0, vocabulary = 0, tokens = 0;  // tokens: trained on
   std::int64_t longest = 0;                                 // max_seq_len
   std::optional<CardCurve> curve;
+  bool custom_code = false;  // its modelling file lies beside
 };
 
 std::string model_card(const ModelCard& card);

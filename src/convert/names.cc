@@ -16,7 +16,7 @@ struct Words {
   const char *norm_1, *qkv, *out, *norm_2, *up, *down;
 };
 
-constexpr std::array<Words, 4> kWords{{
+constexpr std::array<Words, 5> kWords{{
     {"transformer.wte", "", "", "transformer.norm_f", "lm_head", "transformer.blocks.", "norm_1",
      "attn.Wqkv", "attn.out_proj", "norm_2", "ffn.up_proj", "ffn.down_proj"},
     {"transformer.word_embeddings", "", "transformer.word_embeddings_layernorm", "transformer.ln_f",
@@ -26,6 +26,8 @@ constexpr std::array<Words, 4> kWords{{
      "ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"},
     {"token_embd", "position_embd", "", "output_norm", "output", "blk.", "attn_norm", "attn_qkv",
      "attn_output", "ffn_norm", "ffn_up", "ffn_down"},
+    {"embedding", "positions", "embedding_norm", "norm", "head", "blocks.", "norm_1", "qkv", "out",
+     "norm_2", "up", "down"},
 }};
 
 std::string word_of(const Words& words, std::string_view part) {
@@ -62,6 +64,11 @@ std::string renamed(const Words& words, const std::string& ours) {
   return cat(prefix, word, kind);
 }
 
+// "slopes"; "buckets_0" -> "buckets.0.weight".
+std::string own_bias_name(const std::string& name) {
+  return name == "slopes" ? name : cat("buckets.", name.substr(name.find('_') + 1), ".weight");
+}
+
 TensorLayout layout_of(Dialect dialect, std::string_view ours) {
   if (dialect == Dialect::kBloom && ours.find(".qkv.") != std::string_view::npos)
     return TensorLayout::kHeadsTogether;
@@ -83,9 +90,13 @@ torch::Tensor swap_blocks(const torch::Tensor& x, std::int64_t first, std::int64
 std::vector<TensorName> tensor_names(Dialect dialect, const ModelConfig& model) {
   const Words& words = kWords[static_cast<std::size_t>(dialect)];
   std::vector<TensorName> names;
-  for (const ParameterShape& parameter : parameter_shapes(model, 0))
+  for (const ParameterShape& parameter : parameter_shapes(model, 0)) {
+    const std::string& ours = parameter.name;
+    const bool bias =
+        dialect == Dialect::kOwn && (ours == "slopes" || ours.starts_with("buckets_"));
     names.push_back(
-        {parameter.name, renamed(words, parameter.name), layout_of(dialect, parameter.name)});
+        {ours, bias ? own_bias_name(ours) : renamed(words, ours), layout_of(dialect, ours)});
+  }
   return names;
 }
 

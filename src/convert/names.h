@@ -5,6 +5,7 @@
 //   bloom  transformers' BLOOM: q, k, v of each head together, (head, 3, head width) rows
 //   gpt2   transformers' GPT-2: weights as [in, out]
 //   gguf   llama.cpp's "mpt": as ours
+//   own    this program's own modelling file (convert/custom_code.h): as ours
 #pragma once
 
 #include <torch/torch.h>
@@ -16,7 +17,7 @@
 
 namespace alibi {
 
-enum class Dialect { kMpt, kBloom, kGpt2, kGguf };
+enum class Dialect { kMpt, kBloom, kGpt2, kGguf, kOwn };
 enum class TensorLayout { kSame, kTransposed, kHeadsTogether };
 
 struct TensorName {

@@ -98,6 +98,8 @@ std::vector<std::string> obstacles(Target target, const ModelConfig& model) {
       return bloom_obstacles(model);
     case Target::kGguf:
       return gguf_obstacles(model);
+    case Target::kOwn:
+      return {};
   }
   return {};
 }

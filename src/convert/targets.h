@@ -13,6 +13,7 @@ enum class Target {
   kMpt,    // transformers' MptForCausalLM: bias_max 8, no biases, erf GELU, MLP of 4 widths
   kBloom,  // transformers' BloomForCausalLM: all biases, embedding norm, tanh GELU, 4 widths
   kGguf,   // llama.cpp's "mpt": biases, learned positions and any bias_max too
+  kOwn,    // transformers with a modelling file of this program's: everything
 };
 
 // Whether scores are scaled by 1 / sqrt(head width), as everybody's are.

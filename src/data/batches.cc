@@ -24,6 +24,10 @@ void read_ring(const TokenShards& tokens, std::int64_t first, std::span<std::int
 
 }  // namespace
 
+std::int64_t Batch::learned() const {
+  return std::ssize(targets) - std::ranges::count(targets, kNotLearned);
+}
+
 void mark_documents(Batch& batch) {
   batch.document_starts.assign(batch.inputs.size(), 0);
   for (std::int64_t row = 0; row < batch.rows; ++row) {
@@ -86,8 +90,9 @@ Batch BatchReader::read(std::int64_t step) const {
   for (std::int64_t i = 0; i < windows_; ++i) {
     const std::int64_t start = window_start(step * windows_ + i);
     read_ring(tokens_, start + tokens_.size() - 1, ring);
-    std::copy(ring.begin(), ring.end() - 1, batch.inputs.begin() + i * window_);
-    std::copy(ring.begin() + 1, ring.end(), batch.targets.begin() + i * window_);
+    std::transform(ring.begin(), ring.end() - 1, batch.inputs.begin() + i * window_, unmarked);
+    std::transform(ring.begin() + 1, ring.end(), batch.targets.begin() + i * window_,
+                   [](std::int64_t id) { return is_marked(id) ? kNotLearned : id; });
   }
   batch.end = tokens_.end();
   if (separate_documents_) mark_documents(batch);

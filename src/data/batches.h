@@ -19,14 +19,17 @@
 
 namespace alibi {
 
+inline constexpr std::int64_t kNotLearned = -1;
+
 struct Batch {
   std::int64_t rows = 0;
   std::int64_t length = 0;
   std::vector<std::int64_t> inputs;   // rows * length
-  std::vector<std::int64_t> targets;  // rows * length
+  std::vector<std::int64_t> targets;  // rows * length; kNotLearned where it is read only
   std::vector<std::int64_t>
       document_starts;                 // per input: first position of its row it may see; or empty
   std::int64_t end = Tokenizer::kEnd;  // the token behind every document
+  std::int64_t learned() const;        // targets
 };
 
 // Fills `document_starts` of a batch: a document begins at the eos that stands before its first

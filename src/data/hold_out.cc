@@ -8,7 +8,6 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/strings.h"
-#include "text/documents.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -58,6 +57,7 @@ void plan_given(CorpusPlan& plan) {
   plan.rule = HoldOutRule::kGiven;
   plan.empty_documents += for_each_document(plan.valid_files, [&](const DocumentView& document) {
     plan.valid_bytes += static_cast<std::int64_t>(document.text.size());
+    plan.prompts = plan.prompts || document.prompt > 0;
     return true;
   });
   if (plan.valid_bytes == 0) throw Error("data.valid", "holds no text: every document is empty");
@@ -97,6 +97,7 @@ CorpusPlan plan_corpus(std::vector<fs::path> train_files, std::vector<fs::path> 
     const bool valid = by_hash && held_out(sha256_hex(document.text), valid_fraction);
     (valid ? plan.valid_bytes : plan.train_bytes) +=
         static_cast<std::int64_t>(document.text.size());
+    plan.prompts = plan.prompts || document.prompt > 0;
     return true;
   });
   if (plan.train_bytes + plan.valid_bytes == 0) {
@@ -110,25 +111,27 @@ CorpusPlan plan_corpus(std::vector<fs::path> train_files, std::vector<fs::path> 
 void for_each_part(const CorpusPlan& plan, bool train_only, const PartCall& call) {
   std::int64_t start = 0;
   bool more = true;
-  const auto hand = [&](std::string_view text, Split split) {
-    if (more && !text.empty() && !(train_only && split == kValid)) more = call(text, split);
+  const auto hand = [&](const DocumentView& part, Split split) {
+    if (more && !part.text.empty() && !(train_only && split == kValid)) more = call(part, split);
     return more;
   };
   for_each_document(plan.train_files, [&](const DocumentView& document) {
     const std::string_view text = document.text;
     if (plan.rule == HoldOutRule::kHash) {
-      return hand(text, held_out(sha256_hex(text), plan.valid_fraction) ? kValid : kTrain);
+      return hand(document, held_out(sha256_hex(text), plan.valid_fraction) ? kValid : kTrain);
     }
-    if (plan.rule != HoldOutRule::kTail) return hand(text, kTrain);
+    if (plan.rule != HoldOutRule::kTail) return hand(document, kTrain);
     const auto size = static_cast<std::int64_t>(text.size());
     const auto before =
         static_cast<std::size_t>(std::clamp<std::int64_t>(plan.cut_byte - start, 0, size));
     start += size;
-    return hand(text.substr(0, before), kTrain) && hand(text.substr(before), kValid);
+    const std::size_t prompt = std::min(document.prompt, before);
+    return hand({document.id, text.substr(0, before), prompt}, kTrain) &&
+           hand({document.id, text.substr(before), document.prompt - prompt}, kValid);
   });
   if (!more || train_only || plan.rule != HoldOutRule::kGiven) return;
   for_each_document(plan.valid_files,
-                    [&](const DocumentView& document) { return hand(document.text, kValid); });
+                    [&](const DocumentView& document) { return hand(document, kValid); });
 }
 
 }  // namespace alibi

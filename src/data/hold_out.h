@@ -13,8 +13,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "text/documents.h"
 
 namespace alibi {
 
@@ -35,6 +36,7 @@ struct CorpusPlan {
   std::int64_t train_bytes = 0;
   std::int64_t valid_bytes = 0;
   std::int64_t empty_documents = 0;
+  bool prompts = false;  // some text is read but not learned
 };
 
 // Reads all text once (and so finds its faults). Throws Error when a side would be empty.
@@ -45,7 +47,7 @@ enum Split : int { kTrain = 0, kValid = 1 };
 
 // Each document, or each side of the one that is cut, in order; train_only leaves out data.valid
 // and everything held out. The call returns false to stop.
-using PartCall = std::function<bool(std::string_view text, Split split)>;
+using PartCall = std::function<bool(const DocumentView& part, Split split)>;
 void for_each_part(const CorpusPlan& plan, bool train_only, const PartCall& call);
 
 }  // namespace alibi

@@ -85,9 +85,9 @@ Tokenizer make_tokenizer(const Job& job, const CorpusPlan& plan) {
   TextSource source;
   source.bytes = plan.train_bytes;
   source.for_each = [&](const std::function<void(std::string_view)>& take) {
-    for_each_part(plan, true, [&](std::string_view text, Split) {
+    for_each_part(plan, true, [&](const DocumentView& part, Split) {
       leave_if_stopped("prepare");
-      take(text);
+      take(part.text);
       return true;
     });
   };
@@ -102,10 +102,11 @@ Tokenizer make_tokenizer(const Job& job, const CorpusPlan& plan) {
 // Takes encoded parts in order: writes them, counts them, reports progress.
 class Collector {
  public:
-  Collector(const fs::path& folder, const Tokenizer& tokenizer, std::int64_t total,
+  // total: bytes of text, for progress; marks: some ids are marked.
+  Collector(const fs::path& folder, const Tokenizer& tokenizer, std::int64_t total, bool marks,
             PrepareProgress progress)
-      : train_(folder, "train", tokenizer.vocabulary()),
-        valid_(folder, "valid", tokenizer.vocabulary()),
+      : train_(folder, "train", {tokenizer.vocabulary(), marks}),
+        valid_(folder, "valid", {tokenizer.vocabulary(), marks}),
         total_(total),
         progress_(std::move(progress)) {}
 
@@ -159,11 +160,13 @@ void fill_from_text(const Job& job, std::optional<Tokenizer> tokenizer, const fs
   const CorpusPlan plan =
       plan_corpus(job.train_files.files, job.valid_files.files, job.data.valid_fraction);
   if (!tokenizer) tokenizer = make_tokenizer(job, plan);
-  Collector collector(aside, *tokenizer, plan.train_bytes + plan.valid_bytes, job.progress);
+  Collector collector(aside, *tokenizer, plan.train_bytes + plan.valid_bytes, plan.prompts,
+                      job.progress);
   ParallelEncoder encoder(*tokenizer, job.threads,
                           [&](const EncodedPart& part) { return collector.take(part); });
-  for_each_part(plan, false,
-                [&](std::string_view text, Split split) { return encoder.add(text, split); });
+  for_each_part(plan, false, [&](const DocumentView& part, Split split) {
+    return encoder.add(part.text, split, part.prompt);
+  });
   encoder.flush();
   collector.statistics.empty_documents = plan.empty_documents;
   collector.statistics.hold_out = rule_text(plan.rule, plan.valid_fraction, "a line end");
@@ -173,7 +176,7 @@ void fill_from_text(const Job& job, std::optional<Tokenizer> tokenizer, const fs
 void fill_from_tokens(const Job& job, const Tokenizer& tokenizer, const fs::path& aside) {
   const TokenPlan plan =
       plan_tokens(job.train_files.files, job.valid_files.files, tokenizer, job.data.valid_fraction);
-  Collector collector(aside, tokenizer, 0, {});
+  Collector collector(aside, tokenizer, 0, false, {});
   for_each_part(plan, tokenizer, [&](const EncodedPart& part) { return collector.take(part); });
   collector.statistics.empty_documents = plan.empty_documents;
   collector.statistics.hold_out = plan.hold_out;

@@ -20,7 +20,8 @@ TokenShards TokenShards::open(const std::vector<fs::path>& files, std::int64_t e
   for (const fs::path& path : files) {
     auto file = std::make_shared<const ShardFile>(path);
     const ShardHeader& header = file->header();
-    if (header.vocabulary != expected_vocabulary) {
+    const bool marks = header.vocabulary == 2 * expected_vocabulary;
+    if (header.vocabulary != expected_vocabulary && !marks) {
       throw Error(path.string(),
                   cat("has vocabulary ", header.vocabulary, ", expected ", expected_vocabulary),
                   "it was made with another tokenizer: prepare the text again");
@@ -34,6 +35,7 @@ TokenShards TokenShards::open(const std::vector<fs::path>& files, std::int64_t e
     digest.update(header.payload_sha256);
     shards.starts_.push_back(shards.starts_.back() + header.tokens);
     shards.documents_ += header.documents;
+    shards.learned_ += marks ? file->count_below(expected_vocabulary) : header.tokens;
     shards.files_.push_back(std::move(file));
   }
   shards.hash_ = digest.hex();
@@ -48,7 +50,11 @@ std::size_t TokenShards::file_of(std::int64_t index) const {
 std::int32_t TokenShards::operator[](std::int64_t index) const {
   ensure(index >= 0 && index < size(), "a token's index is inside its split");
   const std::size_t file = file_of(index);
-  return (*files_[file])[index - starts_[file]];
+  return static_cast<std::int32_t>(from_file((*files_[file])[index - starts_[file]]));
+}
+
+std::int64_t TokenShards::from_file(std::int64_t id) const {
+  return id < vocabulary_ ? id : marked(static_cast<std::int32_t>(id - vocabulary_));
 }
 
 void TokenShards::read(std::int64_t first, std::span<std::int64_t> out) const {
@@ -59,7 +65,10 @@ void TokenShards::read(std::int64_t first, std::span<std::int64_t> out) const {
     const std::size_t file = file_of(first);
     const std::int64_t here =
         std::min(starts_[file + 1] - first, static_cast<std::int64_t>(out.size()));
-    files_[file]->read(first - starts_[file], out.first(static_cast<std::size_t>(here)));
+    const auto part = out.first(static_cast<std::size_t>(here));
+    files_[file]->read(first - starts_[file], part);
+    if (learned_ < size())
+      std::ranges::transform(part, part.begin(), [this](std::int64_t id) { return from_file(id); });
     out = out.subspan(static_cast<std::size_t>(here));
     first += here;
   }
@@ -71,11 +80,11 @@ std::vector<ShardHeader> TokenShards::headers() const {
   return all;
 }
 
-ShardSetWriter::ShardSetWriter(fs::path folder, std::string name, std::int64_t vocabulary,
+ShardSetWriter::ShardSetWriter(fs::path folder, std::string name, ShardIds ids,
                                std::int64_t tokens_per_file)
     : folder_(std::move(folder)),
       name_(std::move(name)),
-      vocabulary_(vocabulary),
+      ids_(ids),
       tokens_per_file_(tokens_per_file) {
   start_file();
 }
@@ -84,7 +93,7 @@ void ShardSetWriter::start_file() {
   char number[16];
   std::snprintf(number, sizeof number, "-%05zu", files_.size());
   files_.push_back(folder_ / (name_ + number + ".tokens"));
-  writer_ = std::make_unique<ShardWriter>(files_.back(), vocabulary_);
+  writer_ = std::make_unique<ShardWriter>(files_.back(), (ids_.marks ? 2 : 1) * ids_.vocabulary);
 }
 
 void ShardSetWriter::append(std::span<const std::int32_t> ids) {
@@ -95,9 +104,17 @@ void ShardSetWriter::append(std::span<const std::int32_t> ids) {
     }
     const auto room = static_cast<std::size_t>(tokens_per_file_ - writer_->tokens());
     const auto part = ids.first(std::min(room, ids.size()));
-    writer_->append(part);
+    append_here(part);
     ids = ids.subspan(part.size());
   }
+}
+
+void ShardSetWriter::append_here(std::span<const std::int32_t> ids) {
+  if (!ids_.marks) return writer_->append(ids);
+  std::vector<std::int32_t> stored(ids.begin(), ids.end());
+  for (std::int32_t& id : stored)
+    if (is_marked(id)) id = static_cast<std::int32_t>(ids_.vocabulary + unmarked(id));
+  writer_->append(stored);
 }
 
 void ShardSetWriter::end_document() { writer_->count_document(); }

@@ -31,6 +31,14 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b
 using ReadTokens =
     std::function<void(std::int64_t first, const SampleRun& run, std::vector<std::int32_t>& ids)>;
 
+void take_off_marks(TextSample& sample) {
+  if (std::ranges::none_of(sample.ids, is_marked)) return;
+  for (std::int32_t& id : sample.ids) {
+    sample.learned.push_back(!is_marked(id));
+    id = static_cast<std::int32_t>(unmarked(id));
+  }
+}
+
 void fill(TextSample& sample, const ReadTokens& read) {
   const std::int64_t window = sample.rule.window;
   sample.windows = sample.available / window;
@@ -40,6 +48,7 @@ void fill(TextSample& sample, const ReadTokens& read) {
     sample.runs.push_back({std::ssize(sample.ids) + context, range.count * window, context});
     read(first, sample.runs.back(), sample.ids);
   }
+  take_off_marks(sample);
 }
 
 // Takes a text of unknown size token by token and keeps what spread_windows may ask for.
@@ -142,9 +151,15 @@ std::int64_t TextSample::targets() const {
 
 std::vector<std::int32_t> TextSample::scored() const {
   std::vector<std::int32_t> all;
-  for (const SampleRun& run : runs)
-    all.insert(all.end(), ids.begin() + run.first, ids.begin() + run.first + run.count);
+  for (const SampleRun& run : runs) {
+    for (std::int64_t i = run.first; i < run.first + run.count; ++i)
+      if (is_learned(i)) all.push_back(ids[static_cast<std::size_t>(i)]);
+  }
   return all;
+}
+
+bool TextSample::is_learned(std::int64_t index) const {
+  return learned.empty() || learned[static_cast<std::size_t>(index)];
 }
 
 std::string TextSample::hash() const {
@@ -179,8 +194,9 @@ TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& 
     collector.add(part.ids);
     return true;
   });
-  for_each_document(find_text_files(names).files,
-                    [&](const DocumentView& document) { return encoder.add(document.text, 0); });
+  for_each_document(find_text_files(names).files, [&](const DocumentView& document) {
+    return encoder.add(document.text, 0, document.prompt);
+  });
   encoder.flush();
   if (collector.size() == 0) throw Error(join(names, ", "), "holds no text");
   return collector.finish();

@@ -4,7 +4,7 @@
 // The text is cut into n whole windows side by side. All are taken when they fit into `most`
 // tokens; else k groups of neighbouring windows, spread evenly. Before each taken part stand the
 // tokens that precede it in the text, as context that is not scored; before the text's first token
-// stands nothing.
+// stands nothing. Of a text with prompts only what is learned is scored.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct WindowRange {
 // Which of `windows` windows are taken: rising, never touching.
 std::vector<WindowRange> spread_windows(std::int64_t windows, const SampleRule& rule);
 
-// Tokens that stand side by side in the text and are scored: ids[first] ... of a TextSample. The
+// Tokens that stand side by side in the text and are targets: ids[first] ... of a TextSample. The
 // `context` ids before them precede them in the text.
 struct SampleRun {
   std::int64_t first = 0, count = 0, context = 0;
@@ -42,12 +42,14 @@ struct TextSample {
   std::vector<std::int32_t> ids;  // the runs, each behind its context
   std::vector<SampleRun> runs;    // whole windows
   SampleRule rule;
-  std::int64_t available = 0;  // tokens of the whole text
-  std::int64_t windows = 0;    // whole windows in it
+  std::int64_t available = 0;      // tokens of the whole text
+  std::int64_t windows = 0;        // whole windows in it
+  std::vector<bool> learned = {};  // of each id; empty: all
 
   std::int64_t targets() const;  // tokens in the runs
-  std::vector<std::int32_t> scored() const;
-  std::string hash() const;   // SHA-256 of scored() as little-endian 32-bit numbers
+  bool is_learned(std::int64_t index) const;
+  std::vector<std::int32_t> scored() const;  // of the targets those that are learned
+  std::string hash() const;                  // SHA-256 of scored() as little-endian 32-bit numbers
   std::string words() const;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
 };
 

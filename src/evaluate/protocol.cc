@@ -8,7 +8,7 @@
 namespace alibi {
 namespace {
 
-std::vector<PositionBin> position_bins(std::span<const float> losses,
+std::vector<PositionBin> position_bins(const TextSample& sample, std::span<const float> losses,
                                        const std::vector<Window>& windows, std::int64_t length) {
   std::vector<PositionBin> bins;
   for (const auto& [first, last] : doubling_spans(length))
@@ -17,7 +17,9 @@ std::vector<PositionBin> position_bins(std::span<const float> losses,
     auto bin = bins.begin();
     for (std::int64_t position = 1; position <= window.length; ++position) {
       if (position > bin->last) ++bin;
-      bin->loss += losses[static_cast<std::size_t>(window.first + position - 1)];
+      const std::int64_t target = window.first + position - 1;
+      if (!sample.is_learned(target)) continue;
+      bin->loss += losses[static_cast<std::size_t>(target)];
       ++bin->count;
     }
   }
@@ -42,7 +44,7 @@ ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, Protoc
   const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
   ScoredLength scored{scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
   if (protocol == Protocol::kNonOverlapping) {
-    scored.bins = position_bins(all, windows, length);
+    scored.bins = position_bins(sample, all, windows, length);
     scored.short_share = short_share(windows, length);
   }
   return scored;
@@ -97,14 +99,15 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
   for (const std::int64_t length : lengths) {
     ScoredLength& one = scored.emplace_back();
     one.block = length;  // a window of it
-    for (Window& window : windows) {
-      one.losses.insert(one.losses.end(), all.begin() + window.first,
-                        all.begin() + window.first + length);
-      one.ids.insert(one.ids.end(), sample.ids.begin() + window.first,
-                     sample.ids.begin() + window.first + length);
+    for (const Window& window : windows) {
+      for (std::int64_t i = window.first; i < window.first + length; ++i) {
+        if (!sample.is_learned(i)) continue;
+        one.losses.push_back(all[static_cast<std::size_t>(i)]);
+        one.ids.push_back(sample.ids[static_cast<std::size_t>(i)]);
+      }
     }
   }
-  scored.back().bins = position_bins(all, windows, longest);
+  scored.back().bins = position_bins(sample, all, windows, longest);
   return scored;
 }
 

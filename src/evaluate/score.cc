@@ -78,8 +78,10 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
 
 std::vector<float> scored_losses(const TextSample& sample, std::span<const float> losses) {
   std::vector<float> scored;
-  for (const SampleRun& run : sample.runs)
-    scored.insert(scored.end(), losses.begin() + run.first, losses.begin() + run.first + run.count);
+  for (const SampleRun& run : sample.runs) {
+    for (std::int64_t i = run.first; i < run.first + run.count; ++i)
+      if (sample.is_learned(i)) scored.push_back(losses[static_cast<std::size_t>(i)]);
+  }
   return scored;
 }
 

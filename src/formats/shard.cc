@@ -226,4 +226,10 @@ std::int64_t ShardFile::count(std::int32_t id) const {
   return found;
 }
 
+std::int64_t ShardFile::count_below(std::int64_t id) const {
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < size(); ++i) found += (*this)[i] < id;
+  return found;
+}
+
 }  // namespace alibi

@@ -72,6 +72,7 @@ class ShardFile {
   std::int32_t operator[](std::int64_t index) const;                 // inside 0 .. size() - 1
   void read(std::int64_t first, std::span<std::int64_t> out) const;  // wholly inside
   std::int64_t count(std::int32_t id) const;                         // how often it occurs
+  std::int64_t count_below(std::int64_t id) const;                   // smaller ids
 
  private:
   MappedFile file_;

@@ -31,21 +31,30 @@ struct ChunkLoss {
 struct ChunkScale {
   double scale = 1;  // on the whole gradient
   double z = 0;
+  bool left_out = false;  // rows with a negative target: no loss, no gradient
 };
 
 // The formula in LibTorch's operators, in fp32 or fp64.
 ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                       const ChunkScale& scale, bool needs_gradient) {
   torch::Tensor p_RV = logits_RV.to(exact_type(logits_RV));
-  const torch::Tensor picked_R1 = p_RV.gather(1, target_R1);
+  const torch::Tensor counts_R1 =
+      scale.left_out ? (target_R1 >= 0).to(p_RV.scalar_type()) : torch::Tensor();
+  const torch::Tensor index_R1 = scale.left_out ? target_R1.clamp_min(0) : target_R1;
+  torch::Tensor picked_R1 = p_RV.gather(1, index_R1);
   const torch::Tensor highest_R1 = p_RV.amax(1, true);
   const torch::Tensor sum_R1 = p_RV.sub_(highest_R1).exp_().sum(1, true);
-  const torch::Tensor log_sum_R1 = highest_R1 + sum_R1.log();
+  torch::Tensor log_sum_R1 = highest_R1 + sum_R1.log();
+  if (scale.left_out) {
+    picked_R1 *= counts_R1;
+    log_sum_R1 *= counts_R1;
+  }
   ChunkLoss result{(log_sum_R1 - picked_R1).sum(), log_sum_R1.square().sum(), {}};
   if (!needs_gradient) return result;
   p_RV.div_(sum_R1);
   if (scale.z > 0) p_RV.mul_(1 + 2 * scale.z * log_sum_R1);
-  p_RV.scatter_add_(1, target_R1, torch::full_like(sum_R1, -1.0));
+  p_RV.scatter_add_(1, index_R1, torch::full_like(sum_R1, -1.0));
+  if (scale.left_out) p_RV.mul_(counts_R1);
   result.gradient_RV = p_RV.mul_(scale.scale).to(logits_RV.scalar_type());
   return result;
 }
@@ -64,6 +73,11 @@ ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& targe
                          static_cast<float>(scale.z)};
   at::parallel_for(0, rows, 1, [&](std::int64_t first, std::int64_t end) {
     for (std::int64_t row = first; row < end; ++row) {
+      if (targets[row] < 0) {
+        losses[row] = log_sums[row] = 0;
+        if (needs_gradient) std::fill_n(logits + row * width, width, 0);
+        continue;
+      }
       const RowLoss loss = cross_entropy_row_bf16(logits + row * width, width, targets[row], by);
       losses[row] = loss.cross_entropy;
       log_sums[row] = loss.log_sum;
@@ -92,7 +106,8 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     LinearProducts head(weight_VC, type, LinearProducts::best_kind(weight_VC, type));
     torch::Tensor total = torch::zeros({}, hidden_NC.options().dtype(exact));
     torch::Tensor squares = torch::zeros_like(total);
-    const ChunkScale scale{1.0 / static_cast<double>(rows), options.z_loss};
+    const double divisor = options.divisor > 0 ? options.divisor : static_cast<double>(rows);
+    const ChunkScale scale{1.0 / divisor, options.z_loss, options.left_out};
     torch::Tensor dhidden_NC = needs_gradient ? torch::empty_like(hidden_NC) : torch::Tensor();
     torch::Tensor dweight_VC = needs_gradient ? torch::empty_like(weight_VC) : torch::Tensor();
     for (std::int64_t first = 0; first < rows; first += options.chunk_rows) {
@@ -108,9 +123,9 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
       head.weight_gradient(g_RV, h_RC, dweight_VC, first > 0);
     }
     if (needs_gradient) context->save_for_backward({dhidden_NC, dweight_VC});
-    const torch::Tensor mean = total / rows;
+    const torch::Tensor mean = total / divisor;
     const torch::Tensor objective =
-        options.z_loss > 0 ? mean + options.z_loss * squares / rows : mean.clone();
+        options.z_loss > 0 ? mean + options.z_loss * squares / divisor : mean.clone();
     context->mark_non_differentiable({mean});
     return {objective, mean};
   }

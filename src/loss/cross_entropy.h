@@ -16,7 +16,9 @@ torch::Tensor cross_entropy(const torch::Tensor& hidden_NC, const torch::Tensor&
 
 struct LossOptions {
   std::int64_t chunk_rows = 1024;
-  double z_loss = 0;  // z
+  double z_loss = 0;      // z
+  double divisor = 0;     // the sums over rows become means by it; 0: the number of rows
+  bool left_out = false;  // rows whose target is negative count nothing; else there are none
 };
 
 struct TrainingLoss {

@@ -35,13 +35,14 @@ bool is_text(const fs::path& path) {
               utf16 ? "it looks like UTF-16: convert it with iconv" : "convert the text to UTF-8");
 }
 
-// One line of a .jsonl file, read event by event: nothing is built but the two strings that matter,
-// and the library's event reader keeps nesting on the heap, so depth cannot exhaust the stack.
+// One line of a .jsonl file, read event by event: nothing is built but the strings that matter, and
+// the library's event reader keeps nesting on the heap, so depth cannot exhaust the stack.
 class LineReader : public nlohmann::json_sax<json> {
  public:
-  std::optional<std::string> text;
+  std::optional<std::string> text, prompt, completion;
   std::string id;
-  std::string problem;
+  std::string problem;       // why the reader stopped
+  std::string prompt_fault;  // of prompt and completion
 
   bool null() override { return value("null"); }
   bool boolean(bool) override { return value("a boolean"); }
@@ -49,8 +50,8 @@ class LineReader : public nlohmann::json_sax<json> {
   bool number_unsigned(number_unsigned_t number) override { return numeric(cat(number)); }
   bool number_float(number_float_t, const string_t& number) override { return numeric(number); }
   bool string(string_t& string) override {
-    if (depth_ == 1 && key_ == "text") {
-      text = std::move(string);
+    if (wanted_ != nullptr && depth_ == 1) {
+      *wanted_ = std::move(string);
       return true;
     }
     if (depth_ == 1 && key_ == "id") id = std::move(string);
@@ -63,8 +64,8 @@ class LineReader : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     if (depth_ != 1) return true;
     key_ = std::move(name);
-    if (key_ == "text" && std::exchange(seen_text_, true)) return fail("key \"text\" occurs twice");
-    return true;
+    wanted_ = place_of(key_);
+    return wanted_ == nullptr || !*wanted_ || refuse("occurs twice");
   }
   bool end_object() override { return --depth_, true; }
   bool start_array(std::size_t) override { return value("an array") && ++depth_; }
@@ -81,6 +82,11 @@ class LineReader : public nlohmann::json_sax<json> {
   }
 
  private:
+  std::optional<std::string>* place_of(std::string_view name) {
+    if (name == "text") return &text;
+    if (name == "prompt") return &prompt;
+    return name == "completion" || name == "response" ? &completion : nullptr;
+  }
   bool fail(std::string what) {
     problem = std::move(what);
     return false;
@@ -89,21 +95,28 @@ class LineReader : public nlohmann::json_sax<json> {
     if (depth_ == 1 && key_ == "id") id = number;
     return value("a number");
   }
-  // Any value but a string under "text": the whole line must be an object, and its "text" a string.
+  // Any value but a string under a key that is read; and the whole line must be an object.
   bool value(const char* kind) {
     if (depth_ == 0) return fail(cat("the line is ", kind));
-    if (depth_ == 1 && key_ == "text") return fail(cat("key \"text\" is ", kind));
+    return depth_ != 1 || wanted_ == nullptr || refuse(cat("is ", kind));
+  }
+  // In a line with "text" the other keys mean nothing, which is known at its end only.
+  bool refuse(const std::string& what) {
+    const std::string fault = cat("key \"", key_, "\" ", what);
+    if (wanted_ == &text) return fail(fault);
+    if (prompt_fault.empty()) prompt_fault = fault;
     return true;
   }
 
   std::size_t depth_ = 0;
   std::string key_;
-  bool seen_text_ = false;
+  std::optional<std::string>* wanted_ = nullptr;  // by the last key
 };
 
 struct LineDocument {
   std::string id;
   std::string text;
+  std::size_t prompt = 0;  // bytes
 };
 
 void check_length(std::size_t bytes, const std::string& place) {
@@ -112,8 +125,19 @@ void check_length(std::size_t bytes, const std::string& place) {
               "expected at most 1 GiB a line");
 }
 
+// What a sound line holds; empty where that is no text.
+std::string fault_of(const LineReader& line) {
+  if (line.text) return "";
+  if (!line.prompt_fault.empty()) return line.prompt_fault;
+  if (line.prompt && !line.completion) return "has a \"prompt\" and no \"completion\"";
+  if (line.completion && !line.prompt) return "has a completion and no \"prompt\"";
+  return line.prompt ? "" : "key \"text\" is missing";
+}
+
 LineDocument parse_line(std::string_view line, const std::string& place) {
-  static const char* const kExpected = "expected one object a line, such as {\"text\": \"...\"}";
+  static const char* const kExpected =
+      "expected one object a line, such as {\"text\": \"...\"} or {\"prompt\": \"...\", "
+      "\"completion\": \"...\"}";
   check_length(line.size(), place);
   if (const std::size_t at = first_invalid_utf8(line); at != std::string::npos) {
     refuse_utf8(place, line, at);
@@ -121,9 +145,12 @@ LineDocument parse_line(std::string_view line, const std::string& place) {
   LineReader reader;
   if (!json::sax_parse(line.begin(), line.end(), &reader))
     throw Error(place, reader.problem, kExpected);
-  if (!reader.text) throw Error(place, "key \"text\" is missing", kExpected);
+  if (const std::string fault = fault_of(reader); !fault.empty())
+    throw Error(place, fault, kExpected);
   if (reader.id.empty()) reader.id = place;
-  return {std::move(reader.id), std::move(*reader.text)};
+  if (reader.text) return {std::move(reader.id), std::move(*reader.text)};
+  if (reader.completion->empty()) return {std::move(reader.id), ""};  // nothing to learn
+  return {std::move(reader.id), *reader.prompt + *reader.completion, reader.prompt->size()};
 }
 
 // The lines of one file, a document each.
@@ -137,7 +164,7 @@ class Lines {
     ++number_;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return true;
     const LineDocument document = parse_line(line, cat(name_, ":", number_));
-    if (!document.text.empty()) return call_({document.id, document.text});
+    if (!document.text.empty()) return call_({document.id, document.text, document.prompt});
     ++empty_;
     return true;
   }

@@ -1,6 +1,7 @@
 // Raw text: a .txt file is one document, a .jsonl file has one per line, as {"text": "...", "id":
-// "..."} with "id" optional and other keys ignored. All text is UTF-8. Either may be packed:
-// .txt.gz, .jsonl.zst (text/packed_text.h).
+// "..."} with "id" optional and other keys ignored; without "text", {"prompt": "...", "completion":
+// "..."} (or "response") is their text side by side, of which only the completion is learned. All
+// text is UTF-8. Either may be packed: .txt.gz, .jsonl.zst (text/packed_text.h).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@
 namespace alibi {
 
 struct DocumentView {
-  std::string id;         // the key "id", else the file's name (and line)
-  std::string_view text;  // not empty; valid during the call only
+  std::string id;          // the key "id", else the file's name (and line)
+  std::string_view text;   // not empty; valid during the call only
+  std::size_t prompt = 0;  // bytes of it that are read but not learned
 };
 
 // Takes one document; returns false to stop reading.
@@ -35,8 +37,8 @@ struct TextFiles {
 TextFiles find_text_files(const std::vector<std::string>& names);
 
 // Calls for each document in order and returns how many were skipped because their text is empty.
-// Errors name file and line: invalid UTF-8 (with its byte), invalid JSON, "text" missing or no
-// string.
+// Errors name file and line: invalid UTF-8 (with its byte), invalid JSON, a text missing or no
+// string, a prompt without completion.
 std::int64_t for_each_document(const std::filesystem::path& file, const DocumentCall& call);
 // The same over the lines of a .jsonl file that is in memory; `name` is the file's, for messages.
 std::int64_t for_each_line(std::string_view lines, const std::string& name,

@@ -7,6 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
+#include "base/strings.h"
+#include "formats/strict_json.h"
+
 namespace alibi {
 namespace {
 
@@ -15,13 +19,34 @@ namespace {
 constexpr std::size_t kPartBytes = 1 << 20;
 constexpr std::size_t kPartsPerThread = 4;
 
+// What a tokenizer that puts a space in front of every text makes of the middle of one.
+std::vector<std::int32_t> encode_behind_prompt(const Tokenizer& tokenizer, std::string_view text) {
+  if (!tokenizer.adds_space()) return tokenizer.encode(text);
+  if (!text.starts_with(' ')) {
+    throw Error("tokenizer.file",
+                cat("it puts a space in front of every text, and the completion ", shown(text),
+                    " begins without one"),
+                "let completions begin with a space, or choose another tokenizer");
+  }
+  return tokenizer.encode(text.substr(1));
+}
+
+std::string decoded(const Tokenizer& tokenizer, const EncodedPart& part) {
+  std::string text;
+  StreamDecoder decoder(tokenizer, !part.follows_prompt);
+  for (const std::int32_t id : part.ids) text += decoder.next(id);
+  return text;
+}
+
 void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
-  part.ids = tokenizer.encode(part.text);
+  part.ids = part.follows_prompt ? encode_behind_prompt(tokenizer, part.text)
+                                 : tokenizer.encode(part.text);
   for (const std::int32_t id : part.ids) {
     part.unknown += id == tokenizer.unknown();
     part.byte_fallback += tokenizer.is_byte_fallback(id);
   }
-  part.survives = tokenizer.decode(part.ids) == part.text;
+  part.survives = decoded(tokenizer, part) == part.text;
+  if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
   if (part.ends_document) part.ids.push_back(tokenizer.end());
 }
 
@@ -32,18 +57,29 @@ ParallelEncoder::ParallelEncoder(Tokenizer tokenizer, int threads, Sink sink)
       threads_(static_cast<std::size_t>(std::max(threads, 1))),
       sink_(std::move(sink)) {}
 
-bool ParallelEncoder::add(std::string_view document, int stream) {
-  while (!document.empty() && !done_) {
-    EncodedPart part;
-    part.text = document.substr(0, tokenizer_.safe_cut(document, kPartBytes));
-    document.remove_prefix(part.text.size());
-    part.stream = stream;
-    part.ends_document = document.empty();
+bool ParallelEncoder::add(std::string_view document, int stream, std::size_t prompt) {
+  EncodedPart part;
+  part.stream = stream;
+  part.learned = false;
+  part.ends_document = prompt == document.size();
+  add_parts(document.substr(0, prompt), part);
+  part.learned = true;
+  part.follows_prompt = prompt > 0;
+  part.ends_document = true;
+  add_parts(document.substr(prompt), part);
+  return !done_;
+}
+
+void ParallelEncoder::add_parts(std::string_view text, const EncodedPart& like) {
+  while (!text.empty() && !done_) {
+    EncodedPart part = like;
+    part.text = text.substr(0, tokenizer_.safe_cut(text, kPartBytes));
+    text.remove_prefix(part.text.size());
+    part.ends_document = like.ends_document && text.empty();
     bytes_ += part.text.size();
     parts_.push_back(std::move(part));
     if (bytes_ >= kPartBytes * kPartsPerThread * threads_) flush();
   }
-  return !done_;
 }
 
 void ParallelEncoder::flush() {

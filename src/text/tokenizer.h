@@ -16,6 +16,11 @@
 
 namespace alibi {
 
+// Ids of a text that are read but not learned are marked where both kinds stand side by side.
+inline constexpr std::int32_t marked(std::int32_t id) { return ~id; }
+inline constexpr bool is_marked(std::int64_t id) { return id < 0; }
+inline constexpr std::int64_t unmarked(std::int64_t id) { return id < 0 ? ~id : id; }
+
 // A value: cheap to copy; all const functions may be called from several threads.
 class Tokenizer {
  public:

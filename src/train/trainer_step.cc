@@ -126,6 +126,10 @@ double Trainer::forward_backward(Batch& batch) {
   const std::int64_t rows = rows_of_part(batch);
   const std::int64_t parts = batch.rows / rows;
   const RandomKey random = RandomKey{static_cast<std::uint64_t>(c.run.seed)}.with("dropout");
+  const std::int64_t learned = batch.learned();
+  LossOptions mean{.chunk_rows = c.runtime.loss_chunk_rows, .z_loss = c.guard.z_loss};
+  mean.divisor = std::max(1.0, static_cast<double>(learned)) / static_cast<double>(parts);
+  mean.left_out = learned < std::ssize(batch.targets);
   double loss = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     ForwardOptions options;
@@ -140,11 +144,10 @@ double Trainer::forward_backward(Batch& batch) {
     const torch::Tensor hidden_BTC =
         model_->hidden(slice(batch.inputs, batch, part * rows, rows, parts_.device), options);
     const torch::Tensor targets_BT = slice(batch.targets, batch, part * rows, rows, parts_.device);
-    const TrainingLoss mean =
-        training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT.flatten(),
-                      {.chunk_rows = c.runtime.loss_chunk_rows, .z_loss = c.guard.z_loss});
-    (mean.objective / parts).backward();
-    loss += mean.cross_entropy.item<double>() / static_cast<double>(parts);
+    const TrainingLoss of_part =
+        training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT.flatten(), mean);
+    (of_part.objective / parts).backward();
+    loss += of_part.cross_entropy.item<double>() / static_cast<double>(parts);
   }
   return loss;
 }

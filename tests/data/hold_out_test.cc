@@ -18,13 +18,13 @@ struct Sides {
 
 Sides sides(const CorpusPlan& plan) {
   Sides found;
-  for_each_part(plan, false, [&](std::string_view text, Split split) {
-    (split == kTrain ? found.train : found.valid).emplace_back(text);
+  for_each_part(plan, false, [&](const DocumentView& part, Split split) {
+    (split == kTrain ? found.train : found.valid).emplace_back(part.text);
     return true;
   });
   std::vector<std::string> train_only;
-  for_each_part(plan, true, [&](std::string_view text, Split) {
-    train_only.emplace_back(text);
+  for_each_part(plan, true, [&](const DocumentView& part, Split) {
+    train_only.emplace_back(part.text);
     return true;
   });
   EXPECT_EQ(train_only, found.train);

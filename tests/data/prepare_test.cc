@@ -46,6 +46,43 @@ std::string text_of(const PreparedText& prepared, const TokenShards& shards) {
   return prepared.tokenizer.decode(ids);
 }
 
+// Prompts in capitals, so that what is learned can be told from them.
+std::string prompts_and_answers(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    const std::string digits = std::to_string(1000 + 7 * i);
+    std::string prompt, answer;
+    for (const char c : digits) prompt += static_cast<char>('A' + (c - '0'));
+    for (const char c : digits) answer += static_cast<char>('a' + (c - '0'));
+    lines += "{\"prompt\": \"" + prompt + "\", \"completion\": \" " + answer + "\"}\n";
+  }
+  return lines;
+}
+
+// Seen failing with prompts learned, and with the cut of the tail forgetting them.
+TEST(Prepare, PromptsAreMarked) {
+  for (const bool tail : {false, true}) {
+    Case test("not named");
+    test.tokenizer.kind = TokenizerKind::kBytes;
+    test.put("a.jsonl", prompts_and_answers(tail ? 1 : 200));
+    test.data.train = {test.name("a.jsonl")};
+    test.data.valid_fraction = tail ? 0.8 : 0.3;  // of one document: cut inside its prompt
+    const PreparedText prepared = test.prepare();
+    for (const TokenShards* shards : {&prepared.train, &prepared.valid}) {
+      ASSERT_GT(shards->size(), 0);
+      for (std::int64_t i = 0; i < shards->size(); ++i) {
+        const std::int32_t id = (*shards)[i];
+        const auto byte = static_cast<char>(unmarked(id) - 3);
+        EXPECT_EQ(is_marked(id), byte >= 'A' && byte <= 'J') << byte << tail;
+      }
+    }
+    EXPECT_EQ(prepared.statistics.train.documents + prepared.statistics.valid.documents,
+              tail ? 2 : 200);
+    EXPECT_EQ(prepared.train.size() + prepared.valid.size(), tail ? 11 : 2000);
+    EXPECT_TRUE(test.prepare().from_cache);
+  }
+}
+
 TEST(Prepare, TokensAreTheText) {
   for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kBytes}) {
     Case test;

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<std::filesystem::path> write_set(const std::filesystem::path& folder,
                                              std::int64_t vocabulary) {
-  ShardSetWriter writer(folder, "train", vocabulary, 100);
+  ShardSetWriter writer(folder, "train", {vocabulary}, 100);
   for (int document = 0; document < 10; ++document) {
     std::vector<std::int32_t> ids;
     for (int i = 0; i < 40 + document; ++i) ids.push_back(3 + (document * 50 + i) % 200);
@@ -48,6 +48,29 @@ TEST(TokenShards, AreOneAddressSpaceOverFiles) {
   }
 }
 
+TEST(TokenShards, MarksStandBesideIds) {
+  for (const std::int64_t vocabulary :
+       {259, 40'000, 70'000}) {  // the second: 4 bytes for its marks
+    const TemporaryFolder folder;
+    ShardSetWriter writer(folder.path(), "train", {vocabulary, true}, 4);
+    const std::vector<std::int32_t> ids = {marked(0), marked(258), 5, 2, marked(2), 258, 2};
+    writer.append(std::span(ids).first(4));
+    writer.end_document();
+    writer.append(std::span(ids).subspan(4));
+    writer.end_document();
+    const auto files = writer.finish();
+    if (files.size() != 2) FAIL();
+    const TokenShards shards = TokenShards::open(files, vocabulary);
+    EXPECT_EQ(shards.learned(), 4);
+    std::vector<std::int64_t> read(7);
+    shards.read(0, read);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(read[i], ids[i]);
+      EXPECT_EQ(shards[static_cast<std::int64_t>(i)], ids[i]);
+    }
+  }
+}
+
 TEST(TokenShards, AnotherVocabularyIsRefused) {
   const TemporaryFolder folder;
   const auto files = write_set(folder.path(), 259);
@@ -57,7 +80,7 @@ TEST(TokenShards, AnotherVocabularyIsRefused) {
 
 TEST(TokenShards, AWrongDocumentCountIsRefused) {
   const TemporaryFolder folder;
-  ShardSetWriter writer(folder.path(), "train", 259);
+  ShardSetWriter writer(folder.path(), "train", {259});
   const std::vector<std::int32_t> ids = {5, 6, 2, 7, 2};
   writer.append(ids);
   writer.end_document();

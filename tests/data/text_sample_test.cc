@@ -63,7 +63,7 @@ std::vector<std::string> example_files(const TemporaryFolder& folder) {
 
 TokenShards shards_of(const TextSample& all, const TemporaryFolder& folder,
                       std::int64_t vocabulary) {
-  ShardSetWriter writer(folder.path(), "all", vocabulary, 10'000);
+  ShardSetWriter writer(folder.path(), "all", {vocabulary}, 10'000);
   for (const std::int32_t id : all.ids) {
     writer.append({&id, 1});
     if (id == Tokenizer::kEnd) writer.end_document();
@@ -114,6 +114,26 @@ TEST(TextSample, RunsStandBehindWhatPrecedesThemInTheText) {
   }
   EXPECT_EQ(sample.words(), cat("20 of ", std::ssize(all) / 100,
                                 " windows of 100 tokens, spread evenly over the text"));
+}
+
+// Seen failing with prompts scored.
+TEST(TextSample, PromptsAreReadAndNotScored) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "a.jsonl").string();
+  write_file_atomic(path, "{\"prompt\": \"ab\", \"completion\": \"c\"}\n{\"text\": \"de\"}\n");
+  const SampleRule rule{.window = 7, .most = 7, .context = 1};
+  const TextSample sample = sample_files({path}, Tokenizer::bytes(), 1, rule);
+  const auto ids = [](const std::string& text) {
+    std::vector<std::int32_t> all = Tokenizer::bytes().encode(text);
+    for (std::int32_t& id : all)
+      if (id == '|' + 3) id = Tokenizer::kEnd;
+    return all;
+  };
+  EXPECT_EQ(sample.ids, ids("abc|de|"));
+  EXPECT_EQ(sample.scored(), ids("c|de|"));
+  EXPECT_EQ(sample.targets(), 7);
+  EXPECT_FALSE(sample.is_learned(1));
+  EXPECT_TRUE(sample.is_learned(2));
 }
 
 TEST(TextSample, TextWithoutADocumentIsRefused) {

@@ -2,6 +2,7 @@
 
 usage: exports.py hf FOLDER EXPECTED       logits of EXPECTED (safetensors: tokens, logits) with AutoModelForCausalLM and
                                            pipeline, without custom code; generation with a cache and with left padding
+       exports.py own FOLDER EXPECTED      the same with the modelling file of the folder
        exports.py tokens FOLDER [GGUF]     ids of hard strings by sentencepiece, tokenizer.json and llama.cpp
        exports.py gguf GGUF EXPECTED       mean loss of the targets in EXPECTED by llama.cpp, one request a target
 
@@ -14,7 +15,8 @@ import random
 import sys
 import urllib.request
 
-os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", TOKENIZERS_PARALLELISM="false")
+os.environ.update(HF_MODULES_CACHE=os.path.abspath("modules"), HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error",
+                  TOKENIZERS_PARALLELISM="false")
 faults = []
 
 
@@ -44,15 +46,15 @@ def load_expected(path):
     return load_file(path)
 
 
-def check_hf(folder, expected_path):
+def check_hf(folder, expected_path, own_code=False):
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
     torch.set_num_threads(1)
     expected = load_expected(expected_path)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, trust_remote_code=own_code)
     model.eval()
-    expect("Remote" not in type(model).__module__ and type(model).__module__.startswith("transformers.models."),
-           f"loaded as {type(model)}, expected a class of transformers'")
+    expect(type(model).__module__.startswith("transformers_modules." if own_code else "transformers.models."),
+           f"loaded as {type(model)}, expected a class of {'the folder' if own_code else 'transformers'}'s")
     with torch.no_grad():
         for name in sorted(key for key in expected if key.startswith("tokens")):
             tokens, logits = expected[name], expected[name.replace("tokens", "logits")]
@@ -62,8 +64,9 @@ def check_hf(folder, expected_path):
             expect(worst <= 1e-4, f"{name}: logits differ by {worst}, expected at most 1e-4")
         tokens = expected["tokens_1"][:, :24]
         check_generation(model, tokens)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    text = pipeline("text-generation", model=folder, tokenizer=folder)("the ", max_new_tokens=5, do_sample=False)[0]["generated_text"]
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=own_code)
+    generate = pipeline("text-generation", model=folder, tokenizer=folder, trust_remote_code=own_code)
+    text = generate("the ", max_new_tokens=5, do_sample=False)[0]["generated_text"]
     expect(text.startswith("the "), f"pipeline wrote {text!r}")
     expect(tokenizer.decode(tokenizer("a  b\nc")["input_ids"]) == "a  b\nc", "decoding does not give the text back")
 
@@ -155,11 +158,11 @@ def check_gguf(file, expected_path):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("hf", "tokens", "gguf"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("hf", "own", "tokens", "gguf"):
         print(__doc__)
         return 2
-    if sys.argv[1] == "hf":
-        check_hf(*sys.argv[2:4])
+    if sys.argv[1] in ("hf", "own"):
+        check_hf(*sys.argv[2:4], own_code=sys.argv[1] == "own")
     elif sys.argv[1] == "tokens":
         check_tokens(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
     else:

@@ -98,6 +98,25 @@ TEST_F(ExportsInterop, BloomIsTheSameModelInTransformers) {
   expect_agrees("hf hf expected.safetensors");
 }
 
+// What no class of transformers' can express, with the modelling file that goes with it.
+TEST_F(ExportsInterop, OwnCodeIsTheSameModelInTransformers) {
+  const std::vector<std::vector<std::string>> models = {
+      {"model.biased_heads=2", "model.mlp_width=100", "model.attention_scale=0.2"},
+      {"model.learned_slopes=true", "model.tied_head=false"},
+      {"model.position=sinusoidal", "model.norm_bias=true"},
+      {"model.position=learned", cat("model.max_sequence_length=", 8 * kLength)},
+      {"model.position=rotary", "model.key_value_heads=2", "model.attention_bias=true"},
+      {"model.position=t5", "model.t5_shared=false"},
+      {"model.position=none", "model.embedding_norm=true", "model.activation=gelu_tanh"}};
+  for (const std::vector<std::string>& changes : models) {
+    train(changes);
+    write_expected();
+    place_.works({"export", "runs/tiny", "--to", "hf", "--custom-code", "--output", "own"});
+    expect_agrees("own own expected.safetensors");
+    for (const char* made : {"runs", "curve", "own"}) remove_tree(place_.path(made));
+  }
+}
+
 TEST_F(ExportsInterop, TokensAndLossesAreThoseOfLlamaCpp) {
   train({});
   write_expected();

@@ -133,6 +133,34 @@ TEST(ZLoss, EqualsTheFormulaOnEveryPath) {
   }
 }
 
+// A row without a target is as if it were not there, on every path. Seen failing with its loss, its
+// z-loss or its gradient counted.
+TEST(CrossEntropy, RowsLeftOutCountNothing) {
+  for (const auto type : {torch::kDouble, torch::kFloat, torch::kBFloat16}) {
+    Example e = example(120, 32, 300, type);
+    const torch::Tensor kept = (torch::arange(120) % 3 != 1).nonzero().squeeze(1);
+    const Example rest{e.hidden_NC.detach().index_select(0, kept).requires_grad_(), e.weight_VC,
+                       e.targets_N.index_select(0, kept)};
+    e.targets_N.masked_fill_(torch::arange(120) % 3 == 1, -1);
+    for (const double z : {0.0, 0.1}) {
+      const auto mine = [z](const Example& x) {
+        LossOptions options{.chunk_rows = 50, .z_loss = z};
+        options.left_out = true;
+        options.divisor = 80;
+        return training_loss(x.hidden_NC, x.weight_VC, x.targets_N, options).objective;
+      };
+      const Result truth = library_with_z(rest, z), found = run(e, mine);
+      const double most = type == torch::kBFloat16 ? 2e-2 : type == torch::kFloat ? 1e-5 : 1e-10;
+      EXPECT_NEAR(found.loss / truth.loss, 1, most) << type << z;
+      EXPECT_LT(error(found.weight, truth.weight), most * truth.weight.abs().max().item<double>());
+      EXPECT_LT(error(found.hidden.index_select(0, kept), truth.hidden),
+                most * truth.hidden.abs().max().item<double>());
+      EXPECT_EQ(found.hidden.abs().sum().item<double>(),
+                found.hidden.index_select(0, kept).abs().sum().item<double>());
+    }
+  }
+}
+
 TEST(ZLoss, IsNoPartOfTheCrossEntropyThatIsReported) {
   const Example e = example(30, 8, 40);
   const TrainingLoss with =

@@ -89,6 +89,8 @@ class RunningProgram {
  private:
   [[noreturn]] static void run(std::vector<std::string>& arguments, const ProgramOptions& options,
                                int out, int err) {
+    for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGHUP})
+      ::signal(number, SIG_DFL);  // also where the tests run in the background, with INT ignored
     const int input = open("/dev/null", O_RDONLY);
     if (!options.standard_output.empty())
       out = open(options.standard_output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);

@@ -60,6 +60,25 @@ TEST(Documents, AJsonLinesFileHasOnePerLine) {
   EXPECT_EQ(read.empty, 1);
 }
 
+TEST(Documents, APromptStandsBeforeWhatIsLearned) {
+  const TemporaryFolder folder;
+  const auto path =
+      put(folder, "a.jsonl",
+          "{\"prompt\": \"2 + 2 = \", \"completion\": \"4\"}\n"
+          "{\"response\": \"five\", \"id\": 7, \"prompt\": \"\"}\n"
+          "{\"prompt\": \"no answer\", \"completion\": \"\"}\n"
+          "{\"prompt\": 5, \"completion\": [], \"text\": \"whole\", \"response\": null}\n");
+  std::vector<std::pair<std::string, std::size_t>> read;
+  const std::int64_t empty = for_each_document(path, [&](const DocumentView& document) {
+    read.emplace_back(document.text, document.prompt);
+    return true;
+  });
+  const std::vector<std::pair<std::string, std::size_t>> expected = {
+      {"2 + 2 = 4", 8}, {"five", 0}, {"whole", 0}};
+  EXPECT_EQ(read, expected);
+  EXPECT_EQ(empty, 1);
+}
+
 TEST(Documents, ReadingStopsWhenAsked) {
   const TemporaryFolder folder;
   const auto a = put(folder, "a.jsonl", "{\"text\": \"1\"}\n{\"text\": \"2\"}\nbroken\n");
@@ -85,6 +104,12 @@ TEST(Documents, BrokenLinesAreNamed) {
       {"{\"Text\": \"x\"}", "key \"text\" is missing"},
       {"{}", "key \"text\" is missing"},
       {"{\"text\": \"x\", \"text\": \"y\"}", "key \"text\" occurs twice"},
+      {"{\"prompt\": \"x\"}", "has a \"prompt\" and no \"completion\""},
+      {"{\"completion\": \"x\"}", "has a completion and no \"prompt\""},
+      {"{\"prompt\": 1, \"completion\": \"x\"}", "key \"prompt\" is a number"},
+      {"{\"prompt\": \"\", \"completion\": [\"x\"]}", "key \"completion\" is an array"},
+      {"{\"prompt\": \"\", \"completion\": \"x\", \"response\": \"y\"}", "key \"response\" occurs"},
+      {"{\"messages\": [{\"role\": \"user\"}]}", "key \"text\" is missing"},
       {"[\"text\"]", "the line is an array"},
       {"\"text\"", "the line is a string"},
       {"17", "the line is a number"},

@@ -63,6 +63,8 @@ class TrainExample {
   // Leaves out what the example sets, where it would have no effect.
   void leave_out(const std::string& setting) { std::erase(base_, setting); }
 
+  void add(const std::string& setting) { base_.push_back(setting); }
+
   using Prepare = std::function<void(Trainer&)>;
 
   // Trains as the command does; stops after `stop_after` steps when that is above 0. Returns what

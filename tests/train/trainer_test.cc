@@ -181,8 +181,7 @@ TEST(Trainer, ValidatesOnWindowsSpreadOverTheHeldOutText) {
 // order of sums.
 // The norms too: clipping and AdamW hide a gradient that is a multiple of what it should be. Seen
 // failing with the losses of the parts not divided by their number.
-TEST(Trainer, MicroBatchesAddUpToTheWholeBatch) {
-  TrainExample example;
+void micro_batches_add_up(TrainExample& example) {
   const auto weights = [&](const std::string& run, const std::string& micro) {
     example.train(
         example.config(run, {"batch.micro_batch_tokens=" + micro, "model.embedding_dropout=0",
@@ -202,6 +201,26 @@ TEST(Trainer, MicroBatchesAddUpToTheWholeBatch) {
       EXPECT_NEAR(norms_of(example)[i] / norms[i], 1, 1e-4) << micro;
     }
   }
+}
+
+TEST(Trainer, MicroBatchesAddUpToTheWholeBatch) {
+  TrainExample example;
+  micro_batches_add_up(example);
+}
+
+// The parts have more and less to learn. Seen failing with the mean taken part by part.
+TEST(Trainer, MicroBatchesAddUpWithPrompts) {
+  TrainExample example;
+  std::string lines;
+  for (int i = 0; i < 200; ++i) {
+    lines += "{\"prompt\": \"" + std::string(static_cast<std::size_t>(i * 7 % 60), 'q') +
+             "\", \"completion\": \"" + std::string(static_cast<std::size_t>(1 + i * 5 % 17), 'a') +
+             "\"}\n";
+  }
+  example.write("asked.jsonl", lines);
+  example.leave_out("data.train=[\"" + example.path("text.txt") + "\"]");
+  example.add("data.train=[\"" + example.path("asked.jsonl") + "\"]");
+  micro_batches_add_up(example);
 }
 
 void poison(Trainer& trainer) {

@@ -1,0 +1,194 @@
+// tests/interop holds these files, loaded by transformers, against this program's own logits for
+// every position method.
+#include "convert/custom_code.h"
+
+namespace alibi {
+
+const char kConfigurationPy[] =
+    R"py("""A decoder of alibi's; `model` holds alibi's own keys for it (alibi inspect schema explains each)."""
+from transformers import PretrainedConfig
+
+
+class AlibiConfig(PretrainedConfig):
+    model_type = "alibi"
+    keys_to_ignore_at_inference = ["past_key_values"]
+
+    def __init__(self, model=None, vocab_size=1, max_position_embeddings=2048, use_cache=True, **others):
+        self.model = model or {"layers": 1, "width": 8, "heads": 1, "position": "none"}
+        self.vocab_size = vocab_size
+        self.hidden_size = self.model["width"]
+        self.num_hidden_layers = self.model["layers"]
+        self.num_attention_heads = self.model["heads"]
+        self.max_position_embeddings = max_position_embeddings
+        self.use_cache = use_cache
+        super().__init__(**others)
+)py";
+
+const char kModelingPy[] =
+    R"py("""A pre-norm decoder of alibi's with any of its position methods: linear biases (Press et al. 2021), sinusoidal, learned,
+rotary, T5 buckets, none.
+
+x = embed(tokens) [+ positions];  x += out(attention(qkv(norm_1(x))));  x += down(gelu(up(norm_2(x))))
+"""
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional
+from transformers import DynamicCache, GenerationMixin, PreTrainedModel, __version__
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from .configuration_alibi import AlibiConfig
+
+VERSION = int(__version__.split(".")[0])
+
+
+def sinusoidal(positions, width):
+    """Rows of Vaswani et al. 2017, sines before cosines; angles in fp64."""
+    exponents = torch.arange(width // 2, device=positions.device, dtype=torch.float64) * (-2.0 / width)
+    angles = positions.double().unsqueeze(-1) * 10000.0**exponents
+    return torch.cat([angles.sin(), angles.cos()], -1).float()
+
+
+def rotate(x, positions, base):
+    """Turns pairs (c, c + D/2) of x (B, heads, T, D) by positions (B, T)."""
+    half = x.size(-1) // 2
+    frequencies = base ** (torch.arange(half, device=x.device, dtype=torch.float64) / -half)
+    angles = (positions.double().unsqueeze(-1) * frequencies).unsqueeze(1)
+    cos, sin = angles.cos().float(), angles.sin().float()
+    first, second = x.float().chunk(2, -1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1).to(x.dtype)
+
+
+def t5_bucket(distance, buckets, max_distance):
+    """Exact below half of the buckets, then logarithmic, the last one open (Raffel et al. 2020)."""
+    exact = buckets // 2
+    scale = (buckets - exact) / math.log(max_distance / exact)
+    far = exact + (torch.log(distance.clamp_min(exact).double() / exact) * scale + 1e-9).long()
+    return torch.where(distance < exact, distance, far.clamp_max(buckets - 1))
+
+
+def norm_of(m):
+    return nn.LayerNorm(m["width"], eps=m["norm_epsilon"], bias=m["norm_bias"])
+
+
+class Block(nn.Module):
+    def __init__(self, config, layer):
+        super().__init__()
+        m = self.settings = config.model
+        self.layer = layer
+        width, kv_width = m["width"], m["key_value_heads"] * (m["width"] // m["heads"])
+        self.norm_1 = norm_of(m)
+        self.qkv = nn.Linear(width, width + 2 * kv_width, bias=m["attention_bias"])  # rows: queries, keys, values
+        self.out = nn.Linear(width, width, bias=m["attention_bias"])
+        self.norm_2 = norm_of(m)
+        self.up = nn.Linear(width, m["mlp_width"], bias=m["mlp_bias"])
+        self.down = nn.Linear(m["mlp_width"], width, bias=m["mlp_bias"])
+
+    def forward(self, x, bias, positions, cache):
+        x = x + self.out(self.attention(self.norm_1(x), bias, positions, cache))
+        approximate = "tanh" if self.settings["activation"] == "gelu_tanh" else "none"
+        return x + self.down(functional.gelu(self.up(self.norm_2(x)), approximate=approximate))
+
+    def attention(self, x, bias, positions, cache):
+        m, shape = self.settings, x.shape[:2]
+        depth = m["width"] // m["heads"]
+        kv_width = m["key_value_heads"] * depth
+        parts = self.qkv(x).split([m["width"], kv_width, kv_width], -1)
+        q, k, v = (part.view(*shape, -1, depth).transpose(1, 2) for part in parts)
+        if m["position"] == "rotary":
+            q, k = rotate(q, positions, m["rotary_base"]), rotate(k, positions, m["rotary_base"])
+        if cache is not None:
+            k, v = cache.update(k, v, self.layer)
+        each = m["heads"] // m["key_value_heads"]  # query heads that share keys and values
+        k, v = k.repeat_interleave(each, 1), v.repeat_interleave(each, 1)
+        scores = q.float() @ k.float().transpose(2, 3) * m["attention_scale"] + bias
+        return (scores.softmax(-1).to(v.dtype) @ v).transpose(1, 2).reshape(*shape, m["width"])
+
+
+class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
+    config_class = AlibiConfig
+    base_model_prefix = ""
+    _no_split_modules = ["Block"]
+    _tied_weights_keys = {"head.weight": "embedding.weight"} if VERSION >= 5 else ["head.weight"]
+
+    def __init__(self, config):
+        super().__init__(config)
+        m = config.model
+        self.embedding = nn.Embedding(config.vocab_size, m["width"])
+        if m["position"] == "learned":
+            self.positions = nn.Embedding(m["max_sequence_length"], m["width"])
+        if m.get("learned_slopes"):
+            self.slopes = nn.Parameter(torch.zeros(m["heads"]))
+        if m["position"] == "t5":
+            self.buckets = nn.ModuleList(nn.Embedding(m["t5_buckets"], m["heads"]) for _ in range(1 if m["t5_shared"] else m["layers"]))
+        if m["embedding_norm"]:
+            self.embedding_norm = norm_of(m)
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(m["layers"]))
+        self.norm = norm_of(m)
+        self.head = nn.Linear(m["width"], config.vocab_size, bias=False)
+        self.post_init()
+
+    def get_input_embeddings(self):
+        return self.embedding
+
+    def set_input_embeddings(self, embedding):
+        self.embedding = embedding
+
+    def get_output_embeddings(self):
+        return self.head
+
+    def set_output_embeddings(self, head):
+        self.head = head
+
+    def embed(self, tokens, positions):
+        x, m = self.embedding(tokens), self.config.model
+        if m["position"] == "sinusoidal":
+            x = x * math.sqrt(m["width"]) + sinusoidal(positions, m["width"]).to(x.dtype)
+        if m["position"] == "learned":
+            if positions.max() >= m["max_sequence_length"]:
+                raise ValueError(f"found position {positions.max().item()}, expected at most {m['max_sequence_length'] - 1}: "
+                                 "learned positions end at their table")
+            x = x + self.positions(positions)
+        return self.embedding_norm(x) if m["embedding_norm"] else x
+
+    def biases(self, seen, queries, keys):
+        """For each layer what is added to its scores: (B, 1 or H, queries, keys), fp32, -inf where a query must not look."""
+        m = self.config.model
+        distance = torch.arange(keys - queries, keys, device=seen.device).unsqueeze(1) - torch.arange(keys, device=seen.device)
+        hidden = (distance < 0) | ~seen.bool().unsqueeze(1).unsqueeze(1)
+        # A query that sees nothing, padding on the left, looks at itself: its output is nobody's, but must be a number.
+        hidden = hidden & (distance != 0)
+        bias = torch.zeros_like(hidden, dtype=torch.float32).masked_fill(hidden, -math.inf)
+        if m["position"] == "alibi":
+            slopes = self.slopes.float() if m["learned_slopes"] else torch.tensor(m["slopes"], device=seen.device)
+            bias = bias - slopes.view(-1, 1, 1) * distance.float()
+        if m["position"] != "t5":
+            return [bias] * m["layers"]
+        bucket = t5_bucket(distance.clamp_min(0), m["t5_buckets"], m["t5_max_distance"])
+        tables = [bias + table(bucket).float().permute(2, 0, 1) for table in self.buckets]
+        return tables * (m["layers"] // len(tables))
+
+    def forward(self, input_ids=None, attention_mask=None, past_key_values=None, labels=None, use_cache=None, logits_to_keep=0,
+                return_dict=None, **others):
+        if use_cache is None:
+            use_cache = self.config.use_cache and not self.training
+        if use_cache and past_key_values is None:
+            past_key_values = DynamicCache()
+        queries = input_ids.size(1)
+        keys = queries + (past_key_values.get_seq_length() if past_key_values is not None else 0)
+        seen = attention_mask if attention_mask is not None else input_ids.new_ones(input_ids.size(0), keys)
+        positions = (seen.long().cumsum(-1) - 1).clamp_min(0)[:, -queries:]
+        x = self.embed(input_ids, positions)
+        for block, bias in zip(self.blocks, self.biases(seen, queries, keys)):
+            x = block(x, bias, positions, past_key_values)
+        x = self.norm(x)
+        logits = self.head(x[:, -logits_to_keep:] if isinstance(logits_to_keep, int) else x[:, logits_to_keep])
+        loss = None
+        if labels is not None:
+            loss = functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten())
+        output = CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=past_key_values if use_cache else None)
+        return output.to_tuple() if return_dict is False else output
+)py";
+
+}  // namespace alibi
