@@ -13,8 +13,9 @@ class AlibiConfig(PretrainedConfig):
     model_type = "alibi"
     keys_to_ignore_at_inference = ["past_key_values"]
 
-    def __init__(self, model=None, vocab_size=1, max_position_embeddings=2048, use_cache=True, **others):
+    def __init__(self, model=None, slopes=(), vocab_size=1, max_position_embeddings=2048, use_cache=True, **others):
         self.model = model or {"layers": 1, "width": 8, "heads": 1, "position": "none"}
+        self.slopes = list(slopes)  # one a head, where they are not trained
         self.vocab_size = vocab_size
         self.hidden_size = self.model["width"]
         self.num_hidden_layers = self.model["layers"]
@@ -161,7 +162,7 @@ class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
         hidden = hidden & (distance != 0)
         bias = torch.zeros_like(hidden, dtype=torch.float32).masked_fill(hidden, -math.inf)
         if m["position"] == "alibi":
-            slopes = self.slopes.float() if m["learned_slopes"] else torch.tensor(m["slopes"], device=seen.device)
+            slopes = self.slopes.float() if m["learned_slopes"] else torch.tensor(self.config.slopes, device=seen.device)
             bias = bias - slopes.view(-1, 1, 1) * distance.float()
         if m["position"] != "t5":
             return [bias] * m["layers"]

@@ -8,7 +8,6 @@
 #include "convert/huggingface.h"
 #include "convert/names.h"
 #include "convert/tokenizer_json.h"
-#include "model/position.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -90,23 +89,17 @@ Json bloom_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptio
   return config;
 }
 
-// As it stands in config.json: slopes by number, whatever rule they come from.
-Json own_keys(const ModelConfig& model) {
-  Config config;
-  config.model = model;
-  ModelConfig& m = config.model;
-  if (m.position == Position::kAlibi && m.slopes.empty()) m.slopes = alibi_slopes(m);
-  m.biased_heads.reset();
-  return Json::parse(config_json(config)).at("model");
-}
-
+// This program's keys, and the slopes that they mean.
 Json own_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
+  Config keys;
+  keys.model = model.config();
   Json config = {{"architectures", {"AlibiForCausalLM"}},
                  {"model_type", "alibi"},
                  {"auto_map",
                   {{"AutoConfig", "configuration_alibi.AlibiConfig"},
                    {"AutoModelForCausalLM", "modeling_alibi.AlibiForCausalLM"}}},
-                 {"model", own_keys(model.config())},
+                 {"model", Json::parse(config_json(keys)).at("model")},
+                 {"slopes", model.slopes()},
                  {"max_position_embeddings", options.longest}};
   config.update(common(model, end, options));
   return config;
