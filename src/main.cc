@@ -4,12 +4,14 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/mapping_guard.h"
 #include "base/stop.h"
 #include "commands/commands.h"
 #include "device/memory.h"
 
 int main(int argc, char** argv) {
+  alibi::fill_standard_descriptors();
   alibi::install_stop_handlers();
   alibi::install_mapping_guard();
   alibi::keep_freed_memory();

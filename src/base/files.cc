@@ -46,7 +46,9 @@ auto uninterrupted(const auto& call) {
 
 OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
   const int how = mode == Mode::kCreate ? O_TRUNC : O_APPEND;
-  descriptor_ = uninterrupted([&] { return system_calls::open(path_, O_WRONLY | O_CREAT | how); });
+  // Not through a link, which may lead out of the folder, and not waiting for a pipe's reader.
+  const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
+  descriptor_ = uninterrupted([&] { return system_calls::open(path_, flags); });
   if (descriptor_ < 0) fail(path_, "create", errno);
 }
 
@@ -87,6 +89,12 @@ void OutputFile::close() {
   // Interrupted is closed: Linux has given the descriptor back by then.
   if (system_calls::close(std::exchange(descriptor_, -1), path_) != 0 && errno != EINTR)
     fail(path_, "close", errno);
+}
+
+void fill_standard_descriptors() {
+  int descriptor = ::open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
 }
 
 std::string read_file(const fs::path& path, std::uint64_t limit) {
@@ -132,7 +140,10 @@ void make_folders(const fs::path& path) {
   for (; !folder.empty() && !fs::is_directory(folder, ignored); folder = folder.parent_path())
     missing.push_back(folder);
   for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
-    if (uninterrupted([&] { return system_calls::make_folder(*next); }) == 0) continue;
+    if (uninterrupted([&] { return system_calls::make_folder(*next); }) == 0) {
+      sync_folder(next->parent_path());
+      continue;
+    }
     const int number = errno;
     const bool another_was_first = number == EEXIST && fs::is_directory(*next, ignored);
     if (!another_was_first) fail(path, "make folder", number == EEXIST ? ENOTDIR : number);
@@ -184,21 +195,34 @@ void remove_tree(const fs::path& path) {
     fail(path, "remove", errno);
 }
 
-FileLock::FileLock(const fs::path& path, const std::string& who) {
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+FileLock::FileLock(const fs::path& path, const std::string& who) : path_(path), who_(who) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0) fail(path, "open lock", errno);
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+  if (uninterrupted([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0) {
+    const int number = errno;
     ::close(descriptor_);
+    if (number != EWOULDBLOCK) fail(path, "lock", number);
     throw Error(path.string(), who + " is in use by another process",
                 "wait for it to end or choose another folder");
   }
+  if (is_named()) return;
+  ::close(descriptor_);  // its former holder removed the file: another process may hold a new one
+  throw Error(path.string(), who + " was removed by another process just now", "run it again");
+}
+
+bool FileLock::is_named() const {
   struct stat held {
   }, named{};
-  if (::fstat(descriptor_, &held) != 0 || ::stat(path.c_str(), &named) != 0 ||
-      held.st_dev != named.st_dev || held.st_ino != named.st_ino) {
-    ::close(descriptor_);  // its former holder removed the file: another process may hold a new one
-    throw Error(path.string(), who + " was removed by another process just now", "run it again");
-  }
+  return ::fstat(descriptor_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+void FileLock::check() const {
+  if (is_named()) return;
+  throw Error(
+      path_.string(),
+      cat("the lock was removed while this process held it: another one may be using ", who_),
+      "see that one process uses it, then run this again (a run with --resume)");
 }
 
 FileLock::~FileLock() {

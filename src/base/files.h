@@ -32,13 +32,17 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+// Opens /dev/null for standard descriptors that are closed: the next file would take their numbers
+// and with them what is printed.
+void fill_standard_descriptors();
+
 // Whole file as text. Throws Error when it cannot be read or is larger than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1ull << 30);
 
 // Writes `path` beside itself, fsyncs, renames over it, fsyncs the folder: old or new, never half.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
-void make_folders(const std::filesystem::path& path);
+void make_folders(const std::filesystem::path& path);  // each name is durable
 // Throws the Error that make_folders and writing into `path` would, as far as that can be foreseen.
 void check_can_make_folder(const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& path);
@@ -55,7 +59,15 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  // Throws Error where the file is not the one that is locked any more: somebody removed it, and
+  // another process may hold a new one.
+  void check() const;
+
  private:
+  bool is_named() const;
+
+  std::filesystem::path path_;
+  std::string who_;
   int descriptor_ = -1;
 };
 

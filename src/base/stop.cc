@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <initializer_list>
+#include <utility>
 
 #include "base/error.h"
 
@@ -40,6 +43,20 @@ int stop_signal() { return requested; }
 void leave_if_stopped(const std::string& place) {
   if (stop_signal() != 0) throw stopped_error(place, stop_signal(), "nothing was written");
 }
+
+LeaveWhenStopped::LeaveWhenStopped(std::string place)
+    : watch_([place = std::move(place)](const std::stop_token& over) {
+        while (!over.stop_requested()) {
+          try {
+            leave_if_stopped(place);
+          } catch (const Error& error) {
+            std::fprintf(stderr, "%s\n", error.what());
+            _exit(static_cast<int>(error.exit_code()));
+          }
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+      }) {}
+
 void request_stop(int signal) { requested = signal; }
 void clear_stop() { requested = 0; }
 

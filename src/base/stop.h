@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <thread>
 
 namespace alibi {
 
@@ -10,6 +11,15 @@ void install_stop_handlers();
 int stop_signal();  // 0 while nobody asked, else the signal's number
 // Throws stopped_error, "nothing was written", where somebody asked.
 void leave_if_stopped(const std::string& place);
+// While it lives a stop is heeded at once, by a library's loop that cannot ask: says so and leaves
+// the process. For work whose halves nobody will find.
+class LeaveWhenStopped {
+ public:
+  explicit LeaveWhenStopped(std::string place);
+
+ private:
+  std::jthread watch_;
+};
 void request_stop(int signal);  // the same from code: what tests and limits use
 void clear_stop();              // for tests and for a program that runs several jobs
 

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,8 @@ std::vector<Fault> checkpoint_faults(const std::filesystem::path& checkpoint_fol
 struct KeptSteps {
   std::int64_t newest = 2;                // steps, at least 1
   std::vector<std::int64_t> these_steps;  // whether new or not: the best one, one to go back to
+  // Later ones, which a resume found damaged, neither count nor go.
+  std::int64_t latest = std::numeric_limits<std::int64_t>::max();
 };
 
 // Keeps those and at least one valid checkpoint; removes the rest, oldest first. A kill leaves no

@@ -12,7 +12,7 @@
 namespace alibi {
 namespace {
 
-constexpr std::int64_t kFormatVersion = 4;
+constexpr std::int64_t kFormatVersion = 5;
 // The longest window of a guard is 100,000 steps, each with two numbers.
 constexpr JsonLimits kProgressLimits{.depth = 2, .values = 200'100};
 
@@ -21,6 +21,8 @@ struct Count {
   std::int64_t Progress::*field;
   std::int64_t since;  // format version
 };
+constexpr std::int64_t kMostTokens = 1'000'000'000'000'000;  // as run.train_tokens
+constexpr std::int64_t kMostThreads = 4096;
 constexpr std::array<Count, 10> kCounts{
     {{"step", &Progress::step, 1},
      {"tokens", &Progress::tokens, 1},
@@ -72,6 +74,22 @@ double parse_loss(const StrictJson& json, const std::string& place) {
   return as_number(json, place);
 }
 
+// No run counts so: such a file was not written by this program, whatever its checksum says.
+void check_counts(const Progress& p, const std::string& place) {
+  const auto check = [&](const char* name, std::int64_t found, std::int64_t most) {
+    if (found <= most) return;
+    throw Error(cat(place, ": /", name), cat("is ", found, ", expected at most ", most));
+  };
+  check("step", p.step, kMostTokens);
+  check("tokens", p.tokens, kMostTokens);
+  check("threads", p.threads, kMostThreads);
+  check("micro_batch_tokens", p.micro_batch_tokens, kMostTokens);
+  check("best_step", p.best_step, p.step);
+  check("validated_step", p.validated_step, p.step);
+  check("skipped_steps", p.skipped_steps, p.step);
+  check("skipped_in_a_row", p.skipped_in_a_row, p.step);
+}
+
 }  // namespace
 
 std::string progress_text(const ProgressFile& file) {
@@ -79,6 +97,7 @@ std::string progress_text(const ProgressFile& file) {
   std::string text = cat("{\n\"format_version\": ", kFormatVersion, ",\n");
   text += "\"identity\": " + json_quoted(file.identity) + ",\n";
   text += "\"data\": " + json_quoted(file.data_hash) + ",\n";
+  text += "\"arithmetic\": " + json_quoted(progress.arithmetic) + ",\n";
   for (const Count& count : kCounts) {
     ensure(progress.*count.field >= 0, "progress counts upwards from 0");
     text += cat("\"", count.name, "\": ", progress.*count.field, ",\n");
@@ -99,8 +118,8 @@ ProgressFile parse_progress(std::string_view text, const std::string& place) {
                 "use the program version that wrote it");
   }
   refuse_unknown(root,
-                 {"format_version", "identity", "data", "validated_step", "threads", "step",
-                  "tokens", "best_step", "skipped_steps", "skipped_in_a_row", "rollbacks",
+                 {"format_version", "identity", "data", "arithmetic", "validated_step", "threads",
+                  "step", "tokens", "best_step", "skipped_steps", "skipped_in_a_row", "rollbacks",
                   "micro_batch_tokens", "recent_losses", "recent_gradient_norms",
                   "evaluations_without_improvement", "best_validation_loss", "finished"},
                  place);
@@ -108,12 +127,15 @@ ProgressFile parse_progress(std::string_view text, const std::string& place) {
   Progress& progress = file.progress;
   file.identity = as_string(required(root, "identity", place), place + ": /identity");
   if (version >= 3) file.data_hash = as_string(required(root, "data", place), place + ": /data");
+  if (version >= 5)
+    progress.arithmetic = as_string(required(root, "arithmetic", place), place + ": /arithmetic");
   for (const Count& count : kCounts) {
     if (count.since > version) continue;
     progress.*count.field =
         as_count(required(root, count.name, place), cat(place, ": /", count.name));
   }
   if (version < 3) progress.validated_step = progress.step;
+  check_counts(progress, place);
   for (const auto& [name, field] : kRecent) {
     if (version >= 2)
       progress.*field = parse_list(required(root, name, place), cat(place, ": /", name));

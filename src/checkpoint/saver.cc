@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/error.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "device/memory.h"
 
 namespace alibi {
@@ -43,7 +45,11 @@ void CheckpointSaver::save(Checkpoint checkpoint, const KeptSteps& keep) {
   pending_ = true;
   work_.start(copied, [this, keep, mine = std::make_shared<Checkpoint>(std::move(checkpoint))] {
     result_ = save_checkpoint(folder_, *mine);
-    rotate_checkpoints(folder_, keep);
+    try {
+      rotate_checkpoints(folder_, keep);
+    } catch (const Error& error) {  // what was to be saved is saved
+      log_warning(cat("older checkpoints stay: ", error.what()));
+    }
   });
 }
 

@@ -113,6 +113,7 @@ void rotate_checkpoints(const fs::path& checkpoints_folder, const KeptSteps& kee
   std::int64_t steps = 0;
   std::int64_t previous = -1;
   for (const StepFolder& folder : step_folders(checkpoints_folder)) {
+    if (folder.step > keep.latest) continue;
     steps += folder.step != previous ? 1 : 0;
     previous = folder.step;
     (steps <= keep.newest || is_wanted(folder.step) ? kept : removed).push_back(folder);

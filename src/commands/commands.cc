@@ -102,7 +102,8 @@ int explain_parse_error(CLI::App& app, const CLI::Error& error) {
 
 std::string foreign_error(const std::exception& error) {
   if (is_out_of_memory(error))
-    return "out of memory (use a smaller batch.micro_batch_tokens or model)";
+    return "out of memory (a smaller model or batch.micro_batch_tokens; for prepare, shorter "
+           "documents or a smaller tokenizer.sample_bytes)";
   return first_line(error.what());
 }
 

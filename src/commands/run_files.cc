@@ -20,6 +20,8 @@ constexpr double kLeastSeconds = 10;
 constexpr double kShare = 50;
 
 void put(const fs::path& path, const std::string& text, std::ios::openmode mode) {
+  std::error_code ignored;
+  if (fs::is_symlink(path, ignored)) fs::remove(path, ignored);  // it may lead out of the folder
   std::ofstream file(path, std::ios::binary | mode);
   file << text;
   file.close();

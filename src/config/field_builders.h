@@ -33,7 +33,7 @@ Fields initialize_fields(InitializeConfig& i);
 Fields optimizer_fields(OptimizerConfig& o);
 Fields schedule_fields(ScheduleConfig& s);
 Fields guard_fields(GuardConfig& g);
-Fields run_fields(RunConfig& r, ScheduleKind schedule);
+Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back);
 Fields evaluate_fields(EvaluateConfig& e);
 Fields passkey_fields(EvaluateConfig& e);
 Fields runtime_fields(RuntimeConfig& r);

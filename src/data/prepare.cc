@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <system_error>
@@ -301,7 +302,8 @@ FileLock wait_for_lock(const fs::path& path, const Job& job) {
     try {
       return FileLock(path, "this prepared text");
     } catch (const Error&) {
-      if (::access(path.c_str(), R_OK | W_OK) != 0) throw;
+      // Gone by now: the other process is done, and the next try makes the file anew.
+      if (::access(path.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) throw;
     }
     if (!std::exchange(told, true))
       job.note("waiting for another process that prepares the same text");

@@ -36,10 +36,21 @@ int set_threads(std::int64_t threads) {
 
 bool cpu_has_fast_bf16() { return has_avx512_bf16(); }
 
+namespace {
+
+std::string processor_words() {
+  return cat(at::get_cpu_capability(), cpu_has_fast_bf16() ? " with bf16" : "");
+}
+
+}  // namespace
+
 std::string describe_device(torch::Device device) {
   if (device.is_cuda()) return cat("cuda:", int{device.index()}, " through LibTorch");
-  return cat("cpu, ", at::get_num_threads(), " threads, ", at::get_cpu_capability(),
-             cpu_has_fast_bf16() ? " with bf16" : "");
+  return cat("cpu, ", at::get_num_threads(), " threads, ", processor_words());
+}
+
+std::string describe_arithmetic(torch::Device device) {
+  return device.is_cuda() ? "cuda" : "cpu, " + processor_words();
 }
 
 }  // namespace alibi

@@ -22,6 +22,8 @@ torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
 // force.
 int set_threads(std::int64_t threads);
 
+// What of it decides the last bits of a result: "cpu, AVX512 with bf16".
+std::string describe_arithmetic(torch::Device device);
 std::string describe_device(torch::Device device);  // "cpu, 2 threads, AVX-512 bf16"
 
 // True where avx512_bf16 is there: the test of Precision::kAuto.

@@ -48,12 +48,14 @@ void take_groups(MemoryLimit& least, const fs::path& root) {
   }
 }
 
-// Address space counts there, much of which LibTorch maps and never touches.
-std::optional<std::int64_t> address_space_limit(const fs::path& root) {
+// Of ulimit -v and -d: mapped memory counts there, much of which LibTorch never touches.
+std::optional<std::int64_t> resource_limit(const fs::path& root, __rlimit_resource which,
+                                           const char* counted) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  if (getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   const fs::path status = root / "proc/self/status";
-  const std::int64_t untouched = proc_bytes(status, "VmSize") - proc_bytes(status, "VmRSS");
+  const std::int64_t untouched =
+      std::max<std::int64_t>(0, proc_bytes(status, counted) - proc_bytes(status, "VmRSS"));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(limit.rlim_cur) - untouched);
 }
 
@@ -67,7 +69,8 @@ MemoryLimit memory_limit(const fs::path& root) {
     take(least, free + proc_bytes(memory, "SwapFree") + held, "free memory of this machine");
   }
   take_groups(least, root);
-  take(least, address_space_limit(root), "ulimit -v");
+  take(least, resource_limit(root, RLIMIT_AS, "VmSize"), "ulimit -v");
+  take(least, resource_limit(root, RLIMIT_DATA, "VmData"), "ulimit -d");
   return least;
 }
 

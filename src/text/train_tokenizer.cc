@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -149,8 +150,10 @@ std::string train_tokenizer(const TextSource& source, const TokenizerTraining& t
           human_bytes(static_cast<double>(source.bytes))));
   Lines lines(sampler.take());
   std::string model;
-  const auto status =
-      sentencepiece::SentencePieceTrainer::Train(options(vocabulary), &lines, &model);
+  const auto status = [&] {
+    const LeaveWhenStopped watch("prepare");
+    return sentencepiece::SentencePieceTrainer::Train(options(vocabulary), &lines, &model);
+  }();
   if (!status.ok()) refuse(status.ToString(), place, vocabulary);
   say(cat("tokenizer trained in ", human_seconds(seconds_now() - start)));
   return model;

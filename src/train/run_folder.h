@@ -35,6 +35,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
+  void check_lock() const { lock_->check(); }  // throws Error where somebody removed it
 
   // The newest valid checkpoint; nothing when the run has none yet. Throws Error when there are
   // some and none is whole, and (exit code 2) when it belongs to another config, tokenizer, text or

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -95,12 +96,28 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
     initialize_from_source();
   }
   progress_.threads = torch::get_num_threads();
+  const std::string before = std::exchange(progress_.arithmetic, arithmetic());
+  if (!before.empty() && before != progress_.arithmetic) {
+    log_warning(cat("this run was computed by ", before, " and goes on by ", progress_.arithmetic,
+                    ": the last bits of its weights will not be those of an uninterrupted run"));
+  }
   const std::int64_t most = parts.most_micro_batch_tokens;
   if (most > 0 && most < micro_batch_tokens()) progress_.micro_batch_tokens = most;
 }
 
+// What decides the last bits beside the number of threads and the micro batch.
+std::string Trainer::arithmetic() const {
+  const BatchShape shape = batch_shape(parts_.config.batch);
+  static constexpr std::array<const char*, 3> kSkips = {"exact", "epsilon", "off"};
+  const auto skip = static_cast<std::size_t>(parts_.config.runtime.attention.skip);
+  return cat(describe_arithmetic(parts_.device), ", attention ",
+             model_->attention_kernel(shape.rows, shape.length, parts_.device, true), ", skip ",
+             kSkips[skip]);
+}
+
 int Trainer::run() {
-  if (progress_.finished && done()) return 0;                 // a constant schedule's end may move
+  if (progress_.finished && done()) return 0;  // a constant schedule's end may move
+  rehearse();
   if (progress_.validated_step < progress_.step) validate();  // a signal had cut it off
   while (!done() && stop_signal() == 0) {
     const std::int64_t before = progress_.tokens;
@@ -203,8 +220,9 @@ bool Trainer::validate() {
 void Trainer::save() {
   if (saved_step_ == progress_.step && !progress_.finished) return;
   collect(true);
+  parts_.folder.check_lock();
   let_fail([&] { log_.sync(); });
-  KeptSteps kept{parts_.config.run.keep_checkpoints, {progress_.best_step}};
+  KeptSteps kept{parts_.config.run.keep_checkpoints, {progress_.best_step}, progress_.step};
   if (parts_.config.guard.rolls_back()) kept.these_steps.push_back(rollback_step());
   Checkpoint checkpoint{config_json(parts_.config),
                         parts_.text.tokenizer.model(),

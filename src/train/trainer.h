@@ -87,6 +87,7 @@ class Trainer {
   StepEvent step();
   double forward_backward(Batch& batch);
   double forward_backward_in_memory(Batch& batch);
+  void rehearse();
   std::int64_t rows_of_part(const Batch& batch) const;
   bool shrink_micro_batch(const Batch& batch);
   void skip(const StepEvent& event);
@@ -98,6 +99,7 @@ class Trainer {
   void report(const StepEvent& event);
   bool validate();
   std::optional<double> validation_loss();
+  std::string arithmetic() const;
   void save();
   bool is_ruined(const Checkpoint& checkpoint);
   void collect(bool wait);

@@ -16,6 +16,8 @@
 namespace alibi {
 namespace {
 
+constexpr std::int64_t kRehearsed = 256;  // positions; a multiple of every tile
+
 // Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
 torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
                     std::int64_t count, torch::Device device) {
@@ -150,6 +152,23 @@ double Trainer::forward_backward(Batch& batch) {
     loss += of_part.cross_entropy.item<double>() / static_cast<double>(parts);
   }
   return loss;
+}
+
+// A short row forward and backward, of which nothing stays: the library compiles kernels at their
+// first use, and dies of it where memory is short, as at the height of the first step.
+void Trainer::rehearse() {
+  const std::int64_t length = batch_shape(parts_.config.batch).length;
+  Batch batch;
+  batch.rows = 1;
+  batch.length = length <= kRehearsed ? length : kRehearsed + length % kRehearsed;
+  batch.inputs.assign(static_cast<std::size_t>(batch.length), 0);
+  batch.targets = batch.inputs;
+  try {
+    forward_backward(batch);
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+  }
+  optimizer_.zero_gradients();
 }
 
 // The newest step before this one at which a save was due: saves for other reasons (a best

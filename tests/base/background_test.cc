@@ -1,4 +1,6 @@
-// Work on another thread: order, errors, and what it may see.
+// Work on another thread: order, errors, and what it may see. Seen failing with start() that does
+// not wait for the work before, with is_running() true for work that is done, and with work put off
+// until somebody waits.
 #include "base/background.h"
 
 #include <gtest/gtest.h>
@@ -15,10 +17,13 @@ TEST(Background, RunsBesideItsOwner) {
   std::promise<void> go;
   std::atomic<bool> done = false;
   BackgroundWork work;
+  std::promise<void> begun;
   work.start(true, [&] {
+    begun.set_value();
     go.get_future().wait();
     done = true;
   });
+  EXPECT_EQ(begun.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
   EXPECT_TRUE(work.is_running());
   EXPECT_FALSE(done);
   go.set_value();

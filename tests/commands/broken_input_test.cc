@@ -1,5 +1,7 @@
 // Broken input through the real program: one clear line that names the file, the right exit code,
-// nothing half written.
+// nothing half written. Seen failing with unused run folders left behind, with a held lock ignored,
+// with half checkpoints left under their names, with the way out left off errors, and with damage
+// that the manifest shows ignored on loading.
 #include <gtest/gtest.h>
 #include <sys/file.h>
 

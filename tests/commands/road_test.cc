@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/strings.h"
 #include "commands/workplace.h"
 #include "support/log_lines.h"
 
@@ -41,6 +42,40 @@ TEST(Road, AResumedRunKeepsItsNumberOfThreads) {
       << changed.err;
 }
 
+// Seen failing without the comparison on resume.
+TEST(Road, AnotherKernelIsSaid) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  const auto resumed = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train", "tiny.json", "--resume"};
+    words.insert(words.end(), more.begin(), more.end());
+    return place.works(words).err;
+  };
+  EXPECT_EQ(resumed({}).find("was computed by"), std::string::npos);
+  const std::string other = resumed({"--set", "runtime.attention.kernel=reference"});
+  EXPECT_NE(other.find("was computed by cpu, "), std::string::npos) << other;
+  EXPECT_NE(other.find("attention reference"), std::string::npos) << other;
+}
+
+// With no standard descriptors the files of the run take their numbers, unless /dev/null does: what
+// is printed would go into the log and the checkpoints. Seen failing (log, first line) without.
+TEST(Road, ClosedStandardDescriptorsHarmNothing) {
+  const Workplace place;
+  ProgramOptions options = place.options();
+  options.program = "/bin/sh";
+  for (const char* closed : {"<&- >&- 2>&-", ">&- 2>&-", "2>&-"}) {
+    const ProgramResult result = run_program(
+        {"-c", cat(ALIBI_BINARY, " train tiny.json --set run.save_every_tokens=256 ", closed)},
+        options);
+    EXPECT_EQ(result.code, 0) << closed;
+    EXPECT_EQ(place.read("runs/tiny/log.jsonl").find("{\"format_version\""), 0U) << closed;
+    EXPECT_GT(log_lines(place.path("runs/tiny")).size(), 5U);
+    const ProgramResult resumed = place.works({"train", "tiny.json", "--resume"});
+    EXPECT_EQ(resumed.err.find("warning"), std::string::npos) << resumed.err;
+    fs::remove_all(place.path("runs"));
+  }
+}
+
 TEST(Road, ADamagedConfigOfTheRunFolderIsWrittenAgain) {
   const Workplace place;
   place.works({"train", "tiny.json", "--set", "runtime.precision=auto"});
@@ -58,6 +93,7 @@ TEST(Road, ADamagedConfigOfTheRunFolderIsWrittenAgain) {
                "runtime.precision=auto"});
 }
 
+// Seen failing with either warning left out, and with log_every_tokens not asked.
 TEST(Road, ALostOrDamagedLogIsSaid) {
   const Workplace place;
   place.works({"train", "tiny.json"});
@@ -74,6 +110,14 @@ TEST(Road, ALostOrDamagedLogIsSaid) {
   std::string broken = log;
   broken.replace(half, 9, std::string(9, '\0'));
   EXPECT_NE(says(broken).find("1 damaged lines were left out"), std::string::npos);
+  const std::vector<std::string> seldom = {
+      "train", "tiny.json", "--set", "run.name=seldom", "--set", "run.log_every_tokens=1536"};
+  place.works(seldom);
+  fs::remove_all(place.path("runs/seldom/checkpoints/step-00000020"));
+  auto resumed = seldom;
+  resumed.push_back("--resume");
+  const std::string err = place.works(resumed).err;
+  EXPECT_EQ(err.find("log.jsonl:"), std::string::npos) << err;
 }
 
 TEST(Road, TrainEvaluateGenerateInspect) {
@@ -194,6 +238,30 @@ TEST(Road, SignalsIgnoredOnEntryStaySo) {
   running.signal(SIGINT);
   const ProgramResult done = running.wait();
   EXPECT_EQ(done.code, 0) << done.err;
+}
+
+// A library's loop is not waited for. Seen failing (7 s) without LeaveWhenStopped.
+TEST(Road, ASignalEndsTheTrainingOfATokenizer) {
+  const Workplace place;
+  std::string letters;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 8'000'000; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    letters += i % 9 == 8 ? ' ' : static_cast<char>('a' + (state >> 33) % 26);
+  }
+  place.put("letters.txt", letters);
+  RunningProgram running(
+      {"prepare", "tiny.json", "--set", "data.train=[\"letters.txt\"]", "--set",
+       "tokenizer.kind=bpe", "--set", "tokenizer.vocabulary=8000", "--output", "made"},
+      place.options());
+  ASSERT_TRUE(running.says("training a tokenizer"));
+  const double asked = seconds_now();
+  running.signal(SIGTERM);
+  const ProgramResult done = running.wait();
+  EXPECT_EQ(done.code, 128 + SIGTERM) << done.err;
+  EXPECT_LT(seconds_now() - asked, 2);
+  EXPECT_NE(done.err.find("nothing was written"), std::string::npos) << done.err;
+  EXPECT_FALSE(place.has("made"));
 }
 
 TEST(RoadSlow, AnySignalSavesAndResumes) {

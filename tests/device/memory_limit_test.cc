@@ -19,7 +19,7 @@ class Machine {
  public:
   Machine() {
     put("proc/meminfo", "MemTotal: 32000000 kB\nMemAvailable:  8000 kB\nSwapFree: 100 kB\n");
-    put("proc/self/status", "VmSize: 90 kB\nVmRSS:\t  24 kB\n");
+    put("proc/self/status", "VmSize: 90 kB\nVmData: 90 kB\nVmRSS:\t  24 kB\n");
   }
   void put(const std::string& name, const std::string& text) const {
     make_folders((folder_.path() / name).parent_path());
@@ -69,19 +69,22 @@ TEST(MemoryLimit, TakesUlimitLessWhatIsMappedOnly) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "AddressSanitizer maps more than any limit";
 #endif
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const Machine machine;
-    const rlimit limit{std::uint64_t{1} << 40, RLIM_INFINITY};
-    machine.put("proc/meminfo", "MemAvailable: 9000000000000 kB\n");
-    const bool limited = ::setrlimit(RLIMIT_AS, &limit) == 0;
-    const MemoryLimit found = machine.limit();
-    const std::int64_t expected = (std::int64_t{1} << 40) - (90 - 24) * 1024;
-    ::_exit(limited && found.bytes == expected && found.source == "ulimit -v" ? 0 : 1);
+  for (const bool data : {false, true}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const Machine machine;
+      const rlimit limit{std::uint64_t{1} << 40, RLIM_INFINITY};
+      machine.put("proc/meminfo", "MemAvailable: 9000000000000 kB\n");
+      const bool limited = ::setrlimit(data ? RLIMIT_DATA : RLIMIT_AS, &limit) == 0;
+      const MemoryLimit found = machine.limit();
+      const std::int64_t expected = (std::int64_t{1} << 40) - (90 - 24) * 1024;
+      const char* source = data ? "ulimit -d" : "ulimit -v";
+      ::_exit(limited && found.bytes == expected && found.source == source ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << data;
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
 }
 
 TEST(MemoryLimit, OfThisMachineIsAboveWhatThisTestHolds) {

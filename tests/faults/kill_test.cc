@@ -12,7 +12,7 @@ using KillsSlow = KilledRuns;
 TEST_F(KillsSlow, EndAsTheUninterruptedOne) {
   run_whole();
   const std::int64_t kills = rounds(50, 1000);
-  std::int64_t ended = 0, newest = -1, runs = 1, kill = 0;
+  std::int64_t ended = 0, newest = -1, runs = 1, kill = 0, in_training = 0;
   for (std::int64_t start = 0; kill < kills; ++start) {
     if (start % 50 == 49) time_again();  // the machine's speed changes; moments must hit
     const std::string run = cat("killed-", runs);
@@ -24,10 +24,13 @@ TEST_F(KillsSlow, EndAsTheUninterruptedOne) {
     program.signal(SIGKILL);
     const ProgramResult result = program.wait();
     ASSERT_TRUE(result.code == 0 || result.code == 128 + SIGKILL) << result.err;
-    const std::int64_t now = newest_step(run);
+    const std::int64_t now = newest_step(run), logged = logged_step(run);
     ASSERT_GE(now, newest) << "a committed checkpoint was lost at kill " << kill;
+    // A step is logged after the save of the one before it, or, in the background, two before.
+    ASSERT_GE(now, logged - (background ? 2 : 1)) << "lost within one start, at kill " << kill;
     newest = now;
     if (result.code != 0) ++kill;
+    if (result.code != 0 && logged > 0) ++in_training;
     if (result.code != 0 && kill < kills) continue;
     place_.works(command(run));
     ASSERT_EQ(digest(run), whole_) << run << ", kill " << kill;
@@ -36,8 +39,11 @@ TEST_F(KillsSlow, EndAsTheUninterruptedOne) {
     ++runs;
     newest = -1;
   }
-  std::printf("%lld kills, %lld runs ended as the uninterrupted one\n",
-              static_cast<long long>(kills), static_cast<long long>(ended));
+  EXPECT_GT(in_training, kills / 4);
+  std::printf(
+      "%lld kills, %lld of them of a run with steps; %lld runs ended as the uninterrupted one\n",
+      static_cast<long long>(kills), static_cast<long long>(in_training),
+      static_cast<long long>(ended));
 }
 
 // What a scheduler does: start again until it works.

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/checksums.h"
+#include "base/clock.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/workplace.h"
@@ -48,6 +49,23 @@ class KilledRuns : public testing::Test {
     const auto newest = newest_valid_checkpoint(checkpoints(run), &skipped);
     EXPECT_TRUE(skipped.empty()) << skipped.front();
     return newest ? load_checkpoint(*newest, Load::kWeights).progress.step : -1;
+  }
+
+  // The last step that the log tells of, 0 when there is none.
+  std::int64_t logged_step(const std::string& run) const {
+    std::int64_t step = 0;
+    if (!place_.has("runs/" + run + "/log.jsonl")) return step;
+    std::istringstream log(place_.read("runs/" + run + "/log.jsonl"));
+    for (std::string line; std::getline(log, line);) {
+      const nlohmann::json fields = nlohmann::json::parse(line, nullptr, false);  // or half a line
+      if (fields.is_object() && fields.contains("step")) step = fields["step"];
+    }
+    return step;
+  }
+
+  void wait_for_a_step(const std::string& run) const {
+    const double end = seconds_now() + 20;
+    while (logged_step(run) == 0 && seconds_now() < end) ::usleep(2'000);
   }
 
   // SHA-256 of weights, moments, progress and the log without its times.

@@ -1,5 +1,7 @@
 // Memory that runs out halves the micro batch (R12), and the run is the one that had that size from
-// the step before. Seen failing with the gradients of the broken attempt not set to zero.
+// the step before. Seen failing with the gradients of the broken attempt not set to zero. Also with
+// halving that does not stop at one sequence, with the smaller size forgotten on resume, and with
+// memory that runs out in a validation or in the copy for a save passed on.
 #include <c10/core/CPUAllocator.h>
 
 #include "faults/everything_on.h"

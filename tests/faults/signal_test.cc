@@ -9,20 +9,7 @@
 namespace alibi {
 namespace {
 
-class SignalsSlow : public KilledRuns {
- protected:
-  // The last step that the log tells of, 0 when there is none.
-  std::int64_t logged_step(const std::string& run) const {
-    std::int64_t step = 0;
-    if (!place_.has("runs/" + run + "/log.jsonl")) return step;
-    std::istringstream log(place_.read("runs/" + run + "/log.jsonl"));
-    for (std::string line; std::getline(log, line);) {
-      const nlohmann::json fields = nlohmann::json::parse(line);
-      if (fields.contains("step")) step = fields["step"];
-    }
-    return step;
-  }
-};
+using SignalsSlow = KilledRuns;
 
 TEST_F(SignalsSlow, SaveTheFinishedStep) {
   // No save is due before the end: what is there was saved for the signal.
@@ -31,12 +18,18 @@ TEST_F(SignalsSlow, SaveTheFinishedStep) {
   run_whole(late);
   const std::int64_t sent = rounds(16, 200);
   std::int64_t in_training = 0;
-  for (std::int64_t round = 0; round < sent; ++round) {
+  // Of sixteen signals four come at any moment, the others once steps are logged. In the long form
+  // as many as are sent must hit the training itself.
+  const std::int64_t hits = is_long_form() ? sent : 1;
+  std::int64_t round = 0;
+  for (; round < sent || (in_training < hits && round < 3 * sent); ++round) {
     const int number = std::array{SIGTERM, SIGINT, SIGUSR1, SIGHUP}[round % 4];
     const std::string run = cat("stopped-", round);
     const auto words = command(run, late);
     RunningProgram program(words, place_.options());
-    ::usleep(static_cast<useconds_t>(1e6 * seconds_ * drawn("phase", round)));
+    if (round / 4 % 4 != 0) wait_for_a_step(run);
+    const double most = round / 4 % 4 != 0 ? 0.3 * seconds_ : seconds_;
+    ::usleep(static_cast<useconds_t>(1e6 * most * drawn("phase", round)));
     program.signal(number);
     const ProgramResult stopped = program.wait();
     EXPECT_TRUE(stopped.code == 128 + number || stopped.code == 0) << stopped.err;
@@ -51,8 +44,8 @@ TEST_F(SignalsSlow, SaveTheFinishedStep) {
     EXPECT_EQ(digest(run), whole_) << run;
     forget(run);
   }
-  EXPECT_GT(in_training, 0);
-  std::printf("%lld signals, %lld of them while it trained\n", static_cast<long long>(sent),
+  EXPECT_GE(in_training, hits);
+  std::printf("%lld signals, %lld of them while it trained\n", static_cast<long long>(round),
               static_cast<long long>(in_training));
 }
 

@@ -1,4 +1,5 @@
-// GGUF written and read: the published layout byte for byte, and files that lie.
+// GGUF written and read: the published layout byte for byte, and files that lie. Seen failing with
+// the cursor's bound, the check of a tensor's end (it dies) or of a shape's product left out.
 #include "formats/gguf.h"
 
 #include <gtest/gtest.h>
@@ -103,6 +104,15 @@ TEST(Gguf, RefusesWhatLies) {
   const std::size_t q = good.find("q", good.find("a.ids") + 5);
   EXPECT_NE(changed(q + 1, 5, 4).find("5 dimensions"), std::string::npos);
   EXPECT_NE(changed(q + 5, 1ull << 62, 8).find("overflows"), std::string::npos);
+  {
+    std::string bytes = good;
+    const std::size_t v = q + 41;
+    ASSERT_EQ(bytes[v], 'v');
+    const std::uint64_t rows = 1ull << 22, columns = 1ull << 40;
+    std::memcpy(bytes.data() + v + 5, &rows, 8);
+    std::memcpy(bytes.data() + v + 13, &columns, 8);
+    EXPECT_NE(fault_of(bytes).find("overflows"), std::string::npos) << fault_of(bytes);
+  }
   EXPECT_NE(changed(q + 5, 31, 8).find("no whole blocks"), std::string::npos);
   EXPECT_NE(changed(q + 21, 2, 4).find("element type 2"), std::string::npos);
   EXPECT_NE(changed(q + 25, 1, 8).find("outside of the file"), std::string::npos);

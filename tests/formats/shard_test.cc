@@ -1,3 +1,5 @@
+// Shards of tokens, and what lies about them. Seen failing with the count of tokens not compared
+// with the file's size and with ids not compared with the vocabulary.
 #include "formats/shard.h"
 
 #include <gtest/gtest.h>

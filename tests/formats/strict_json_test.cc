@@ -1,4 +1,6 @@
-// The JSON reader under every file format: strict types, bounded nesting, nothing hidden.
+// The JSON reader under every file format: strict types, bounded nesting, nothing hidden. Seen
+// failing with names allowed twice, with zero bytes let through, and with the bound on depth left
+// out.
 #include "formats/strict_json.h"
 
 #include <gtest/gtest.h>

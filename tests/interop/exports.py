@@ -6,6 +6,8 @@ usage: exports.py hf FOLDER EXPECTED       logits of EXPECTED (safetensors: toke
        exports.py tokens FOLDER [GGUF]     ids of hard strings by sentencepiece, tokenizer.json and llama.cpp
        exports.py gguf GGUF EXPECTED       mean loss of the targets in EXPECTED by llama.cpp, one request a target
 
+       exports.py lm-eval FOLDER LENGTH BITS    bits a byte of held-out.jsonl by lm-eval, in windows of LENGTH
+
 One line for each difference, exit 1.
 """
 import json
@@ -157,12 +159,31 @@ def check_gguf(file, expected_path):
     return found / count, ours / count, count
 
 
+def check_lm_eval(folder, length, bits):
+    import glob
+    import subprocess
+    tasks = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "configs", "lm-eval")
+    lm_eval = os.path.join(os.path.dirname(sys.executable), "lm-eval")
+    if not os.path.exists(lm_eval):
+        print("lm-eval is not installed: left out")
+        return
+    subprocess.run([lm_eval, "run", "--model", "hf", "--model_args", f"pretrained={folder},dtype=float32,max_length={length}",
+                    "--tasks", "held_out", "--include_path", tasks, "--device", "cpu", "--output_path", "lm-eval"],
+                   check=True, env={**os.environ, "HF_HOME": os.path.abspath("hf-home"), "HF_DATASETS_OFFLINE": "1"})
+    with open(glob.glob("lm-eval/**/results_*.json", recursive=True)[0], encoding="utf-8") as file:
+        found = json.load(file)["results"]["held_out"]["bits_per_byte,none"]
+    print(f"bits a byte: lm-eval {found:.5f}, ours {float(bits):.5f}")
+    expect(abs(found / float(bits) - 1) <= 0.001, f"lm-eval finds {found} bits a byte, expected {bits} within 0.1 %")
+
+
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("hf", "own", "tokens", "gguf"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("hf", "own", "tokens", "gguf", "lm-eval"):
         print(__doc__)
         return 2
     if sys.argv[1] in ("hf", "own"):
         check_hf(*sys.argv[2:4], own_code=sys.argv[1] == "own")
+    elif sys.argv[1] == "lm-eval":
+        check_lm_eval(*sys.argv[2:5])
     elif sys.argv[1] == "tokens":
         check_tokens(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
     else:

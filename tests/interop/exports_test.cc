@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/load_model.h"
 #include "checkpoint/tensors.h"
 #include "commands/workplace.h"
@@ -115,6 +116,24 @@ TEST_F(ExportsInterop, OwnCodeIsTheSameModelInTransformers) {
     expect_agrees("own own expected.safetensors");
     for (const char* made : {"runs", "curve", "own"}) remove_tree(place_.path(made));
   }
+}
+
+// The README's command (X4), on a text that fills whole windows with its end token.
+TEST_F(ExportsInterop, LmEvalFindsTheSameBitsPerByte) {
+  train({});
+  const Tokenizer tokenizer =
+      Tokenizer::from_folder(newest_valid_checkpoint(place_.path("runs/tiny/checkpoints")).value());
+  std::string text = small_text(60'000, 5);
+  const auto fills = [&] { return (tokenizer.encode(text).size() + 1) % kLength == 0; };
+  while (!fills()) text.resize(text.rfind(' '));
+  ASSERT_GT(text.size(), 20'000U);
+  place_.put("whole.txt", text);
+  place_.put("held-out.jsonl", nlohmann::json{{"page", text}}.dump() + "\n");
+  place_.works({"evaluate", "runs/tiny", "--text", "whole.txt", "--lengths", "1x", "--set",
+                "evaluate.max_tokens=1000000", "--output", "ours"});
+  const double ours = place_.json("ours/curve.json")["curves"][0]["points"][0]["bits_per_byte"];
+  place_.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+  expect_agrees(cat("lm-eval hf ", kLength, " ", ours));
 }
 
 TEST_F(ExportsInterop, TokensAndLossesAreThoseOfLlamaCpp) {

@@ -1,5 +1,7 @@
 // Packed text is read as if it lay there unpacked; damage at any byte is an error or goes unnoticed
-// by nobody. Seen failing with .gz read by libarchive, which compares no checksums.
+// by nobody. Seen failing with .gz read by libarchive, which compares no checksums. Also with .gz
+// read to the end of its first member only, with a .gz cut short taken for whole, and with first
+// bytes not checked.
 #include "text/packed_text.h"
 
 #include <archive.h>
