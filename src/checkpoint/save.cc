@@ -67,7 +67,6 @@ void commit(const fs::path& aside, const fs::path& target) {
 
 fs::path save_checkpoint(const fs::path& checkpoints_folder, const Checkpoint& checkpoint) {
   make_folders(checkpoints_folder);
-  sync_folder(checkpoints_folder.parent_path());
   remove_leftovers(checkpoints_folder);
   const std::string name = step_name(checkpoint.progress.step);
   const fs::path aside = aside_path(checkpoints_folder, name);

@@ -93,12 +93,7 @@ Fields guard_fields(GuardConfig& g) {
   return f;
 }
 
-// What the guard and patience look at decides steps; else cadences are free.
 Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
-  const auto cadence = [](Field& field, bool decides) {
-    field.may_change();
-    if (!decides) field.free();
-  };
   Fields f;
   add(f, "name", &r.name, "Names the run in folders, logs and plots.").free();
   add(f, "folder", &r.folder, "Where the run is written. Default: runs/<name>.").free();
@@ -109,17 +104,20 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
                    .range(1, 1e15);
   // All other schedules fall towards this end: moved, it changes the steps before it too.
   if (schedule == ScheduleKind::kConstant) end.free();
-  cadence(add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.")
-              .range(1, 1e15),
-          rolls_back);
-  cadence(add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
-              "Validation cadence. Default: a tenth of train_tokens.")
-              .range(1, 1e15),
-          r.patience > 0);
-  cadence(add(f, "validation_tokens", &r.validation_tokens,
-              "Held-out targets scored at each validation, at most, spread over the held-out text.")
-              .range(1, 1e15),
-          r.patience > 0);
+  // A rollback lands where a save was due.
+  Field& save_every =
+      add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.")
+          .range(1, 1e15)
+          .may_change();
+  if (!rolls_back) save_every.free();
+  add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
+      "Validation cadence. Default: a tenth of train_tokens.")
+      .range(1, 1e15)
+      .free();
+  add(f, "validation_tokens", &r.validation_tokens,
+      "Held-out targets scored at each validation, at most, spread over the held-out text.")
+      .range(1, 1e15)
+      .free();
   add(f, "log_every_tokens", &r.log_every_tokens, "0: every step.").range(0, 1e15).free();
   add(f, "keep_checkpoints", &r.keep_checkpoints, "Newest checkpoints kept, beside the best one.")
       .range(1, 1e6)

@@ -167,8 +167,9 @@ TEST(SaveFaults, EveryFileIsSyncedBeforeItsFolderIsNamed) {
   }
   EXPECT_TRUE(named);
   EXPECT_TRUE(name_synced);
-  // Six files, the folder, its name, and the name of the folder of checkpoints.
-  EXPECT_EQ(syncs, 9);
+  // Six files, the folder, its name, that of the folder aside, and that of the folder of
+  // checkpoints.
+  EXPECT_EQ(syncs, 10);
 }
 
 // In a child, where a limit can be set: every length that a file may be cut to.

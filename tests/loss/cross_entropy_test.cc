@@ -150,7 +150,7 @@ TEST(CrossEntropy, RowsLeftOutCountNothing) {
         return training_loss(x.hidden_NC, x.weight_VC, x.targets_N, options).objective;
       };
       const Result truth = library_with_z(rest, z), found = run(e, mine);
-      const double most = type == torch::kBFloat16 ? 2e-2 : type == torch::kFloat ? 1e-5 : 1e-10;
+      const double most = type == torch::kBFloat16 ? 3e-2 : type == torch::kFloat ? 1e-5 : 1e-10;
       EXPECT_NEAR(found.loss / truth.loss, 1, most) << type << z;
       EXPECT_LT(error(found.weight, truth.weight), most * truth.weight.abs().max().item<double>());
       EXPECT_LT(error(found.hidden.index_select(0, kept), truth.hidden),

