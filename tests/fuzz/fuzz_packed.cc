@@ -1,5 +1,5 @@
-// Packed text: what comes out is bounded by what its kind can pack, or the file is refused. The first
-// byte chooses gzip, xz or zstd.
+// Packed text: what comes out is bounded by what its kind can pack, or the file is refused. The
+// first byte chooses gzip, xz or zstd.
 #include "fuzz/input_file.h"
 #include "text/packed_text.h"
 
@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::string text;
     std::size_t all = 0;
     for (std::size_t before = 0; packed.read(text) && all < (16U << 20); before = text.size()) {
-      alibi::expect(text.size() >= before && text.size() - before <= (1U << 20), "too much at once");
+      alibi::expect(text.size() >= before && text.size() - before <= (1U << 20),
+                    "too much at once");
       all = text.size();
     }
   });

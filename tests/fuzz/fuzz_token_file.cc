@@ -1,5 +1,5 @@
-// Token ids of other trainers: each id can be read and documents lie inside, or the file is refused.
-// The first two bytes cut the input into NAME.bin and NAME.idx; 0: there is no index.
+// Token ids of other trainers: each id can be read and documents lie inside, or the file is
+// refused. The first two bytes cut the input into NAME.bin and NAME.idx; 0: there is no index.
 #include "formats/token_file.h"
 #include "fuzz/input_file.h"
 
