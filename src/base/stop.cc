@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -14,7 +15,8 @@ namespace alibi {
 namespace {
 
 // One of the two mutable globals of the program (the other is the log): a handler has no other way.
-volatile std::sig_atomic_t requested = 0;
+std::atomic<int> requested = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
 
 void on_signal(int signal) {
   if (requested != 0) _exit(128 + signal);

@@ -71,6 +71,7 @@ StepEvent Trainer::step() {
   // 5. Update, where the guard lets it pass.
   event.judgement = judge_step(c.guard, event.loss, event.gradient_norm,
                                {progress_.recent_losses, progress_.recent_gradient_norms});
+  event.seconds = seconds_now() - start;
   switch (event.judgement.verdict) {
     case Verdict::kTake:
       clip_gradients(parameters_, event.gradient_norm, c.optimizer.clip_norm);
@@ -84,6 +85,7 @@ StepEvent Trainer::step() {
       roll_back(event);
       break;
     case Verdict::kStop:
+      report(event);  // the log has the step that ends the run, and its windows
       stop_at(event.step, event.judgement.reason);
   }
   progress_.step = event.step;
@@ -197,6 +199,7 @@ std::optional<Checkpoint> Trainer::rollback_checkpoint() const {
 void Trainer::skip(const StepEvent& event) {
   const std::int64_t most = parts_.config.guard.most_skips;
   if (++progress_.skipped_in_a_row > most) {
+    report(event);
     too_often(event.step, event.judgement.reason,
               cat("the ", most, " steps before were skipped, expected no more (guard.most_skips)"));
   }
@@ -208,6 +211,7 @@ void Trainer::skip(const StepEvent& event) {
 void Trainer::roll_back(StepEvent& event) {
   const std::int64_t most = parts_.config.guard.most_rollbacks;
   if (++progress_.rollbacks > most) {
+    report(event);
     too_often(event.step, event.judgement.reason,
               cat(most, " rollbacks were made before, expected no more (guard.most_rollbacks)"));
   }

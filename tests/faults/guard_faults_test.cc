@@ -94,7 +94,10 @@ TEST(GuardFaults, StopsWithTheLastGoodCheckpoint) {
                       train_with(example, example.config("run", with_policy("stop")), accident);
                     }),
                     cat("step ", step, ": loss "));
-        EXPECT_EQ(example.events_of<StepEvent>().size(), static_cast<std::size_t>(step - 1));
+        EXPECT_EQ(example.events_of<StepEvent>().size(), static_cast<std::size_t>(step));
+        const std::string logged =
+            example.log("run").back();  // its windows, for whom it sends there
+        EXPECT_NE(logged.find("\"window_starts\""), std::string::npos) << logged;
         if (step < 3) continue;
         const Checkpoint last = example.newest("run");
         EXPECT_EQ(last.progress.step, (step - 1) / 2 * 2);
@@ -242,7 +245,7 @@ TEST(GuardFaults, SkipsHaveAnEnd) {
   EXPECT_EQ(example.train(config, false, 6, ruin), 2);
   EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 2);
   EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }), "step 9: loss");
-  EXPECT_EQ(example.events_of<StepEvent>().size(), 2U);
+  EXPECT_EQ(example.events_of<StepEvent>().size(), 3U);
   EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }),
               "the 4 steps before were skipped, expected no more (guard.most_skips)");
   EXPECT_EQ(example.train(config, true, 9), 2);
