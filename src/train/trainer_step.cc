@@ -85,7 +85,9 @@ StepEvent Trainer::step() {
       roll_back(event);
       break;
     case Verdict::kStop:
-      report(event);  // the log has the step that ends the run, and its windows
+      // The log has the step that ends the run, and its windows; but a run that ends with its first
+      // leaves nothing behind: the corrected command must not be refused.
+      if (progress_.step > 0) report(event);
       stop_at(event.step, event.judgement.reason);
   }
   progress_.step = event.step;
