@@ -69,7 +69,7 @@ TEST(Files, ALockThatSomebodyRemovedIsNoticed) {
   EXPECT_NO_THROW(another.check());
 }
 
-// Seen failing without O_NOFOLLOW and O_NONBLOCK.
+// Seen failing without O_NOFOLLOW.
 TEST(Files, NothingIsWrittenThroughALinkOrIntoAPipe) {
   const TemporaryFolder folder;
   const auto at = [&](const char* name) { return folder.path() / name; };

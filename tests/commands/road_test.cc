@@ -58,7 +58,7 @@ TEST(Road, AnotherKernelIsSaid) {
 }
 
 // With no standard descriptors the files of the run take their numbers, unless /dev/null does: what
-// is printed would go into the log and the checkpoints. Seen failing (log, first line) without.
+// is printed would go into the log and the checkpoints. Seen failing without.
 TEST(Road, ClosedStandardDescriptorsHarmNothing) {
   const Workplace place;
   ProgramOptions options = place.options();
@@ -240,7 +240,8 @@ TEST(Road, SignalsIgnoredOnEntryStaySo) {
   EXPECT_EQ(done.code, 0) << done.err;
 }
 
-// A library's loop is not waited for. Seen failing (7 s) without LeaveWhenStopped.
+// A library's loop is not waited for. Seen failing (over a minute) without
+// LeaveWhenStopped.
 TEST(Road, ASignalEndsTheTrainingOfATokenizer) {
   const Workplace place;
   std::string letters;

@@ -71,7 +71,7 @@ TEST_F(HuggingFace, ReadsBackTheSameModel) {
   }
 }
 
-// Our own modelling file takes any model. Seen failing with slopes by rule where a list is given.
+// Our own modelling file takes any model.
 TEST_F(HuggingFace, OwnCodeHoldsAnyModel) {
   for (const Position position : {Position::kAlibi, Position::kSinusoidal, Position::kLearned,
                                   Position::kRotary, Position::kT5, Position::kNone}) {
