@@ -53,11 +53,15 @@ void plan_tail(CorpusPlan& plan) {
   plan.valid_bytes = total - plan.cut_byte;
 }
 
+void count(const DocumentView& document, CorpusPlan& plan, std::int64_t& bytes_of_side) {
+  bytes_of_side += static_cast<std::int64_t>(document.text.size());
+  plan.prompts = plan.prompts || document.prompt > 0;
+}
+
 void plan_given(CorpusPlan& plan) {
   plan.rule = HoldOutRule::kGiven;
   plan.empty_documents += for_each_document(plan.valid_files, [&](const DocumentView& document) {
-    plan.valid_bytes += static_cast<std::int64_t>(document.text.size());
-    plan.prompts = plan.prompts || document.prompt > 0;
+    count(document, plan, plan.valid_bytes);
     return true;
   });
   if (plan.valid_bytes == 0) throw Error("data.valid", "holds no text: every document is empty");
@@ -95,9 +99,7 @@ CorpusPlan plan_corpus(std::vector<fs::path> train_files, std::vector<fs::path> 
   if (by_hash) plan.rule = HoldOutRule::kHash;
   plan.empty_documents = for_each_document(plan.train_files, [&](const DocumentView& document) {
     const bool valid = by_hash && held_out(sha256_hex(document.text), valid_fraction);
-    (valid ? plan.valid_bytes : plan.train_bytes) +=
-        static_cast<std::int64_t>(document.text.size());
-    plan.prompts = plan.prompts || document.prompt > 0;
+    count(document, plan, valid ? plan.valid_bytes : plan.train_bytes);
     return true;
   });
   if (plan.train_bytes + plan.valid_bytes == 0) {
