@@ -51,9 +51,14 @@ std::size_t sequence_length(std::string_view text) {
 
 }  // namespace
 
-std::string fixed(double value, int digits) { return print("%.*f", digits, value); }
+// Never "-nan", whose sign says nothing.
+std::string fixed(double value, int digits) {
+  return std::isnan(value) ? "nan" : print("%.*f", digits, value);
+}
 
-std::string significant(double value, int digits) { return print("%.*g", digits, value); }
+std::string significant(double value, int digits) {
+  return std::isnan(value) ? "nan" : print("%.*g", digits, value);
+}
 
 std::string human_count(double value) {
   const char* units[] = {"", "k", "M", "G", "T"};

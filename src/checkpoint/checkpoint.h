@@ -62,10 +62,12 @@ std::string checkpoint_config(const std::filesystem::path& checkpoint_folder);
 // missing: nothing there, a run without checkpoint yet, all damaged, no checkpoint at all.
 std::filesystem::path resolve_checkpoint(const std::filesystem::path& given);
 
-// Verifies from the highest step downwards until one is whole; nothing when there is none. A line
-// for each bad one goes into `skipped`, or as a warning into the log when that is null.
+// Verifies from the highest step downwards until one is whole; nothing when there is none. What
+// is wrong with each bad one goes into `skipped`, or as a warning into the log when that is null.
 std::optional<std::filesystem::path> newest_valid_checkpoint(
     const std::filesystem::path& checkpoints_folder, std::vector<std::string>* skipped = nullptr);
+// Those lines into the log.
+void warn_of_damaged(const std::vector<std::string>& skipped);
 
 // What is wrong with one checkpoint folder; empty means whole. Reads every byte of it.
 std::vector<Fault> checkpoint_faults(const std::filesystem::path& checkpoint_folder);

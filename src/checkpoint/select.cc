@@ -42,9 +42,9 @@ fs::path newest_of(const fs::path& checkpoints_folder, const fs::path& given) {
   std::vector<std::string> skipped;
   const auto newest = newest_valid_checkpoint(checkpoints_folder, &skipped);
   if (!newest) {
-    throw Error(given.string(), cat("holds no whole checkpoint: ", skipped.front()));
+    throw Error(given.string(), cat("holds no whole checkpoint; the newest: ", skipped.front()));
   }
-  for (const std::string& line : skipped) log_warning(line);
+  warn_of_damaged(skipped);
   return *newest;
 }
 
@@ -64,17 +64,21 @@ fs::path best_of(const fs::path& checkpoints_folder, const fs::path& given) {
 
 }  // namespace
 
+void warn_of_damaged(const std::vector<std::string>& skipped) {
+  for (const std::string& line : skipped) log_warning("skipping a damaged checkpoint: " + line);
+}
+
 std::optional<fs::path> newest_valid_checkpoint(const fs::path& checkpoints_folder,
                                                 std::vector<std::string>* skipped) {
   for (const StepFolder& folder : step_folders(checkpoints_folder)) {
     const std::vector<Fault> faults = checkpoint_faults(folder.path);
     if (faults.empty()) return folder.path;
-    std::string line = "skipping a damaged checkpoint: " + faults.front().line();
+    std::string line = faults.front().line();
     if (faults.size() > 1) line += cat(" (and ", faults.size() - 1, " more)");
     if (skipped != nullptr) {
       skipped->push_back(std::move(line));
     } else {
-      log_warning(line);
+      warn_of_damaged({line});
     }
   }
   return std::nullopt;

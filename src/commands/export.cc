@@ -16,6 +16,7 @@
 #include "commands/commands.h"
 #include "config/load.h"
 #include "convert/gguf_model.h"
+#include "convert/gguf_tokenizer.h"
 #include "convert/huggingface.h"
 #include "convert/model_card.h"
 #include "convert/verify.h"
@@ -108,6 +109,8 @@ Verified export_gguf(LoadedModel& loaded, const Options& options, const Exported
   const ModelConfig& m = loaded.config.model;
   if (const auto found = gguf_obstacles(m, loaded.tokenizer, element); !found.empty())
     refuse(loaded, "llama.cpp's mpt", found);
+  if (const std::string note = gguf_tokenizer_note(loaded.tokenizer); !note.empty())
+    log_info("note: " + note);
   write_gguf_model(file, *loaded.model, loaded.tokenizer,
                    {element, about.longest, loaded.config.run.name});
   return verify_export(loaded.model, m, read_gguf_weights(file, m, loaded.tokenizer.vocabulary()),
@@ -148,6 +151,7 @@ int run(const Options& options) {
                      : options.to == "gguf" ? export_gguf(loaded, options, about, aside)
                                             : export_safetensors(loaded, options, aside);
   });
+  log_info(cat("step ", loaded.progress.step, " of ", loaded.folder.string()));
   log_info(cat("read back: weights differ by ", significant(about.verified.weights, 2),
                " of their norm, logits by at most ", significant(about.verified.logits, 2),
                " over ", about.verified.length, " tokens"));

@@ -60,6 +60,22 @@ int inspect_bias(const Options& options) {
 }
 
 // Statistics of the text and the start of it, as the tokenizer cuts it.
+// Ids as they stand in prepared text: those of prompts are marked.
+std::string cut_at_tokens(const std::vector<std::int64_t>& ids, const Tokenizer& tokenizer) {
+  std::string pieces;
+  StreamDecoder decoder(tokenizer);
+  bool in_prompt = false;
+  for (const std::int64_t stored : ids) {
+    if (is_marked(stored) != in_prompt) pieces += in_prompt ? "</prompt>" : "<prompt>";
+    in_prompt = is_marked(stored);
+    const auto id = static_cast<std::int32_t>(unmarked(stored));
+    const bool ends = id == tokenizer.end();
+    pieces += ends ? "<end>" : decoder.next(id) + "|";
+    if (ends) decoder = StreamDecoder(tokenizer);
+  }
+  return pieces;
+}
+
 int inspect_data(const Options& options) {
   allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
                   "has no effect on inspect data");
@@ -73,17 +89,10 @@ int inspect_data(const Options& options) {
   std::vector<std::int64_t> wide(
       static_cast<std::size_t>(std::min(options.sample, text.train.size())));
   text.train.read(0, wide);
-  std::vector<std::int32_t> ids;
-  for (const std::int64_t id : wide) ids.push_back(static_cast<std::int32_t>(unmarked(id)));
-  std::string pieces;
-  StreamDecoder decoder(text.tokenizer);
-  for (const std::int32_t id : ids) {
-    const std::string piece = decoder.next(id);
-    pieces += id == text.tokenizer.end() ? "<end>" : piece + "|";
-    if (id == text.tokenizer.end()) decoder = StreamDecoder(text.tokenizer);
-  }
-  return print(describe_text(text) + cat("\nfirst ", ids.size(), " tokens, cut at |:\n") + pieces +
-               "\n");
+  const std::string prompts =
+      text.train.learned() < text.train.size() ? ", prompts between <prompt> and </prompt>" : "";
+  return print(describe_text(text) + cat("\nfirst ", wide.size(), " tokens, cut at |", prompts,
+                                         ":\n", cut_at_tokens(wide, text.tokenizer), "\n"));
 }
 
 AttentionView attention_view(const Options& o) {

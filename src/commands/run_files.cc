@@ -2,7 +2,6 @@
 
 #include <ctime>
 #include <exception>
-#include <fstream>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -19,13 +18,11 @@ namespace {
 constexpr double kLeastSeconds = 10;
 constexpr double kShare = 50;
 
-void put(const fs::path& path, const std::string& text, std::ios::openmode mode) {
-  std::error_code ignored;
-  if (fs::is_symlink(path, ignored)) fs::remove(path, ignored);  // it may lead out of the folder
-  std::ofstream file(path, std::ios::binary | mode);
-  file << text;
+// Not durable: what a crash takes of them the next start writes again.
+void put(const fs::path& path, const std::string& text, OutputFile::Mode mode) {
+  OutputFile file(path, mode);
+  file.write(text);
   file.close();
-  if (!file) throw Error(path.string(), "could not be written");
 }
 
 void remove_events(const fs::path& folder) {
@@ -50,25 +47,24 @@ void RunFiles::step() {
 }
 
 void RunFiles::validation() {
-  if (failed_) return;
-  page_.samples = samples_();
-  write(true);
+  if (!failed_) write(true, true);
 }
 
 void RunFiles::finish() {
   if (!failed_) write(false);
 }
 
-void RunFiles::write(bool alive) {
+void RunFiles::write(bool alive, bool with_samples) {
   const double start = seconds_now();
   try {
     const fs::path path = folder_ / "log.jsonl";
     if (!fs::exists(path)) return;
     const RunLog log = parse_run_log(read_file(path));
+    if (with_samples) page_.samples = samples_();
     page_.alive = alive;
     page_.updated = utc_timestamp();
-    put(folder_ / "report.html", run_page(page_, log), std::ios::trunc);
-    put(folder_ / "log.csv", run_csv(log), std::ios::trunc);
+    put(folder_ / "report.html", run_page(page_, log), OutputFile::Mode::kCreate);
+    put(folder_ / "log.csv", run_csv(log), OutputFile::Mode::kCreate);
     append_events(log);
   } catch (const std::exception& error) {
     failed_ = true;
@@ -89,7 +85,7 @@ void RunFiles::append_events(const RunLog& log) {
   }
   records += run_event_records(log, told_step_, now);
   if (!log.steps.empty()) told_step_ = log.steps.back().step;
-  put(folder_ / events_, records, std::ios::app);
+  put(folder_ / events_, records, OutputFile::Mode::kAppend);
 }
 
 }  // namespace alibi

@@ -28,7 +28,7 @@ class RunFiles {
   void finish();      // the page of a run that is not running
 
  private:
-  void write(bool alive);
+  void write(bool alive, bool with_samples = false);
   void append_events(const RunLog& log);
 
   std::filesystem::path folder_;

@@ -62,6 +62,9 @@ std::string describe_text(const PreparedText& text) {
       {"vocabulary", with_commas(text.tokenizer.vocabulary())},
       {"held out", text.statistics.hold_out},
       {"folder", text.folder.string()}};
+  if (text.statistics.empty_documents > 0)
+    pairs.emplace_back("left out", cat(with_commas(text.statistics.empty_documents),
+                                       " documents that are empty or have an empty completion"));
   if (text.train.learned() < text.train.size())
     pairs.insert(pairs.begin() + 1, {"learned", learned_words(text.train)});
   return format_table(table) + format_pairs(pairs);

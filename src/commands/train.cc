@@ -239,8 +239,9 @@ int run(const Options& options) {
   if (config.runtime.recompute == Recompute::kBlocks) return_large_blocks();
   for (const std::string& note : advice(config)) log_info("note: " + note);
   RunFolder folder(config, options.resume);
+  const auto resume = folder.resume_point(config);
   const PreparedText text = prepare(config, threads);
-  const auto resume = folder.resume_point(config, text);
+  if (resume) folder.refuse_other_text(*resume, text);
   if (resume) keep_threads(config, *resume);
   const std::int64_t most = plan_memory(config, text, device);
   std::unique_ptr<Terminal> terminal;

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "convert/gguf_tokenizer.h"
 #include "convert/names.h"
-#include "convert/pieces.h"
 #include "convert/quantize.h"
 #include "convert/targets.h"
 #include "model/shapes.h"
@@ -50,37 +50,6 @@ void add_model_keys(GgufKeys& keys, const GptImpl& model, const GgufOptions& opt
   keys.insert(keys.end(), more.begin(), more.end());
 }
 
-void add_tokenizer_keys(GgufKeys& keys, const Tokenizer& tokenizer) {
-  if (tokenizer.is_bytes()) {  // llama.cpp has no tokenizer of plain bytes
-    keys.emplace_back("tokenizer.ggml.model", "none");
-    keys.emplace_back("mpt.vocab_size", number(tokenizer.vocabulary()));
-    return;
-  }
-  const TokenizerModel model = tokenizer_pieces(tokenizer);
-  std::vector<std::string> tokens;
-  std::vector<float> scores;
-  std::vector<std::int32_t> types;
-  for (const TokenizerPiece& piece : model.pieces) {
-    tokens.push_back(piece.text);
-    scores.push_back(piece.score);
-    types.push_back(static_cast<std::int32_t>(piece.type));
-  }
-  const GgufKeys more = {{"tokenizer.ggml.model", "llama"},
-                         {"tokenizer.ggml.pre", "default"},
-                         {"tokenizer.ggml.tokens", std::move(tokens)},
-                         {"tokenizer.ggml.scores", std::move(scores)},
-                         {"tokenizer.ggml.token_type", std::move(types)},
-                         {"tokenizer.ggml.bos_token_id", number(Tokenizer::kEnd)},
-                         {"tokenizer.ggml.eos_token_id", number(Tokenizer::kEnd)},
-                         {"tokenizer.ggml.unknown_token_id", number(Tokenizer::kUnknown)},
-                         {"tokenizer.ggml.padding_token_id", number(Tokenizer::kEnd)},
-                         {"tokenizer.ggml.add_bos_token", false},
-                         {"tokenizer.ggml.add_eos_token", false},
-                         {"tokenizer.ggml.add_space_prefix", model.add_dummy_prefix},
-                         {"tokenizer.ggml.remove_extra_whitespaces", false}};
-  keys.insert(keys.end(), more.begin(), more.end());
-}
-
 GgufElement element_of(const std::string& ours, const torch::Tensor& tensor, GgufElement matrices) {
   return tensor.dim() == 2 && ours != "positions" ? matrices : GgufElement::kF32;
 }
@@ -90,12 +59,8 @@ GgufElement element_of(const std::string& ours, const torch::Tensor& tensor, Ggu
 std::vector<std::string> gguf_obstacles(const ModelConfig& m, const Tokenizer& tokenizer,
                                         GgufElement element) {
   std::vector<std::string> found = obstacles(Target::kGguf, m);
-  if (tokenizer.is_byte_level()) {
-    found.emplace_back("a tokenizer.json: only sentencepiece's tokens are written into GGUF files");
-    return found;
-  }
-  if (!tokenizer.is_bytes() && tokenizer_pieces(tokenizer).kind == PieceModel::kUnigram)
-    found.emplace_back("a unigram tokenizer: llama.cpp cuts text otherwise; bpe is the same there");
+  const std::vector<std::string> more = gguf_tokenizer_obstacles(tokenizer);
+  found.insert(found.end(), more.begin(), more.end());
   const bool whole = m.width % 32 == 0 && m.mlp_width.value_or(4 * m.width) % 32 == 0;
   if (element == GgufElement::kQ8 && !whole)
     found.emplace_back("q8_0: model.width and mlp_width must be multiples of 32");
@@ -107,7 +72,8 @@ void write_gguf_model(const std::filesystem::path& path, const GptImpl& model,
   const torch::NoGradGuard guard;
   GgufKeys keys;
   add_model_keys(keys, model, options);
-  add_tokenizer_keys(keys, tokenizer);
+  const GgufKeys more = gguf_tokenizer_keys(tokenizer);
+  keys.insert(keys.end(), more.begin(), more.end());
   std::map<std::string, torch::Tensor> weights;  // by their names
   std::vector<GgufTensor> tensors;
   const auto parameters = model.named_parameters();

@@ -158,6 +158,14 @@ std::vector<std::int32_t> TextSample::scored() const {
   return all;
 }
 
+bool TextSample::scores_anything() const {
+  for (const SampleRun& run : runs) {
+    for (std::int64_t i = run.first; i < run.first + run.count; ++i)
+      if (is_learned(i)) return true;
+  }
+  return false;
+}
+
 bool TextSample::is_learned(std::int64_t index) const {
   return learned.empty() || learned[static_cast<std::size_t>(index)];
 }
@@ -170,10 +178,13 @@ std::string TextSample::hash() const {
 
 std::string TextSample::words() const {
   const std::int64_t taken = targets() / rule.window;
-  if (taken == windows) return cat("all ", windows, " whole windows of ", rule.window, " tokens");
+  const std::int64_t prompts = targets() - std::ssize(scored());
+  const std::string left_out = prompts > 0 ? cat(", less ", prompts, " tokens of prompts") : "";
+  if (taken == windows)
+    return cat("all ", windows, " whole windows of ", rule.window, " tokens", left_out);
   const std::string together = rule.group > 1 ? cat(", ", rule.group, " at a time") : "";
   return cat(taken, " of ", windows, " windows of ", rule.window,
-             " tokens, spread evenly over the text", together);
+             " tokens, spread evenly over the text", together, left_out);
 }
 
 TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule) {

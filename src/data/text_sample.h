@@ -49,6 +49,7 @@ struct TextSample {
   std::int64_t targets() const;  // tokens in the runs
   bool is_learned(std::int64_t index) const;
   std::vector<std::int32_t> scored() const;  // of the targets those that are learned
+  bool scores_anything() const;              // whether scored() holds any
   std::string hash() const;                  // SHA-256 of scored() as little-endian 32-bit numbers
   std::string words() const;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
 };

@@ -65,7 +65,7 @@ void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig&
 }
 
 void check_sample(const TextSample& sample, const std::string& place) {
-  if (!sample.runs.empty() && sample.scored().empty())
+  if (!sample.runs.empty() && !sample.scores_anything())
     throw Error(place, "its sample holds prompts only", "give more text, with completions");
   if (!sample.runs.empty()) return;
   throw Error(

@@ -304,6 +304,17 @@ void find_end(const Part& root, bool needed, ByteLevelModel& model) {
 const char* const kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+std::string byte_level_text(std::string_view bytes) {
+  static const auto characters = byte_characters();
+  std::string text;
+  for (const char byte : bytes) {
+    const char32_t character = characters[static_cast<unsigned char>(byte)];
+    if (character >= 0x80) text += static_cast<char>(0xc0 | character >> 6);  // all below U+0800
+    text += static_cast<char>(character < 0x80 ? character : 0x80 | (character & 0x3f));
+  }
+  return text;
+}
+
 ByteLevelModel parse_byte_level_json(std::string_view json, const std::string& place,
                                      bool needs_end) {
   const StrictObject object = parse_strict_json(json, place, kLimits);

@@ -44,6 +44,9 @@ extern const char* const kGpt2Pattern;
 ByteLevelModel parse_byte_level_json(std::string_view json, const std::string& place,
                                      bool needs_end = true);
 
+// How such a file writes bytes: one character for each.
+std::string byte_level_text(std::string_view bytes);
+
 // The older pair of files as one tokenizer.json: vocab.json and merges.txt of GPT-2.
 std::string byte_level_json_of(std::string_view vocab_json, std::string_view merges_text,
                                const std::string& place);

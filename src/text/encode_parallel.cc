@@ -31,13 +31,6 @@ std::vector<std::int32_t> encode_behind_prompt(const Tokenizer& tokenizer, std::
   return tokenizer.encode(text.substr(1));
 }
 
-std::string decoded(const Tokenizer& tokenizer, const EncodedPart& part) {
-  std::string text;
-  StreamDecoder decoder(tokenizer, !part.follows_prompt);
-  for (const std::int32_t id : part.ids) text += decoder.next(id);
-  return text;
-}
-
 void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
   part.ids = part.follows_prompt ? encode_behind_prompt(tokenizer, part.text)
                                  : tokenizer.encode(part.text);
@@ -45,7 +38,7 @@ void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
     part.unknown += id == tokenizer.unknown();
     part.byte_fallback += tokenizer.is_byte_fallback(id);
   }
-  part.survives = decoded(tokenizer, part) == part.text;
+  part.survives = tokenizer.decode(part.ids, !part.follows_prompt) == part.text;
   if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
   if (part.ends_document) part.ids.push_back(tokenizer.end());
 }

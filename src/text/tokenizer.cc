@@ -235,9 +235,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
-std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool at_start) const {
   std::string text;
-  StreamDecoder decoder(*this);
+  StreamDecoder decoder(*this, at_start);
   for (const std::int32_t id : ids) text += decoder.next(id);
   return text;
 }

@@ -60,7 +60,8 @@ class Tokenizer {
   // may start afresh with the same result; text.size() where there is none.
   std::size_t safe_cut(std::string_view text, std::size_t least) const;
 
-  std::string decode(std::span<const std::int32_t> ids) const;  // specials decode to nothing
+  // Specials decode to nothing. Without `at_start` the ids are from the middle of a text.
+  std::string decode(std::span<const std::int32_t> ids, bool at_start = true) const;
   // The bytes of text a token stands for; specials 0. The sum over encode(text) is text.size(),
   // unless the text holds U+2581 (read as a space by sentencepiece), the model adds a space in
   // front, or composes characters (NFC).

@@ -24,29 +24,18 @@ fs::path first_missing(fs::path path) {
   return path;
 }
 
-// Names the first key that differs and may not.
+// Names every key that differs and may not; the first one with its values.
 void refuse_other_config(const Config& now, const Config& stored, const fs::path& place) {
-  for (const ConfigDifference& difference : identity_differences(stored, now)) {
-    if (difference.adjustable) continue;
-    throw usage_error(
-        place.string() + ": " + difference.pointer,
-        "this run was started with " + difference.first + ", now it is " + difference.second,
-        "resume with the old value, or choose another run.folder");
-  }
-}
-
-void refuse_other_data(const Checkpoint& checkpoint, const PreparedText& text,
-                       const fs::path& place) {
-  const std::string way_out = "put the old one back, or choose another run.folder";
-  if (checkpoint.tokenizer_model != text.tokenizer.model()) {
-    throw usage_error("/tokenizer", place.string() + " was made with another tokenizer", way_out);
-  }
-  if (!checkpoint.data_hash.empty() && checkpoint.data_hash != text.data_hash) {
-    throw usage_error("/data",
-                      cat("the text of data.train or data.valid is not the one that ",
-                          place.string(), " was made from"),
-                      way_out);
-  }
+  std::vector<ConfigDifference> different = identity_differences(stored, now);
+  std::erase_if(different, [](const ConfigDifference& key) { return key.adjustable; });
+  if (different.empty()) return;
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < different.size(); ++i) others.push_back(different[i].pointer);
+  throw usage_error(cat(place.string(), ": ", different.front().pointer),
+                    cat("this run was started with ", different.front().first, ", now it is ",
+                        different.front().second,
+                        others.empty() ? "" : "; different, too: " + join(others, ", ")),
+                    "resume with the old values, or choose another run.folder");
 }
 
 }  // namespace
@@ -86,25 +75,38 @@ void RunFolder::remove_unused() const {
     folder = folder.parent_path();  // stops at one that holds something else
 }
 
-std::optional<Checkpoint> RunFolder::resume_point(const Config& config,
-                                                  const PreparedText& text) const {
+std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {
   std::vector<std::string> damaged;
   const std::optional<fs::path> newest = newest_valid_checkpoint(checkpoints(), &damaged);
   if (!newest && damaged.empty()) return std::nullopt;
   if (!newest) {
     throw Error(checkpoints().string(),
-                cat("holds ", damaged.size(), " checkpoints and none is whole: ", damaged.front()),
+                cat("holds ", damaged.size(),
+                    " checkpoints and none is whole; the newest: ", damaged.front()),
                 "put one back, or choose another run.folder; nothing was changed");
   }
-  for (const std::string& line : damaged) log_warning(line);
+  warn_of_damaged(damaged);
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
-  if (checkpoint.identity == run_identity(config, text.data_hash)) return checkpoint;
   const fs::path stored_file = *newest / "config.json";
-  const Config stored = parse_config(checkpoint.config_json, stored_file.string());
-  refuse_other_config(config, stored, stored_file);
-  refuse_other_data(checkpoint, text, *newest);
-  if (checkpoint.identity == run_identity(stored, text.data_hash)) return checkpoint;
-  throw usage_error(newest->string(), cat("was made by another program version than ", kVersion),
+  refuse_other_config(config, parse_config(checkpoint.config_json, stored_file.string()),
+                      stored_file);
+  return checkpoint;
+}
+
+void RunFolder::refuse_other_text(const Checkpoint& checkpoint, const PreparedText& text) const {
+  const std::string place = cat(path_.string(), ", step ", checkpoint.progress.step);
+  const std::string way_out = "put the old one back, or choose another run.folder";
+  if (checkpoint.tokenizer_model != text.tokenizer.model())
+    throw usage_error("/tokenizer", place + " was made with another tokenizer", way_out);
+  if (!checkpoint.data_hash.empty() && checkpoint.data_hash != text.data_hash) {
+    throw usage_error(
+        "/data",
+        cat("the text of data.train or data.valid is not the one that ", place, ", was made from"),
+        way_out);
+  }
+  const Config stored = parse_config(checkpoint.config_json, "config.json of the checkpoint");
+  if (checkpoint.identity == run_identity(stored, text.data_hash)) return;
+  throw usage_error(place, cat("was made by another program version than ", kVersion),
                     "resume with that one, or choose another run.folder");
 }
 

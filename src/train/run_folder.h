@@ -38,9 +38,12 @@ class RunFolder {
   void check_lock() const { lock_->check(); }  // throws Error where somebody removed it
 
   // The newest valid checkpoint; nothing when the run has none yet. Throws Error when there are
-  // some and none is whole, and (exit code 2) when it belongs to another config, tokenizer, text or
-  // program version, naming the first key that differs and may not (config/fields.h: adjustable).
-  std::optional<Checkpoint> resume_point(const Config& config, const PreparedText& text) const;
+  // some and none is whole, and (exit code 2) when it belongs to another config, naming each key
+  // that differs and may not (config/fields.h: adjustable).
+  std::optional<Checkpoint> resume_point(const Config& config) const;
+  // Throws Error (exit code 2) when that checkpoint was made from another text or with another
+  // tokenizer or program version. Separate, for preparing a text may take long.
+  void refuse_other_text(const Checkpoint& checkpoint, const PreparedText& text) const;
 
  private:
   bool is_unused() const;

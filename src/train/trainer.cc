@@ -195,7 +195,7 @@ std::optional<double> Trainer::validation_loss() {
 
 // False where it was cut off: the run that goes on makes it.
 bool Trainer::validate() {
-  if (validation_.scored().empty()) return true;
+  if (!validation_.scores_anything()) return true;
   const std::optional<double> loss = validation_loss();
   if (!loss) return false;
   const bool best = *loss < progress_.best_validation_loss;

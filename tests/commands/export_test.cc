@@ -32,6 +32,20 @@ TEST(Export, WritesWhatItReadBackAndSaysHowFarItReaches) {
   EXPECT_TRUE(place.has("exports/tiny.safetensors"));
 }
 
+// What vLLM's loader of MPT asserts and what it takes for granted; vLLM itself is not run here.
+TEST(Export, MeetsTheConditionsOfVllmsLoader) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+  const nlohmann::json config = place.json("hf/config.json");
+  EXPECT_EQ(config["tie_word_embeddings"], true);
+  EXPECT_EQ(config["norm_type"], "low_precision_layernorm");
+  EXPECT_EQ(config["embedding_fraction"], 1.0);
+  EXPECT_EQ(config["attn_config"]["alibi"], true);
+  EXPECT_EQ(config["attn_config"]["prefix_lm"], false);
+  EXPECT_EQ(config["layer_norm_epsilon"], 1e-5);
+}
+
 TEST(Export, RefusesInOneLineAndLeavesNothing) {
   const Workplace place;
   place.works({"train", "tiny.json"});

@@ -46,9 +46,7 @@ TEST(Import, ATokenizerJsonServesAnyRun) {
   place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
   EXPECT_EQ(place.json("hf/config.json")["eos_token_id"], 261);
   EXPECT_EQ(place.json("hf/tokenizer_config.json")["eos_token"], "<|endoftext|>");
-  const ProgramResult gguf = place.run({"export", "runs/tiny", "--to", "gguf"});
-  EXPECT_EQ(gguf.code, 2);
-  EXPECT_NE(gguf.err.find("only sentencepiece's tokens"), std::string::npos) << gguf.err;
+  place.works({"export", "runs/tiny", "--to", "gguf"});
 }
 
 class ImportRefuses : public testing::Test {

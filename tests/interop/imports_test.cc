@@ -71,12 +71,23 @@ class ImportsInterop : public testing::Test {
   std::string python_;
 };
 
-TEST_F(ImportsInterop, Gpt2IsTheSameModel) { takes_in("gpt2"); }
+// And so it is in llama.cpp, of which only composed text is asked where the tokenizer composes.
+TEST_F(ImportsInterop, Gpt2IsTheSameModelAlsoInLlamaCpp) {
+  takes_in("gpt2");
+  place_.works({"export", "taken", "--to", "gguf", "--output", "model.gguf"});
+  ASSERT_NO_FATAL_FAILURE(script("llama model.gguf expected.safetensors"));
+}
 
 TEST_F(ImportsInterop, MptIsTheSameModelAndGoesBack) {
   takes_in("mpt");
   place_.works({"export", "taken", "--to", "hf", "--output", "back"});
   ASSERT_NO_FATAL_FAILURE(script("again back expected.safetensors"));
+  const ProgramResult result =
+      place_.works({"export", "taken", "--to", "gguf", "--output", "model.gguf"});
+  EXPECT_NE(result.err.find("note: llama.cpp does not bring text into normal form C"),
+            std::string::npos)
+      << result.err;
+  ASSERT_NO_FATAL_FAILURE(script("llama model.gguf expected.safetensors"));
 }
 
 TEST_F(ImportsInterop, BloomIsTheSameModelAndGoesBack) {

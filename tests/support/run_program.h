@@ -61,6 +61,7 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   void signal(int number) { kill(child_, number); }
+  pid_t id() const { return child_; }
 
   // Reads on until stderr holds `words`; false when the program ends or 60 s pass before.
   bool says(const std::string& words) {

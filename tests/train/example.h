@@ -74,8 +74,9 @@ class TrainExample {
     clear_stop();
     events.clear();
     RunFolder folder(config, resume);
+    const auto point = folder.resume_point(config);
     const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
-    const auto point = folder.resume_point(config, text);
+    if (point) folder.refuse_other_text(*point, text);
     Trainer trainer({config, text, folder, torch::kCPU}, point, [&](const Event& event) {
       events.push_back(event);
       if (on_event) on_event(event);

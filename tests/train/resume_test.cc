@@ -198,6 +198,19 @@ TEST(Resume, RefusesOtherTextAndAnotherTokenizer) {
   EXPECT_EQ(example.train(example.config("run"), true), 0);
 }
 
+// Preparing a text may take an hour, and a user mends all keys at once. Seen failing with the text
+// prepared first, and with the first key named alone.
+TEST(Resume, RefusesEveryOtherKeyBeforeTheTextIsRead) {
+  TrainExample example;
+  example.train(example.config("run"), false, 3);
+  const Config other = example.config("run", {"run.seed=1", "model.width=32"});
+  std::filesystem::remove(example.path("text.txt"));
+  const std::string said = error_text([&] { example.train(other, true); });
+  EXPECT_SAYS(said, "/model/width: this run was started with 16, now it is 32");
+  EXPECT_SAYS(said, "; different, too: /model/mlp_width, ");
+  EXPECT_SAYS(said, "/run/seed");
+}
+
 // Nothing is started over, nothing written: one of the checkpoints may still be mended. Seen
 // failing with "none is whole" taken for "none is there".
 TEST(Resume, RefusesARunWhoseCheckpointsAreAllDamaged) {
@@ -213,7 +226,7 @@ TEST(Resume, RefusesARunWhoseCheckpointsAreAllDamaged) {
     ++damaged;
   }
   EXPECT_SAYS(error_text([&] { example.train(example.config("run"), true); }),
-              cat("holds ", damaged, " checkpoints and none is whole: "));
+              cat("holds ", damaged, " checkpoints and none is whole; the newest: "));
   EXPECT_EQ(read_file(example.path("run/log.jsonl")), log);
 }
 

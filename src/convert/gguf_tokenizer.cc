@@ -1,0 +1,101 @@
+#include "convert/gguf_tokenizer.h"
+
+#include "base/strings.h"
+#include "convert/pieces.h"
+#include "formats/byte_level_json.h"
+
+namespace alibi {
+namespace {
+
+std::uint32_t number(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+
+std::int32_t number_of(PieceType type) { return static_cast<std::int32_t>(type); }
+
+ByteLevelModel byte_level(const Tokenizer& tokenizer) {
+  return parse_byte_level_json(tokenizer.model(), "tokenizer.json", false);
+}
+
+GgufKeys sentencepiece_keys(const Tokenizer& tokenizer) {
+  const TokenizerModel model = tokenizer_pieces(tokenizer);
+  std::vector<std::string> tokens;
+  std::vector<float> scores;
+  std::vector<std::int32_t> types;
+  for (const TokenizerPiece& piece : model.pieces) {
+    tokens.push_back(piece.text);
+    scores.push_back(piece.score);
+    types.push_back(number_of(piece.type));
+  }
+  return {{"tokenizer.ggml.model", "llama"},
+          {"tokenizer.ggml.pre", "default"},
+          {"tokenizer.ggml.tokens", std::move(tokens)},
+          {"tokenizer.ggml.scores", std::move(scores)},
+          {"tokenizer.ggml.token_type", std::move(types)},
+          {"tokenizer.ggml.unknown_token_id", number(Tokenizer::kUnknown)},
+          {"tokenizer.ggml.add_space_prefix", model.add_dummy_prefix},
+          {"tokenizer.ggml.remove_extra_whitespaces", false}};
+}
+
+GgufKeys byte_level_keys(const Tokenizer& tokenizer) {
+  const ByteLevelModel model = byte_level(tokenizer);
+  std::vector<std::string> tokens, merges;
+  std::vector<std::int32_t> types;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const bool used = !model.pieces[id].empty();
+    tokens.push_back(used ? byte_level_text(model.pieces[id]) : cat("[unused ", id, "]"));
+    types.push_back(number_of(used ? PieceType::kNormal : PieceType::kUnused));
+  }
+  // These llama.cpp compares with the text itself.
+  for (const AddedToken& token : model.added) {
+    const auto at = static_cast<std::size_t>(token.id);
+    tokens[at] = token.text;
+    types[at] = number_of(token.special ? PieceType::kControl : PieceType::kUserDefined);
+  }
+  for (const ByteMerge& merge : model.merges) {
+    merges.push_back(cat(tokens[static_cast<std::size_t>(merge.left)], " ",
+                         tokens[static_cast<std::size_t>(merge.right)]));
+  }
+  return {{"tokenizer.ggml.model", "gpt2"},
+          {"tokenizer.ggml.pre", "gpt-2"},
+          {"tokenizer.ggml.tokens", std::move(tokens)},
+          {"tokenizer.ggml.token_type", std::move(types)},
+          {"tokenizer.ggml.merges", std::move(merges)}};
+}
+
+}  // namespace
+
+std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
+  if (tokenizer.is_bytes()) return {};
+  if (!tokenizer.is_byte_level()) {
+    if (tokenizer_pieces(tokenizer).kind != PieceModel::kUnigram) return {};
+    return {"a unigram tokenizer: llama.cpp cuts text otherwise; bpe is the same there"};
+  }
+  std::vector<std::string> found;
+  const ByteLevelModel model = byte_level(tokenizer);
+  if (model.patterns != std::vector<std::string>{kGpt2Pattern})
+    found.emplace_back("a tokenizer.json that cuts text by other patterns than GPT-2's");
+  if (model.words_before_merges)
+    found.emplace_back("a tokenizer.json with ignore_merges: llama.cpp's GPT-2 merges always");
+  return found;
+}
+
+std::string gguf_tokenizer_note(const Tokenizer& tokenizer) {
+  if (!tokenizer.is_byte_level() || !byte_level(tokenizer).compose) return "";
+  return "llama.cpp does not bring text into normal form C, as this tokenizer does: a letter and "
+         "its accent in two characters get other tokens there";
+}
+
+GgufKeys gguf_tokenizer_keys(const Tokenizer& tokenizer) {
+  if (tokenizer.is_bytes()) {
+    return {{"tokenizer.ggml.model", "none"}, {"mpt.vocab_size", number(tokenizer.vocabulary())}};
+  }
+  GgufKeys keys =
+      tokenizer.is_byte_level() ? byte_level_keys(tokenizer) : sentencepiece_keys(tokenizer);
+  // Documents of training stand between end tokens.
+  for (const char* name : {"bos", "eos", "padding"})
+    keys.emplace_back(cat("tokenizer.ggml.", name, "_token_id"), number(tokenizer.end()));
+  keys.emplace_back("tokenizer.ggml.add_bos_token", false);
+  keys.emplace_back("tokenizer.ggml.add_eos_token", false);
+  return keys;
+}
+
+}  // namespace alibi
