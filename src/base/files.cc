@@ -133,7 +133,7 @@ void write_file_atomic(const fs::path& path, std::string_view text) {
   }
 }
 
-void make_folders(const fs::path& path) {
+fs::path make_folders(const fs::path& path) {
   std::error_code ignored;
   std::vector<fs::path> missing;  // the deepest one first
   fs::path folder = path.has_filename() ? path : path.parent_path();
@@ -148,6 +148,14 @@ void make_folders(const fs::path& path) {
     const bool another_was_first = number == EEXIST && fs::is_directory(*next, ignored);
     if (!another_was_first) fail(path, "make folder", number == EEXIST ? ENOTDIR : number);
   }
+  return missing.empty() ? fs::path() : missing.back();
+}
+
+void remove_empty_folders(const fs::path& path, const fs::path& topmost) {
+  std::error_code ignored;
+  fs::path folder = path.has_filename() ? path : path.parent_path();
+  while (!topmost.empty() && !folder.empty() && fs::remove(folder, ignored) && folder != topmost)
+    folder = folder.parent_path();
 }
 
 void check_can_make_folder(const fs::path& path) {

@@ -42,7 +42,11 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1
 // Writes `path` beside itself, fsyncs, renames over it, fsyncs the folder: old or new, never half.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
-void make_folders(const std::filesystem::path& path);  // each name is durable
+// Each name is durable. Returns the topmost folder that was made; empty where all were there.
+std::filesystem::path make_folders(const std::filesystem::path& path);
+// Removes `path` and the folders above it up to `topmost`, as far as they are empty; nothing where
+// `topmost` is empty.
+void remove_empty_folders(const std::filesystem::path& path, const std::filesystem::path& topmost);
 // Throws the Error that make_folders and writing into `path` would, as far as that can be foreseen.
 void check_can_make_folder(const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& path);

@@ -100,6 +100,10 @@ fs::path resolve_checkpoint(const fs::path& given) {
   if (const fs::path checkpoints = checkpoints_of(path); !checkpoints.empty()) {
     return newest_of(checkpoints, path);
   }
+  if (is_there(path / "tokenizer_config.json") || is_there(path / "model.safetensors")) {
+    throw Error(given.string(), "is a folder of transformers, not a checkpoint",
+                cat("alibi import ", given.string(), " makes one of it"));
+  }
   if (is_there(path / kConfigFile)) {
     throw Error(given.string(), "holds no checkpoint yet", "train it until its first save");
   }

@@ -1,6 +1,10 @@
 #include "commands/aside.h"
 
+#include <signal.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -8,6 +12,34 @@
 
 namespace alibi {
 namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kPrefix = ".tmp-";
+
+// What a process that was killed left beside the target, by the number in its name.
+void remove_left_over(const fs::path& folder, const std::string& name) {
+  std::error_code ignored;
+  std::vector<fs::path> dead;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string found = entry.path().filename().string();
+    if (!found.starts_with(kPrefix) || !found.ends_with("-" + name)) continue;
+    const char* end = found.data() + found.size() - name.size() - 1;
+    pid_t process = 0;
+    const auto read = std::from_chars(found.data() + kPrefix.size(), end, process);
+    if (read.ec != std::errc() || read.ptr != end || process <= 0) continue;
+    if (::kill(process, 0) != 0 && errno == ESRCH) dead.push_back(entry.path());
+  }
+  for (const fs::path& path : dead) fs::remove_all(path, ignored);
+}
+
+// The user knows the target's name, not the one beside it.
+std::string with_target(std::string text, const std::string& aside, const std::string& target) {
+  for (std::size_t at = text.find(aside); at != std::string::npos; at = text.find(aside, at))
+    text.replace(at, aside.size(), target);
+  return text;
+}
+
+}  // namespace
 
 void refuse_existing(const fs::path& target) {
   std::error_code ignored;
@@ -16,16 +48,26 @@ void refuse_existing(const fs::path& target) {
 }
 
 void write_aside(const fs::path& target, const std::function<void(const fs::path&)>& write) {
-  make_folders(fs::absolute(target).parent_path());
-  const fs::path aside =
-      target.parent_path() / cat(".tmp-", ::getpid(), "-", target.filename().string());
+  const fs::path folder = fs::absolute(target).parent_path();
+  const fs::path made = make_folders(folder);
+  const std::string name = target.filename().string();
+  const fs::path aside = target.parent_path() / cat(kPrefix, ::getpid(), "-", name);
+  const auto clean = [&] {
+    std::error_code ignored;
+    fs::remove_all(aside, ignored);
+    remove_empty_folders(folder, made);
+  };
   try {
+    remove_left_over(folder, name);
     remove_tree(aside);
     write(aside);
     rename_durably(aside, target);
+  } catch (const Error& error) {
+    clean();
+    throw Error({Fault{"", with_target(error.what(), aside.string(), target.string()), ""}},
+                error.exit_code());
   } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(aside, ignored);
+    clean();
     throw;
   }
 }

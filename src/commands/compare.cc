@@ -123,7 +123,7 @@ void add_compare_command(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   command
       ->add_option("FILE", options->file,
-                   "JSON: base, variants, seeds, reference (src/config/comparison.h draws it)")
+                   "JSON: base, variants, seeds, reference (data/README.md lists its keys)")
       ->required();
   command->add_option("--output", options->output,
                       "Folder for comparison.json, .csv, pictures and index.html; default: the "

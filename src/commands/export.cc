@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/load_model.h"
 #include "commands/aside.h"
 #include "commands/commands.h"
@@ -51,9 +52,13 @@ GgufElement gguf_element(const std::string& type) {
   return type == "q8_0" ? GgufElement::kQ8 : GgufElement::kF32;
 }
 
-// What rounding to the type may do to logits; the weights themselves are compared besides.
-double most_difference(const std::string& type) {
-  return type == "f32" ? 1e-4 : std::numeric_limits<double>::infinity();
+// What rounding to the type may do to each tensor, relative to its norm, and to logits. Eight bits
+// of 32 numbers each: half a step of 127 in the worst of them.
+MostDifference most_difference(const std::string& type) {
+  constexpr double kAny = std::numeric_limits<double>::infinity();  // weights say enough
+  if (type == "f16") return {2e-3, kAny};
+  if (type == "bf16") return {5e-3, kAny};
+  return type == "q8_0" ? MostDifference{3e-2, kAny} : MostDifference{1e-6, 1e-4};
 }
 
 fs::path default_output(const Options& options, const LoadedModel& loaded) {
@@ -65,10 +70,13 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
 
 [[noreturn]] void refuse(const LoadedModel& loaded, const std::string& target,
                          const std::vector<std::string>& found) {
-  throw usage_error(loaded.folder.string(),
-                    cat(target, " cannot hold this model: ", join(found, "; ")),
-                    "--to hf --custom-code writes it with a modelling file of its own, which needs "
-                    "trust_remote_code; or train a model without that");
+  const ModelConfig& m = loaded.config.model;
+  const bool plain = obstacles(Target::kMpt, m).empty() || obstacles(Target::kBloom, m).empty();
+  throw usage_error(
+      loaded.folder.string(), cat(target, " cannot hold this model: ", join(found, "; ")),
+      plain ? "--to hf writes a folder that holds it"
+            : "--to hf --custom-code writes it with a modelling file of its own, which needs "
+              "trust_remote_code; or train a model without that");
 }
 
 Target huggingface_target(const LoadedModel& loaded, bool custom_code) {
@@ -81,21 +89,44 @@ Target huggingface_target(const LoadedModel& loaded, bool custom_code) {
   refuse(loaded, nearer ? "transformers' MPT" : "transformers' BLOOM", nearer ? mpt : bloom);
 }
 
+// Before anything is written: what the target cannot hold, and what the type cannot.
+void check_holds(LoadedModel& loaded, const Options& options) {
+  if (options.to == "hf") huggingface_target(loaded, options.custom_code);
+  if (options.to == "gguf") {
+    const auto found =
+        gguf_obstacles(loaded.config.model, loaded.tokenizer, gguf_element(options.type));
+    if (!found.empty()) refuse(loaded, "llama.cpp's mpt", found);
+  }
+  if (options.type != "f16") return;
+  constexpr double kLargest = 65504;
+  for (const auto& parameter : loaded.model->named_parameters()) {
+    const double largest = parameter.value().detach().abs().max().item<double>();
+    if (largest > kLargest)
+      throw usage_error("--type",
+                        cat("f16 ends at ", kLargest, ", and ", parameter.key(), " holds ",
+                            significant(largest, 4)),
+                        "--type bf16 or f32");
+  }
+}
+
 Verified export_huggingface(LoadedModel& loaded, const Options& options, const Exported& about,
                             const fs::path& folder) {
   HuggingFaceOptions how;
   how.target = huggingface_target(loaded, options.custom_code);
   how.type = torch_type(options.type);
   how.longest = about.longest;
+  how.trained = batch_shape(loaded.config.batch).length;
   make_folders(folder);
   write_huggingface(folder, *loaded.model, loaded.tokenizer, how);
   if (about.curve && about.curve->has_figure)
     write_file_atomic(folder / "curve.svg", read_file(fs::path(options.curve) / "curve.svg"));
-  write_file_atomic(
-      folder / "README.md",
-      model_card({loaded.config.run.name, loaded.config, loaded.model->parameter_count(),
-                  loaded.tokenizer.vocabulary(), loaded.progress.tokens, about.longest, about.curve,
-                  options.custom_code}));
+  // As it was trained, not as it is loaded here.
+  const Config trained =
+      parse_config(checkpoint_config(loaded.folder), (loaded.folder / "config.json").string());
+  write_file_atomic(folder / "README.md",
+                    model_card({loaded.config.run.name, trained, loaded.model->parameter_count(),
+                                loaded.tokenizer.vocabulary(), loaded.progress.tokens,
+                                about.longest, about.curve, options.custom_code}));
   const ForeignModel read = read_huggingface(folder);
   sync_folder(folder);
   return verify_export(loaded.model, read.model, read.weights,
@@ -106,14 +137,12 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
 Verified export_gguf(LoadedModel& loaded, const Options& options, const Exported& about,
                      const fs::path& file) {
   const GgufElement element = gguf_element(options.type);
-  const ModelConfig& m = loaded.config.model;
-  if (const auto found = gguf_obstacles(m, loaded.tokenizer, element); !found.empty())
-    refuse(loaded, "llama.cpp's mpt", found);
   if (const std::string note = gguf_tokenizer_note(loaded.tokenizer); !note.empty())
     log_info("note: " + note);
   write_gguf_model(file, *loaded.model, loaded.tokenizer,
                    {element, about.longest, loaded.config.run.name});
-  return verify_export(loaded.model, m, read_gguf_weights(file, m, loaded.tokenizer.vocabulary()),
+  const ForeignModel read = read_gguf_model(file, loaded.config.model.activation);
+  return verify_export(loaded.model, read.model, read.weights,
                        batch_shape(loaded.config.batch).length, most_difference(options.type),
                        file.string());
 }
@@ -139,8 +168,10 @@ int run(const Options& options) {
   const fs::path target =
       options.output.empty() ? default_output(options, loaded) : fs::path(options.output);
   refuse_existing(target);
+  check_holds(loaded, options);
   Exported about;
-  about.longest = batch_shape(loaded.config.batch).length;
+  about.longest =
+      loaded.config.model.max_sequence_length.value_or(batch_shape(loaded.config.batch).length);
   if (!options.curve.empty()) {
     about.curve = read_card_curve(options.curve, sha256_file(loaded.folder / "manifest.json"));
     for (const CardPoint& point : about.curve->points)
@@ -152,9 +183,9 @@ int run(const Options& options) {
                                             : export_safetensors(loaded, options, aside);
   });
   log_info(cat("step ", loaded.progress.step, " of ", loaded.folder.string()));
-  log_info(cat("read back: weights differ by ", significant(about.verified.weights, 2),
-               " of their norm, logits by at most ", significant(about.verified.logits, 2),
-               " over ", about.verified.length, " tokens"));
+  log_info(cat("read back: no tensor differs by more than ", significant(about.verified.weights, 2),
+               " of its norm, logits by at most ", significant(about.verified.logits, 2), " over ",
+               about.verified.length, " tokens"));
   if (options.curve.empty() && options.to != "safetensors") {
     log_info(cat("note: input of up to ", about.longest,
                  " tokens, the trained length; --curve FOLDER (of alibi evaluate --output) raises "

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -39,6 +40,7 @@ std::string summary(const Config& config, std::int64_t parameters) {
 }
 
 int run(const Options& options) {
+  if (options.folder.empty()) throw usage_error("FOLDER", "is empty", "name a folder");
   fs::path target =
       options.output.empty() ? default_output(options.folder) : fs::path(options.output);
   if (!target.has_filename()) target = target.parent_path();  // "out/" means "out"
@@ -46,6 +48,9 @@ int run(const Options& options) {
   ForeignModel foreign = read_huggingface(options.folder);
   const Tokenizer tokenizer = import_tokenizer(foreign, options.folder);
   const std::string name = target.filename().string();
+  if (name.starts_with('.'))
+    throw usage_error("--output", cat("names the run \"", name, "\""),
+                      "a name that does not begin with a dot");
   const fs::path tokenizer_file =
       checkpoint_path(target / "checkpoints", 0) / Tokenizer::file_name(tokenizer.model());
   const Config config = imported_config(foreign, tokenizer, name, tokenizer_file);
@@ -63,7 +68,8 @@ int run(const Options& options) {
     sync_folder(aside);
   });
   log_info(summary(config, parameters));
-  log_info(cat("to train on: alibi train ", (target / "train.json").string(),
+  for (const std::string& note : foreign.notes) log_info("note: " + note);
+  log_info(cat("to train on, from this folder: alibi train ", (target / "train.json").string(),
                " --set 'data.train=[\"FILE\"]'"));
   if (has_table)
     log_info(cat("with linear biases instead of its table of positions: ",

@@ -29,6 +29,7 @@ struct Options {
   std::int64_t length = 64;
   std::int64_t sample = 400;
   bool markdown = false;
+  bool comparison = false;
 };
 
 int print(const std::string& text) {
@@ -213,13 +214,16 @@ void add_checkpoint_part(const Parts& parts) {
 }
 
 void add_schema_part(const Parts& parts) {
-  parts
-      .add("schema", "Every config key, as JSON Schema or Markdown",
-           "alibi inspect schema --markdown",
-           [](const Options& o, const Session&) {
-             return print(o.markdown ? config_reference() : config_schema());
-           })
-      .add_flag("--markdown", parts.options->markdown, "A page for people instead");
+  CLI::App& part =
+      parts.add("schema", "Every config key, as JSON Schema or Markdown",
+                "alibi inspect schema --markdown", [](const Options& o, const Session&) {
+                  if (o.comparison) return print(comparison_schema());
+                  return print(o.markdown ? config_reference() : config_schema());
+                });
+  CLI::Option* markdown =
+      part.add_flag("--markdown", parts.options->markdown, "A page for people instead");
+  part.add_flag("--comparison", parts.options->comparison, "Of files for alibi compare")
+      ->excludes(markdown);
 }
 
 }  // namespace

@@ -29,6 +29,8 @@
 namespace alibi {
 namespace {
 
+constexpr std::int64_t kFewTokens = 10'000;  // losses of so many differ by some percent by chance
+
 struct Options {
   std::vector<std::string> configs, overrides;
   bool resume = false;
@@ -104,6 +106,7 @@ PreparedText prepare(const Config& config, int threads) {
   TextProgress progress;
   PreparedText text = prepare_text(config.data, config.tokenizer, threads, progress.hooks());
   progress.finish();
+  if (!text.from_cache) give_back_freed_memory();
   return text;
 }
 
@@ -255,6 +258,8 @@ int run(const Options& options) {
   const BatchShape shape = batch_shape(config.batch);
   const TrainPlan plan{
       .steps = trainer.total_steps(),
+      .steps_left =
+          trainer.progress().finished ? 0 : trainer.total_steps() - trainer.progress().step,
       .tokens_per_step = shape.tokens(),
       .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
                                      trainer.micro_batch_tokens(), config.model.width),
@@ -262,6 +267,10 @@ int run(const Options& options) {
       .parameters = trainer.model()->parameter_count(),
       .micro_batch_tokens = trainer.micro_batch_tokens()};
   log_info(start_summary(config, text, *trainer.model(), plan, device));
+  if (const std::int64_t held = text.valid.size(); held > 0 && held < kFewTokens)
+    log_info(cat("note: only ", held,
+                 " tokens are held out: validation losses, and which is the "
+                 "best, say little"));
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
   if (options.resume && !resume)
     log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));

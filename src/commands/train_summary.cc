@@ -63,7 +63,8 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
   const double total = static_cast<double>(plan.steps * plan.tokens_per_step);
   // A third of the matrix rate is what whole steps of small models reach with the reference
   // attention.
-  const double seconds = total * plan.operations_per_token / (plan.gemm_rate / 3);
+  const double left = static_cast<double>(plan.steps_left * plan.tokens_per_step);
+  const double seconds = left * plan.operations_per_token / (plan.gemm_rate / 3);
   const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
   return format_pairs(
       {{"model", cat(human_count(static_cast<double>(plan.parameters)),

@@ -11,6 +11,7 @@ namespace alibi {
 
 struct TrainPlan {
   std::int64_t steps = 0;
+  std::int64_t steps_left = 0;
   std::int64_t tokens_per_step = 0;
   double gemm_rate = 0;  // FLOP/s measured at start
   double operations_per_token = 0;

@@ -146,7 +146,8 @@ class Reader {
     }
     const std::string hint = elsewhere.empty() ? nearest(key, names) : elsewhere;
     std::string way_out = "did you mean " + hint + "?";
-    if (hint.empty()) way_out = "alibi inspect schema lists all keys";
+    if (hint.empty())
+      way_out = "alibi inspect schema lists all keys, configs/NAMES.md those of other trainers";
     if (key.find('.') != std::string::npos) way_out = "dots belong to --set; nest the objects here";
     fault(place, section_pointer(path) + "/" + pointer_part(key), "unknown key", way_out);
   }

@@ -46,7 +46,8 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second);
 
-std::string config_schema();     // JSON Schema (draft 2020-12) for editors
-std::string config_reference();  // Markdown: every key with default, range and meaning
+std::string config_schema();      // JSON Schema (draft 2020-12) for editors
+std::string comparison_schema();  // the same of files for alibi compare (config/comparison.h)
+std::string config_reference();   // Markdown: every key with default, range and meaning
 
 }  // namespace alibi

@@ -98,11 +98,11 @@ const char* mark(const Field& field) {
   return field.identity ? "" : " (free)";
 }
 
-}  // namespace
+constexpr const char* kDraft = "https://json-schema.org/draft/2020-12/schema";
 
-std::string config_schema() {
+ordered_json whole_schema() {
   Config defaults;
-  ordered_json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+  ordered_json root = {{"$schema", kDraft},
                        {"title", "alibi config"},
                        {"type", "object"},
                        {"additionalProperties", false}};
@@ -113,6 +113,39 @@ std::string config_schema() {
     for (std::size_t i = 0; i + 1 < parts.size(); ++i) parent = &(*parent)["properties"][parts[i]];
     (*parent)["properties"][parts.back()] = section_schema(section);
   }
+  return root;
+}
+
+}  // namespace
+
+std::string config_schema() { return whole_schema().dump(2) + "\n"; }
+
+std::string comparison_schema() {
+  ordered_json config = whole_schema();
+  for (const char* head : {"$schema", "title"}) config.erase(head);
+  config["properties"].erase("$schema");
+  const ordered_json text = {{"type", "string"}};
+  const ordered_json one_or_more = {{"type", {"string", "array"}}, {"items", text}};
+  const ordered_json fragment = {{"$ref", "#/$defs/config"}};
+  const ordered_json seed = {{"type", "integer"}, {"minimum", 0}};
+  const ordered_json root = {
+      {"$schema", kDraft},
+      {"title", "alibi comparison"},
+      {"type", "object"},
+      {"additionalProperties", false},
+      {"required", {"variants"}},
+      {"properties",
+       {{"$schema", text},
+        {"name", text},
+        {"title", text},
+        {"folder", text},
+        {"base", one_or_more},
+        {"config", fragment},
+        {"variants", {{"type", "object"}, {"additionalProperties", fragment}}},
+        {"seeds", {{"type", "array"}, {"items", seed}, {"minItems", 1}, {"uniqueItems", true}}},
+        {"reference", text},
+        {"text", one_or_more}}},
+      {"$defs", {{"config", std::move(config)}}}};
   return root.dump(2) + "\n";
 }
 

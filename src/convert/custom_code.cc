@@ -171,7 +171,9 @@ class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
         return tables * (m["layers"] // len(tables))
 
     def forward(self, input_ids=None, attention_mask=None, past_key_values=None, labels=None, use_cache=None, logits_to_keep=0,
-                return_dict=None, **others):
+                return_dict=None, inputs_embeds=None, output_hidden_states=None, output_attentions=None, **others):
+        if inputs_embeds is not None or output_hidden_states or output_attentions:
+            raise NotImplementedError("this model takes input_ids only, and gives neither hidden states nor attentions")
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
         if use_cache and past_key_values is None:

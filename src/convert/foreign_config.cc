@@ -82,11 +82,22 @@ void read_common(const Keys& c, ForeignConfig& foreign) {
     if (id < foreign.vocabulary) foreign.end = id;
   }
   foreign.model.norm_epsilon = c.number("layer_norm_epsilon", 1e-5);
+  if (!(foreign.model.norm_epsilon > 0)) c.refuse("layer_norm_epsilon", "is not above 0");
   c.expect_absent("quantization_config");
   foreign.model.tied_head = c.flag("tie_word_embeddings", true);
+  if (c.find("trained_length") != nullptr) foreign.trained = c.size("trained_length");
 }
 
-void read_mpt_attention(const Keys& attention, ModelConfig& m) {
+// Dropout is a setting of training, and one that the fast kernels have no part of: said, not taken.
+void note_dropout(const Keys& c, const char* key, const char* ours, ForeignConfig& foreign) {
+  const double share = c.number(key, 0);
+  if (share > 0)
+    foreign.notes.push_back(cat(c.at(key), " is ", share, " and not taken over: --set ", ours, "=",
+                                share, " trains with it"));
+}
+
+void read_mpt_attention(const Keys& attention, ForeignConfig& foreign) {
+  ModelConfig& m = foreign.model;
   attention.expect("alibi", true);
   attention.expect("prefix_lm", false);
   attention.expect("qk_ln", false);
@@ -104,6 +115,11 @@ void read_mpt_attention(const Keys& attention, ModelConfig& m) {
   if (const double scale = attention.number("softmax_scale", 0); scale != 0)
     m.attention_scale = scale;
   m.slope_bias_max = attention.number("alibi_bias_max", 8);
+  if (!(m.slope_bias_max > 0)) attention.refuse("alibi_bias_max", "is not above 0");
+  if (m.slope_bias_max != 8)
+    foreign.notes.push_back(cat(attention.at("alibi_bias_max"), " is ", m.slope_bias_max,
+                                " and heeded, as in llm-foundry; transformers computes with 8"));
+  note_dropout(attention, "attn_pdrop", "model.attention_dropout", foreign);
 }
 
 void read_mpt(const Keys& c, ForeignConfig& foreign) {
@@ -127,7 +143,9 @@ void read_mpt(const Keys& c, ForeignConfig& foreign) {
       (mlp.find("ffn_type") != nullptr && mlp.text("ffn_type") != "mptmlp"))
     c.refuse("ffn_config", "names another MLP than mptmlp with GELU");
   foreign.longest = c.size("max_seq_len");
-  read_mpt_attention(c.part("attn_config"), m);
+  read_mpt_attention(c.part("attn_config"), foreign);
+  note_dropout(c, "resid_pdrop", "model.residual_dropout", foreign);
+  note_dropout(c, "emb_pdrop", "model.embedding_dropout", foreign);
 }
 
 void read_bloom(const Keys& c, ForeignConfig& foreign) {
@@ -139,6 +157,10 @@ void read_bloom(const Keys& c, ForeignConfig& foreign) {
   m.attention_bias = m.mlp_bias = m.norm_bias = m.embedding_norm = true;
   m.activation = Activation::kGeluTanh;
   c.expect("apply_residual_connection_post_layernorm", false);
+  // transformers' sliced products are not the whole ones: logits were seen to differ by 0.6.
+  if (c.number("pretraining_tp", 1) != 1) c.expect("slow_but_exact", false);
+  note_dropout(c, "attention_dropout", "model.attention_dropout", foreign);
+  note_dropout(c, "hidden_dropout", "model.residual_dropout", foreign);
   if (c.find("seq_length") != nullptr) foreign.longest = c.size("seq_length");
 }
 
@@ -161,6 +183,9 @@ void read_gpt2(const Keys& c, ForeignConfig& foreign) {
   m.attention_bias = m.mlp_bias = m.norm_bias = true;
   m.activation = gpt2_activation(c);
   if (!c.flag("scale_attn_weights", true)) m.attention_scale = 1;
+  note_dropout(c, "attn_pdrop", "model.attention_dropout", foreign);
+  note_dropout(c, "resid_pdrop", "model.residual_dropout", foreign);
+  note_dropout(c, "embd_pdrop", "model.embedding_dropout", foreign);
   c.expect("scale_attn_by_inverse_layer_idx", false);
   c.expect("add_cross_attention", false);
 }

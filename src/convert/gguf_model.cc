@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "convert/gguf_tokenizer.h"
 #include "convert/names.h"
@@ -50,6 +51,55 @@ void add_model_keys(GgufKeys& keys, const GptImpl& model, const GgufOptions& opt
   keys.insert(keys.end(), more.begin(), more.end());
 }
 
+const GgufTensor* find_tensor(const GgufContent& content, const std::string& name) {
+  const auto tensor = std::ranges::find(content.tensors, name, &GgufTensor::name);
+  return tensor == content.tensors.end() ? nullptr : &*tensor;
+}
+
+template <class Value>
+const Value& key_of(const GgufContent& content, const std::string& key, const std::string& place) {
+  const auto found = content.keys.find(key);
+  const Value* value = found == content.keys.end() ? nullptr : std::get_if<Value>(&found->second);
+  if (value == nullptr) throw Error(place, cat("has no key ", key, " of the type it must have"));
+  return *value;
+}
+
+// The model that keys and tensors speak of, without weights. Of GELU's form the file says nothing.
+ForeignModel described_model(const GgufContent& content, const std::string& place) {
+  const auto size = [&](const char* key) {
+    return std::int64_t{key_of<std::uint32_t>(content, cat("mpt.", key), place)};
+  };
+  const auto number = [&](const char* key) {
+    return double{key_of<float>(content, cat("mpt.attention.", key), place)};
+  };
+  const auto has = [&](const char* name) { return find_tensor(content, name) != nullptr; };
+  ForeignModel read;
+  ModelConfig& m = read.model;
+  m.width = size("embedding_length");
+  m.layers = size("block_count");
+  m.mlp_width = size("feed_forward_length");
+  m.heads = size("attention.head_count");
+  m.key_value_heads = size("attention.head_count_kv");
+  m.norm_epsilon = number("layer_norm_epsilon");
+  read.longest = size("context_length");
+  const double bias = number("max_alibi_bias");
+  m.position = bias > 0 ? Position::kAlibi : Position::kNone;
+  if (bias > 0) m.slope_bias_max = bias;
+  if (has("position_embd.weight")) {
+    m.position = Position::kLearned;
+    m.max_sequence_length = read.longest;  // as many rows as llama.cpp expects
+  }
+  m.attention_bias = has("blk.0.attn_qkv.bias");
+  m.mlp_bias = has("blk.0.ffn_up.bias");
+  m.norm_bias = has("output_norm.bias");
+  m.tied_head = !has("output.weight");
+  const bool tokens = content.keys.contains("tokenizer.ggml.tokens");
+  read.vocabulary =
+      tokens ? std::ssize(key_of<std::vector<std::string>>(content, "tokenizer.ggml.tokens", place))
+             : size("vocab_size");
+  return read;
+}
+
 GgufElement element_of(const std::string& ours, const torch::Tensor& tensor, GgufElement matrices) {
   return tensor.dim() == 2 && ours != "positions" ? matrices : GgufElement::kF32;
 }
@@ -85,27 +135,28 @@ void write_gguf_model(const std::filesystem::path& path, const GptImpl& model,
   }
   std::vector<std::byte> bytes;
   write_gguf(path, keys, tensors, [&](const std::string& wanted) -> std::span<const std::byte> {
+    leave_if_stopped("export");
     const auto tensor = std::ranges::find(tensors, wanted, &GgufTensor::name);
     bytes = quantized(weights.at(wanted), tensor->element);
     return bytes;
   });
 }
 
-Tensors read_gguf_weights(const std::filesystem::path& path, const ModelConfig& model,
-                          std::int64_t vocabulary) {
+ForeignModel read_gguf_model(const std::filesystem::path& path, Activation activation) {
   const GgufFile file(path);
-  const auto& found = file.content().tensors;
-  const auto names = tensor_names(Dialect::kGguf, model);
-  const auto shapes = parameter_shapes(model, vocabulary);
-  Tensors ours;
+  const GgufContent& content = file.content();
+  ForeignModel read = described_model(content, path.string());
+  read.model.activation = activation;
+  const auto names = tensor_names(Dialect::kGguf, read.model);
+  const auto shapes = parameter_shapes(read.model, read.vocabulary);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto tensor = std::ranges::find(found, names[i].theirs, &GgufTensor::name);
-    if (tensor == found.end() || tensor->shape != shapes[i].sizes)
+    const GgufTensor* tensor = find_tensor(content, names[i].theirs);
+    if (tensor == nullptr || tensor->shape != shapes[i].sizes)
       throw Error(path.string(),
                   cat("has no tensor \"", names[i].theirs, "\" of the model's shape"));
-    ours[names[i].ours] = dequantized(*tensor);
+    read.weights[names[i].ours] = dequantized(*tensor);
   }
-  return ours;
+  return read;
 }
 
 }  // namespace alibi

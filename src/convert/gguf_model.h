@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "checkpoint/tensors.h"
+#include "convert/foreign.h"
 #include "formats/gguf.h"
 #include "model/gpt.h"
 #include "text/tokenizer.h"
@@ -18,7 +18,8 @@ namespace alibi {
 
 struct GgufOptions {
   GgufElement element = GgufElement::kF32;  // of matrices; vectors and positions are always F32
-  std::int64_t longest = 2048;              // mpt.context_length: servers cut longer input
+  // mpt.context_length: servers cut longer input. Of learned positions the rows of their table.
+  std::int64_t longest = 2048;
   std::string name;
 };
 
@@ -29,9 +30,9 @@ std::vector<std::string> gguf_obstacles(const ModelConfig& model, const Tokenize
 void write_gguf_model(const std::filesystem::path& path, const GptImpl& model,
                       const Tokenizer& tokenizer, const GgufOptions& options);
 
-// The weights of such a file in fp32, by our names. Throws Error naming a tensor that is missing or
-// has another shape than `model` asks for.
-Tensors read_gguf_weights(const std::filesystem::path& path, const ModelConfig& model,
-                          std::int64_t vocabulary);
+// The model that such a file speaks of, by its keys alone: weights in fp32, no tokenizer. Of the
+// form of GELU a file says nothing. Throws Error naming a key or tensor that is missing or has
+// another shape than the keys ask for.
+ForeignModel read_gguf_model(const std::filesystem::path& path, Activation activation);
 
 }  // namespace alibi

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
+#include "formats/strict_json.h"
 
 namespace alibi {
 namespace {
@@ -65,11 +66,19 @@ GgufKeys byte_level_keys(const Tokenizer& tokenizer) {
 
 std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
   if (tokenizer.is_bytes()) return {};
-  if (!tokenizer.is_byte_level()) {
-    if (tokenizer_pieces(tokenizer).kind != PieceModel::kUnigram) return {};
-    return {"a unigram tokenizer: llama.cpp cuts text otherwise; bpe is the same there"};
-  }
   std::vector<std::string> found;
+  if (!tokenizer.is_byte_level()) {
+    const TokenizerModel model = tokenizer_pieces(tokenizer);
+    if (model.kind == PieceModel::kUnigram)
+      found.emplace_back(
+          "a unigram tokenizer: llama.cpp cuts text otherwise; bpe is the same there");
+    if (!model.byte_fallback)
+      found.emplace_back("a tokenizer without byte_fallback: llama.cpp fails on other characters");
+    if (const std::string piece = spaced_user_piece(model); !piece.empty())
+      found.push_back(
+          cat("the user-defined piece ", shown(piece), ": its spaces mean others there"));
+    return found;
+  }
   const ByteLevelModel model = byte_level(tokenizer);
   if (model.patterns != std::vector<std::string>{kGpt2Pattern})
     found.emplace_back("a tokenizer.json that cuts text by other patterns than GPT-2's");

@@ -25,6 +25,7 @@ struct HuggingFaceOptions {
   Target target = Target::kMpt;  // or kBloom, kOwn
   torch::ScalarType type = torch::kFloat;
   std::int64_t longest = 2048;  // max_seq_len: transformers' MPT refuses longer input
+  std::int64_t trained = 0;     // trained_length, for `alibi import`; 0: not written
   std::int64_t shard_bytes = 5'000'000'000;
 };
 

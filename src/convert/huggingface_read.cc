@@ -123,22 +123,26 @@ Tensors to_ours(const Tensors& theirs, Dialect dialect, const ForeignModel& fore
   return ours;
 }
 
-std::string read_tokenizer(const fs::path& folder) {
+struct TokenizerText {
+  std::string file, text;
+};
+
+TokenizerText read_tokenizer(const fs::path& folder) {
   const auto read = [&](const char* name) { return read_file(folder / name, kLargestTokenizer); };
   const auto there = [&](const char* name) {
     std::error_code ignored;
     return fs::exists(folder / name, ignored);
   };
-  if (there("tokenizer.model")) return read("tokenizer.model");
-  if (there("tokenizer.json")) return read("tokenizer.json");
+  for (const char* name : {"tokenizer.model", "tokenizer.json"})
+    if (there(name)) return {name, read(name)};
   if (there("added_tokens.json"))
     throw Error((folder / "added_tokens.json").string(), "is not read",
                 "in Python: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) makes "
                 "tokenizer.json of it");
   if (there("vocab.json") && there("merges.txt"))
-    return byte_level_json_of(read("vocab.json"), read("merges.txt"),
-                              (folder / "vocab.json").string());
-  return "";
+    return {"vocab.json", byte_level_json_of(read("vocab.json"), read("merges.txt"),
+                                             (folder / "vocab.json").string())};
+  return {};
 }
 
 }  // namespace
@@ -149,14 +153,24 @@ ForeignModel read_huggingface(const fs::path& folder) {
     throw Error(folder.string(), "does not exist",
                 "name a folder with config.json and safetensors weights");
   const ForeignConfig config = read_foreign_config(folder / "config.json");
-  ForeignModel foreign{config.model, config.vocabulary, config.longest, config.end, {}, {}};
+  ForeignModel foreign{.model = config.model,
+                       .vocabulary = config.vocabulary,
+                       .longest = config.longest,
+                       .trained = config.trained,
+                       .end = config.end,
+                       .weights = {},
+                       .tokenizer_model = {},
+                       .tokenizer_file = {},
+                       .notes = config.notes};
   const Tensors read = read_weights(folder);
   if (config.model.layers > std::ssize(read))  // before a table of all names is made
     throw Error(folder.string(), cat("holds ", read.size(), " tensors, too few for ",
                                      config.model.layers, " layers"));
   const Tensors theirs = usual_names(read, config, folder.string());
   foreign.weights = to_ours(theirs, config.dialect, foreign, folder.string());
-  foreign.tokenizer_model = read_tokenizer(folder);
+  TokenizerText tokenizer = read_tokenizer(folder);
+  foreign.tokenizer_model = std::move(tokenizer.text);
+  foreign.tokenizer_file = std::move(tokenizer.file);
   return foreign;
 }
 

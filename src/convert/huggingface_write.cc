@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "config/load.h"
 #include "convert/custom_code.h"
@@ -26,15 +27,17 @@ Json scale_of(const ModelConfig& m) {
 // What both classes read alike. Their "dtype" was "torch_dtype" before version 5.
 Json common(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   const ModelConfig& m = model.config();
-  return {{"vocab_size", model.vocabulary()},
-          {"layer_norm_epsilon", m.norm_epsilon},
-          {"tie_word_embeddings", m.tied_head},
-          {"use_cache", true},
-          {"bos_token_id", end},
-          {"eos_token_id", end},
-          {"pad_token_id", end},
-          {"dtype", type_name(options.type)},
-          {"torch_dtype", type_name(options.type)}};
+  Json all = {{"vocab_size", model.vocabulary()},
+              {"layer_norm_epsilon", m.norm_epsilon},
+              {"tie_word_embeddings", m.tied_head},
+              {"use_cache", true},
+              {"bos_token_id", end},
+              {"eos_token_id", end},
+              {"pad_token_id", end},
+              {"dtype", type_name(options.type)},
+              {"torch_dtype", type_name(options.type)}};
+  if (options.trained > 0) all["trained_length"] = options.trained;  // a key of this program's
+  return all;
 }
 
 // transformers reads few of these keys; llm-foundry and vLLM read more of them.
@@ -158,6 +161,7 @@ void write_weights(const fs::path& folder, const GptImpl& model,
     const std::string file = shard_name(i + 1, shards.size());
     Tensors theirs;
     for (const TensorName& name : shards[i]) {
+      leave_if_stopped("export");
       const torch::Tensor tensor =
           to_layout(ours.at(name.ours), name.layout, model.config().heads).to(options.type);
       total += static_cast<std::int64_t>(tensor.nbytes());

@@ -22,9 +22,11 @@ Config imported_config(const ForeignModel& foreign, const Tokenizer& tokenizer,
   config.tokenizer.kind = tokenizer.is_bytes() ? TokenizerKind::kBytes : TokenizerKind::kBpe;
   config.tokenizer.vocabulary = tokenizer.vocabulary();
   if (!tokenizer.is_bytes()) config.tokenizer.file = tokenizer_file.string();
-  config.batch.sequence_length = foreign.longest > 0 ? foreign.longest : kUnsaidLength;
+  config.batch.sequence_length = foreign.trained > 0   ? foreign.trained
+                                 : foreign.longest > 0 ? foreign.longest
+                                                       : kUnsaidLength;
   config.run.name = name;
-  return parse_config(config_json(config), "the imported model");
+  return parse_config(config_json(config), "config.json");
 }
 
 std::string continuing_config(const Config& imported, const std::filesystem::path& folder,

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "convert/tokenizer_json.h"
 #include "formats/byte_level_json.h"
@@ -55,6 +56,19 @@ std::string with_end_and_rows(const ForeignModel& foreign, std::int64_t ids,
   return file.dump();
 }
 
+// Who has both files reads either: they must say the same.
+void check_both_agree(const Tokenizer& tokenizer, const std::filesystem::path& folder) {
+  constexpr std::uint64_t kLargest = 64ull << 20;
+  const std::filesystem::path other = folder / "tokenizer.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(other, ignored)) return;
+  const Json theirs = Json::parse(read_file(other, kLargest), nullptr, false);
+  // What is no JSON at all compares with nothing.
+  if (theirs.is_discarded() || theirs != Json::parse(tokenizer_json(tokenizer)))
+    throw Error(other.string(), "is not what tokenizer.model beside it comes to",
+                "remove the one of the two that the model was not trained with");
+}
+
 }  // namespace
 
 Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::path& folder) {
@@ -68,7 +82,7 @@ Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::p
   if (of_bytes && foreign.vocabulary == Tokenizer::kByteVocabulary &&
       foreign.end.value_or(Tokenizer::kEnd) == Tokenizer::kEnd)
     return Tokenizer::bytes();
-  const std::string place = (folder / Tokenizer::file_name(model)).string();
+  const std::string place = (folder / foreign.tokenizer_file).string();
   if (model.starts_with('{')) {
     const ByteLevelModel read = parse_byte_level_json(model, place, !foreign.end);
     return Tokenizer::from_model(with_end_and_rows(foreign, std::ssize(read.pieces), place), place);
@@ -82,6 +96,7 @@ Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::p
   if (tokenizer.vocabulary() != foreign.vocabulary)
     throw Error(place, cat("has ", tokenizer.vocabulary(), " ids, but the model's embedding ",
                            foreign.vocabulary, " rows"));
+  if (foreign.tokenizer_file == "tokenizer.model") check_both_agree(tokenizer, folder);
   return tokenizer;
 }
 

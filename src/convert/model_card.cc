@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "config/load.h"
 #include "model/position.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 namespace {
@@ -16,19 +17,49 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kLargestCurve = 256ull << 20;
+constexpr std::int64_t kLongest = 1 << 24;  // tokens; the longest that is measured, and more
 
-CardCurve points_of(const Json& curve, const Json& protocol) {
-  CardCurve card;
-  card.protocol = protocol.value("description", "");
+std::int64_t length_of(const Json& point, const std::string& place) {
+  const Json& length = point.at("length");
+  const bool fits = length.is_number_integer() && length > 0 && length <= kLongest;
+  if (!fits)
+    throw Error(place,
+                cat("/points: length ", length.dump(), ", expected one from 1 to ", kLongest));
+  return length.get<std::int64_t>();
+}
+
+std::vector<CardPoint> points_of(const Json& curve, const std::string& place) {
+  std::vector<CardPoint> points;
+  if (!curve.at("points").is_array()) throw Error(place, "/points is no list");
   for (const Json& point : curve.at("points")) {
+    const std::int64_t length = length_of(point, place);
     if (!point.value("applicable", false) || !point.at("perplexity").is_number()) continue;
     const auto number = [&](const char* key) {
       return point.at(key).is_number() ? point.at(key).get<double>() : std::nan("");
     };
-    card.points.push_back({point.at("length").get<std::int64_t>(), number("perplexity"),
-                           number("change_from_1x"), number("bits_per_byte")});
+    points.push_back(
+        {length, number("perplexity"), number("change_from_1x"), number("bits_per_byte")});
   }
-  return card;
+  return points;
+}
+
+// A curve of the model as it is, which is what other programs will run.
+void refuse_treated(const Json& protocol, const std::string& place) {
+  const std::string treatment = protocol.value("treatment", "");
+  if (treatment.empty()) return;
+  throw Error(place, cat("was measured otherwise than any export runs: ", treatment),
+              "measure the model as it is (evaluate.stretch none, no sinks)");
+}
+
+// On what and how it was measured: without that a number says little.
+std::string measured_words(const Json& text, const Json& protocol) {
+  std::string files;
+  for (const Json& file : text.at("files"))
+    files += (files.empty() ? "" : ", ") + file.get<std::string>();
+  return cat("Text: ", files, "; ", text.value("selection", ""), "; ",
+             text.value("tokens_scored", std::int64_t{0}), " tokens scored. ",
+             protocol.value("description", ""), " Precision: ", protocol.value("precision", ""),
+             ".");
 }
 
 std::string front_matter(const ModelCard& card) {
@@ -52,7 +83,7 @@ std::string curve_section(const ModelCard& card) {
                 first ? "" : cat(point.change >= 0 ? "+" : "", fixed(100 * point.change, 1), " %"),
                 " | ", fixed(point.bits_per_byte, 4), " |\n");
   }
-  text += "\n" + card.curve->protocol + "\n\n";
+  text += "\n" + card.curve->measured + "\n\n";
   if (card.curve->has_figure) text += "![perplexity against context length](curve.svg)\n\n";
   return text +
          "A falling curve alone does not show that the longer context is used: at longer lengths "
@@ -69,7 +100,9 @@ std::string usage_section(const ModelCard& card) {
       "Texts began after an end-of-text token (`eos_token`) in training; the tokenizer adds none "
       "by "
       "itself.\n",
-      card.custom_code ? "Its model is `modeling_alibi.py` in this folder.\n\n"
+      card.custom_code
+          ? "Its model is `modeling_alibi.py` in this folder: logits, loss, a cache and padding; "
+            "neither hidden states, attentions, `inputs_embeds` nor gradient checkpointing.\n\n"
       : card.config.model.position != Position::kAlibi
           ? "\n"
           : cat("Input of up to ", card.longest,
@@ -92,11 +125,16 @@ CardCurve read_card_curve(const std::filesystem::path& folder, const std::string
   if (!all.is_object() || !all.contains("curves") || !all.contains("protocol"))
     throw Error(file.string(), "is no curve", way_out);
   try {
+    if (all.at("format_version") != kCurveFormat)
+      throw Error(file.string(), cat("has format_version ", all.at("format_version").dump(),
+                                     ", expected ", kCurveFormat));
     for (const Json& curve : all.at("curves")) {
       if (curve.value("checkpoint_sha256", "") != manifest_sha256) continue;
-      CardCurve card = points_of(curve, all.at("protocol"));
-      card.has_figure = std::filesystem::exists(folder / "curve.svg");
-      return card;
+      refuse_treated(all.at("protocol"), file.string());
+      // The figure shows every curve of the folder: here it must be this one alone.
+      const bool alone = all.at("curves").size() == 1;
+      return {points_of(curve, file.string()), measured_words(all.at("text"), all.at("protocol")),
+              alone && std::filesystem::exists(folder / "curve.svg")};
     }
   } catch (const Json::exception& error) {
     throw Error(file.string(), cat("is no curve: ", error.what()), way_out);

@@ -19,12 +19,13 @@ struct CardPoint {
 
 struct CardCurve {
   std::vector<CardPoint> points;  // that the model takes, by rising length
-  std::string protocol;           // in words
+  std::string measured;           // text, rules and precision, in words
   bool has_figure = false;        // curve.svg lies beside
 };
 
 // Of the checkpoint with that manifest, out of a folder that `alibi evaluate --output` wrote.
-// Throws Error when the folder's curve is of other checkpoints.
+// Throws Error when the folder's curve is of other checkpoints, or of a model that was treated
+// (stretched, with sinks) in a way that no export is.
 CardCurve read_card_curve(const std::filesystem::path& folder, const std::string& manifest_sha256);
 
 struct ModelCard {

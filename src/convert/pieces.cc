@@ -31,4 +31,13 @@ TokenizerModel tokenizer_pieces(const Tokenizer& tokenizer) {
                               : parse_tokenizer_model(tokenizer.model(), "tokenizer.model");
 }
 
+std::string spaced_user_piece(const TokenizerModel& model) {
+  for (const TokenizerPiece& piece : model.pieces) {
+    const bool spaced = piece.text.find(' ') != std::string::npos ||
+                        piece.text.find("\xe2\x96\x81") != std::string::npos;
+    if (piece.type == PieceType::kUserDefined && spaced) return piece.text;
+  }
+  return "";
+}
+
 }  // namespace alibi

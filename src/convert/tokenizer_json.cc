@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
+#include "formats/strict_json.h"
 
 namespace alibi {
 namespace {
@@ -114,10 +116,19 @@ Json decoder(const TokenizerModel& model) {
   return {{"type", "Sequence"}, {"decoders", std::move(steps)}};
 }
 
-// Theirs, but for the member that is ours.
+// Theirs, but for the member that is ours, and for what it would do to text and ids that training
+// does not: cut or fill them, put tokens around them, read them otherwise than byte by byte.
 std::string byte_level_json(const Tokenizer& tokenizer) {
   auto file = nlohmann::json::parse(tokenizer.model());  // ordered_json is quadratic in the keys
   file.erase("alibi");
+  for (const char* part : {"truncation", "padding", "post_processor"}) file[part] = nullptr;
+  const bool bytes =
+      file["decoder"].is_object() && file["decoder"].value("type", "") == "ByteLevel";
+  if (!bytes)
+    file["decoder"] = {{"type", "ByteLevel"},
+                       {"add_prefix_space", false},
+                       {"trim_offsets", false},
+                       {"use_regex", false}};
   return file.dump(1) + "\n";
 }
 
@@ -145,6 +156,12 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
   const bool user_defined = std::ranges::any_of(model.pieces, [](const TokenizerPiece& piece) {
     return piece.type == PieceType::kUserDefined;
   });
+  if (const std::string piece = spaced_user_piece(model); !piece.empty()) {
+    throw Error("tokenizer.model",
+                cat("has the user-defined piece ", shown(piece),
+                    ", which Hugging Face's tokenizers would not find where sentencepiece does"),
+                "train it without spaces in user_defined_symbols");
+  }
   if (model.add_dummy_prefix && user_defined) {
     throw Error("tokenizer.model",
                 "puts a space in front of every text and has user-defined pieces, after each of "

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 
@@ -24,28 +25,45 @@ torch::Tensor drawn_tokens(std::int64_t length, std::int64_t vocabulary) {
   return tokens;
 }
 
-double relative_error(const Gpt& model, const Tensors& read_back) {
-  double difference = 0, whole = 0;
+struct WorstTensor {
+  std::string name;
+  double difference = 0;  // relative to the tensor's norm
+};
+
+WorstTensor worst_tensor(const Gpt& model, const Tensors& read_back) {
+  WorstTensor worst;
   for (const auto& parameter : model->named_parameters()) {
+    leave_if_stopped("export");
     const torch::Tensor ours = parameter.value().detach().to(torch::kDouble);
-    difference +=
-        (read_back.at(parameter.key()).to(torch::kDouble) - ours).square().sum().item<double>();
-    whole += ours.square().sum().item<double>();
+    const torch::Tensor theirs = read_back.at(parameter.key()).to(torch::kDouble);
+    const double norm = ours.norm().item<double>();
+    const double difference = (theirs - ours).norm().item<double>() / (norm > 0 ? norm : 1);
+    // Not "larger than": what is not a number is the worst.
+    if (!(difference <= worst.difference)) worst = {parameter.key(), difference};
+    if (!std::isfinite(difference)) break;
   }
-  return whole > 0 ? std::sqrt(difference / whole) : 0;
+  return worst;
 }
 
 }  // namespace
 
 Verified verify_export(Gpt& model, const ModelConfig& config, const Tensors& read_back,
-                       std::int64_t length, double most, const std::string& place) {
+                       std::int64_t length, const MostDifference& most, const std::string& place) {
   const torch::NoGradGuard guard;
   Gpt other(config, model->vocabulary(), torch::kFloat);
   copy_weights(read_back, *other, place);
   other->eval();
   Verified verified;
-  verified.weights = relative_error(model, read_back);
+  const WorstTensor worst_weights = worst_tensor(model, read_back);
+  verified.weights = worst_weights.difference;
+  if (!(verified.weights <= most.weights))
+    throw Error(
+        place,
+        cat("read back, ", worst_weights.name, " differs from the checkpoint's by ",
+            significant(verified.weights, 3), " of its norm, expected at most ", most.weights),
+        "nothing was kept; export it with more digits (--type f32)");
   for (const std::int64_t tried : {length, 4 * length}) {
+    leave_if_stopped("export");
     if (config.max_sequence_length && tried > *config.max_sequence_length) break;
     const torch::Tensor tokens = drawn_tokens(tried, model->vocabulary());
     const auto logits = [&](Gpt& one) {  // of every so many positions: all would be gigabytes
@@ -59,10 +77,10 @@ Verified verify_export(Gpt& model, const ModelConfig& config, const Tensors& rea
     if (!std::isfinite(verified.logits)) break;
     verified.length = tried;
   }
-  if (!std::isfinite(verified.logits) || verified.logits > most) {
+  if (!std::isfinite(verified.logits) || verified.logits > most.logits) {
     throw Error(place,
                 cat("read back, its logits differ from the checkpoint's by ", verified.logits,
-                    ", expected at most ", most),
+                    ", expected at most ", most.logits),
                 "nothing was kept; export it with more digits (--type f32)");
   }
   return verified;

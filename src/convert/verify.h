@@ -12,14 +12,18 @@ namespace alibi {
 
 struct Verified {
   double logits = 0;        // largest difference of any logit
-  double weights = 0;       // norm of the difference of all weights, by that of the weights
+  double weights = 0;       // largest norm of a tensor's difference, by the tensor's norm
   std::int64_t length = 0;  // of the longest text that was tried
 };
 
+struct MostDifference {
+  double weights = 0, logits = 0;
+};
+
 // Runs a model of `config` with the weights read back beside `model` (fp32, CPU) on drawn tokens of
-// `length` and 4 `length`. Throws Error headed by `place` where logits differ by more than `most`,
-// or where anything is not finite.
+// `length` and 4 `length`. Throws Error headed by `place` where a tensor or the logits differ by
+// more than `most`, or where anything is not finite; stopped_error where a signal came.
 Verified verify_export(Gpt& model, const ModelConfig& config, const Tensors& read_back,
-                       std::int64_t length, double most, const std::string& place);
+                       std::int64_t length, const MostDifference& most, const std::string& place);
 
 }  // namespace alibi

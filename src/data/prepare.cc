@@ -187,7 +187,7 @@ void fill_from_tokens(const Job& job, const Tokenizer& tokenizer, const fs::path
 // Fills `aside`, which exists and is empty.
 void fill(const Job& job, const std::optional<Tokenizer>& tokenizer, const fs::path& aside) {
   job.note(cat("reading ", job.train_files.files.size() + job.valid_files.files.size(),
-               job.tokens ? " files of tokens" : " text files"));
+               job.tokens ? " files of tokens" : " files of text"));
   if (job.tokens) {
     fill_from_tokens(job, *tokenizer, aside);
   } else {

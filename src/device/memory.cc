@@ -54,6 +54,8 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
+void give_back_freed_memory() { malloc_trim(0); }
+
 void return_large_blocks() {
   mallopt(M_MMAP_MAX, 1 << 16);
   mallopt(M_MMAP_THRESHOLD, 1 << 20);

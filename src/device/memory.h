@@ -24,6 +24,9 @@ void reset_peak_memory(torch::Device device);  // silently without effect where 
 // zeroed pages cost more than the arithmetic on them. Once, before the first tensor.
 void keep_freed_memory();
 
+// Gives back what is free all the same: between two phases of which the first took more.
+void give_back_freed_memory();
+
 // From here on, blocks of 1 MiB and more go back to the system when they are freed: their sizes
 // differ from moment to moment where blocks are recomputed, and the holes they leave in a heap
 // would hold up to three times what is in use. Costs a tenth to a third of the speed.

@@ -111,7 +111,8 @@ std::string run_page(const RunPage& page, const RunLog& log) {
   const std::string head =
       page.alive ? cat("<meta http-equiv=\"refresh\" content=\"", kRefreshSeconds, "\">\n") : "";
   const std::string life =
-      page.alive ? cat("running; this page reads itself again every ", kRefreshSeconds, " s")
+      page.alive ? cat("running when this was written; this page reads itself again every ",
+                       kRefreshSeconds, " s")
                  : "not running";
   return whole_page(page.name, {"updated " + page.updated, life}, body, head);
 }

@@ -15,15 +15,6 @@ fs::path without_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-// The topmost folder that has to be made so that `path` exists.
-fs::path first_missing(fs::path path) {
-  std::error_code ignored;
-  while (path.has_parent_path() && path.parent_path() != path &&
-         !fs::exists(path.parent_path(), ignored))
-    path = path.parent_path();
-  return path;
-}
-
 // Names every key that differs and may not; the first one with its values.
 void refuse_other_config(const Config& now, const Config& stored, const fs::path& place) {
   std::vector<ConfigDifference> different = identity_differences(stored, now);
@@ -35,7 +26,8 @@ void refuse_other_config(const Config& now, const Config& stored, const fs::path
                     cat("this run was started with ", different.front().first, ", now it is ",
                         different.front().second,
                         others.empty() ? "" : "; different, too: " + join(others, ", ")),
-                    "resume with the old values, or choose another run.folder");
+                    "resume with the old values, or choose another run.folder; initialize.from "
+                    "begins with this run's weights");
 }
 
 }  // namespace
@@ -51,10 +43,10 @@ RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(co
     throw usage_error(path_.string(), "this run folder exists already",
                       "--resume goes on with it; --set run.name=... starts another");
   }
-  const fs::path made_from = exists ? fs::path() : first_missing(path_);
-  make_folders(checkpoints());
+  const fs::path made_from = make_folders(checkpoints());
   lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());
-  made_from_ = made_from;  // who has not got the lock removes nothing: the folder is another's
+  if (!exists)
+    made_from_ = made_from;  // who has not got the lock removes nothing: the folder is another's
 }
 
 RunFolder::~RunFolder() { remove_unused(); }
@@ -71,8 +63,7 @@ void RunFolder::remove_unused() const {
   if (made_from_.empty() || !is_unused()) return;
   std::error_code ignored;
   fs::remove_all(path_, ignored);
-  for (fs::path folder = path_; folder != made_from_ && fs::remove(folder.parent_path(), ignored);)
-    folder = folder.parent_path();  // stops at one that holds something else
+  if (path_ != made_from_) remove_empty_folders(path_.parent_path(), made_from_);
 }
 
 std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {

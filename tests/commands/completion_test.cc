@@ -30,9 +30,11 @@ class Completion : public testing::Test {
                                "\n_alibi\nprintf '%s\\n' \"${COMPREPLY[@]}\"");
   }
   std::vector<std::string> zsh(const std::string& words, const std::string& prefix) const {
-    return offered("zsh", "compadd() { print -l -- \"$@\"; }; _files() { print files; }\nwords=(" +
-                              words + " '" + prefix + "') CURRENT=${#words} PREFIX='" + prefix +
-                              "'\nCURRENT=${#words}\n_alibi");
+    return offered("zsh",
+                   "compadd() { print -l -- \"$@\"; }; compset() { PREFIX=${PREFIX#*=}; }; "
+                   "_files() { print files; }\nwords=(" +
+                       words + " '" + prefix + "') CURRENT=${#words} PREFIX='" + prefix +
+                       "'\nCURRENT=${#words}\n_alibi");
   }
 
   Workplace place_;
@@ -53,6 +55,12 @@ TEST_F(Completion, BashKnowsCommandsOptionsKeysAndFiles) {
   EXPECT_EQ(bash("alibi train --set model.position=ro"), (Words{"rotary"}));
   EXPECT_EQ(bash("alibi train tin"), Words());  // bash's own, which knows quotes
   EXPECT_TRUE(holds(bash("alibi "), "completion"));
+  EXPECT_EQ(bash("alibi train --set=model.pos"), (Words{"model.position="}));
+  EXPECT_EQ(bash("alibi train --set=model.position=ro"), (Words{"rotary"}));
+  EXPECT_EQ(bash("alibi export runs/tiny --to "), (Words{"hf", "gguf", "safetensors"}));
+  EXPECT_EQ(bash("alibi export runs/tiny --to=gg"), (Words{"gguf"}));
+  EXPECT_EQ(bash("alibi export runs/tiny --type q"), (Words{"q8_0"}));
+  EXPECT_EQ(bash("alibi completion f"), (Words{"fish"}));
 }
 
 TEST_F(Completion, ZshKnowsThem) {
@@ -64,6 +72,10 @@ TEST_F(Completion, ZshKnowsThem) {
   EXPECT_TRUE(holds(zsh("alibi train --set", "model."), "model.position="));
   EXPECT_TRUE(holds(zsh("alibi train --set", "model.position="), "model.position=rotary"));
   EXPECT_EQ(zsh("alibi train", "tin"), (Words{"files"}));
+  EXPECT_TRUE(holds(zsh("alibi export runs/tiny --to", "g"), "gguf"));
+  EXPECT_TRUE(holds(zsh("alibi export runs/tiny", "--to=g"), "gguf"));
+  EXPECT_TRUE(holds(zsh("alibi train", "--set=model."), "model.position="));
+  EXPECT_TRUE(holds(zsh("alibi completion", ""), "fish"));
 }
 
 TEST_F(Completion, FishKnowsThem) {

@@ -1,5 +1,8 @@
 // alibi export through the program: what it writes, what it refuses, and that nothing half done
 // stays. What other programs make of it: tests/interop/exports_test.cc.
+#include <unistd.h>
+
+#include "base/strings.h"
 #include "commands/workplace.h"
 
 namespace alibi {
@@ -12,7 +15,8 @@ TEST(Export, WritesWhatItReadBackAndSaysHowFarItReaches) {
   place.works({"evaluate", "runs/tiny", "--lengths", "1x,8x", "--output", "curve"});
   const ProgramResult result =
       place.works({"export", "runs/tiny", "--to", "hf", "--curve", "curve", "--output", "hf"});
-  EXPECT_NE(result.err.find("read back: weights differ by 0 of their norm"), std::string::npos)
+  EXPECT_NE(result.err.find("read back: no tensor differs by more than 0 of its norm"),
+            std::string::npos)
       << result.err;
   EXPECT_EQ(
       everything_in(place.path("hf")),
@@ -64,14 +68,72 @@ TEST(Export, RefusesInOneLineAndLeavesNothing) {
   refused({"runs/rotary", "--to", "hf", "--output", "out"}, 2,
           "MPT cannot hold this model: model.position rotary: it knows linear biases only");
   refused({"runs/rotary", "--to", "gguf", "--output", "out"}, 2, "model.position rotary");
+  refused({"runs/rotary", "--to", "hf"}, 2, "--to hf --custom-code writes it");
+  refused({"runs/tiny", "--to", "gguf", "--type", "q8_0", "--output", "a/b/c"}, 2,
+          "--to hf writes a folder that holds it");
   refused({"runs/tiny", "--to", "hf", "--type", "q8_0", "--output", "out"}, 2,
           "--type: \"q8_0\" is a type of gguf files only");
   refused({"runs/tiny", "--to", "gguf", "--type", "q8_0", "--output", "out"}, 2, "multiples of 32");
   refused({"runs/tiny", "--to", "hf", "--curve", "curve", "--output", "out"}, 1,
           "holds no curve of this checkpoint");
+  refused({"runs/tiny", "--to", "hf", "--curve", "curve", "--output", "a/b/c"}, 1, "no curve of");
   refused({"runs/tiny", "--to", "hf", "--output", "runs"}, 2, "runs: exists already");
   refused({"runs/tiny", "--to", "hf", "--set", "model.layers=2"}, 2, "has no effect on export");
   refused({"runs/nowhere", "--to", "hf"}, 1, "does not exist");
+}
+
+// The card tells of the model as other programs will run it, and nobody else's lines are drawn in.
+TEST(Export, TakesOnlyACurveOfTheModelAsItIs) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  place.works({"train", "tiny.json", "--set", "run.name=other", "--set", "run.seed=9"});
+  const auto evaluate = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"evaluate", "runs/tiny"});
+    place.works(words);
+  };
+  const auto exported = [&](const std::string& curve) {
+    return place.run(
+        {"export", "runs/tiny", "--to", "hf", "--curve", curve, "--output", curve + "-hf"});
+  };
+  evaluate({"--set", "evaluate.sinks=4", "--set", "evaluate.protocol=streaming", "--output", "s"});
+  EXPECT_NE(
+      exported("s").err.find("was measured otherwise than any export runs: The first 4 tokens"),
+      std::string::npos)
+      << exported("s").err;
+  evaluate({"runs/other", "--output", "two"});
+  EXPECT_EQ(exported("two").code, 0);
+  EXPECT_FALSE(place.has("two-hf/curve.svg"));
+  EXPECT_NE(place.read("two-hf/README.md").find("Text: held.txt; "), std::string::npos);
+  EXPECT_NE(place.read("two-hf/README.md").find("Precision: fp32"), std::string::npos);
+  nlohmann::json curve = place.json("two/curve.json");
+  for (const nlohmann::json& length :
+       std::vector<nlohmann::json>{-1, 3.7, 1LL << 33, "64", nullptr}) {
+    nlohmann::json wrong = curve;
+    wrong["curves"][0]["points"][0]["length"] = length;
+    place.put("two/curve.json", wrong.dump());
+    const ProgramResult result = place.run(
+        {"export", "runs/tiny", "--to", "gguf", "--curve", "two", "--output", "out.gguf"});
+    EXPECT_EQ(result.code, 1) << length;
+    EXPECT_EQ(result.error_lines(), 1) << result.err;
+    EXPECT_FALSE(place.has("out.gguf"));
+  }
+  curve["format_version"] = 99;
+  place.put("two/curve.json", curve.dump());
+  EXPECT_NE(exported("two").err.find("exists already"), std::string::npos);
+  place.put("s/curve.json", curve.dump());
+  EXPECT_NE(exported("s").err.find("has format_version 99"), std::string::npos);
+}
+
+// A process that was killed leaves its half beside; the next export of that name takes it away, but
+// not that of a process that lives.
+TEST(Export, RemovesWhatADeadProcessLeft) {
+  const Workplace place;
+  place.works({"train", "tiny.json"});
+  const std::string dead = ".tmp-4194999-out", alive = cat(".tmp-", ::getpid(), "-out");
+  for (const std::string& name : {dead, alive}) place.put(name, "half");
+  place.works({"export", "runs/tiny", "--to", "hf", "--output", "out"});
+  EXPECT_FALSE(place.has(dead));
+  EXPECT_TRUE(place.has(alive));
 }
 
 // A full disk in the midst of it: no half folder, no half file. Seen failing with SIGXFSZ left to

@@ -46,7 +46,35 @@ TEST(Import, ATokenizerJsonServesAnyRun) {
   place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
   EXPECT_EQ(place.json("hf/config.json")["eos_token_id"], 261);
   EXPECT_EQ(place.json("hf/tokenizer_config.json")["eos_token"], "<|endoftext|>");
+  // What would change ids or texts in transformers, and not here, does not go back out.
+  const nlohmann::json exported = place.json("hf/tokenizer.json");
+  for (const char* part : {"truncation", "padding", "post_processor"})
+    EXPECT_TRUE(exported[part].is_null()) << part;
+  EXPECT_EQ(exported["decoder"]["type"], "ByteLevel");
   place.works({"export", "runs/tiny", "--to", "gguf"});
+}
+
+// llama.cpp knows some patterns by name: others would cut otherwise there.
+TEST(Import, ATokenizerJsonWithOtherPatternsIsNotForLlamaCpp) {
+  const Workplace place;
+  nlohmann::json file = small_byte_level();
+  file["pre_tokenizer"] = {{"type", "Sequence"},
+                           {"pretokenizers",
+                            {{{"type", "Digits"}, {"individual_digits", true}},
+                             {{"type", "ByteLevel"}, {"add_prefix_space", false}}}}};
+  file["truncation"] = {{"max_length", 10}};
+  file["post_processor"] = {{"type", "TemplateProcessing"}};
+  place.put("own.json", file.dump());
+  place.works({"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set",
+               "tokenizer.file=own.json", "--set", "tokenizer.vocabulary=262"});
+  const ProgramResult gguf = place.run({"export", "runs/tiny", "--to", "gguf"});
+  EXPECT_EQ(gguf.code, 2);
+  EXPECT_NE(gguf.err.find("cuts text by other patterns than GPT-2's"), std::string::npos)
+      << gguf.err;
+  EXPECT_FALSE(place.has("exports"));
+  place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
+  EXPECT_TRUE(place.json("hf/tokenizer.json")["truncation"].is_null());
+  EXPECT_TRUE(place.json("hf/tokenizer.json")["post_processor"].is_null());
 }
 
 class ImportRefuses : public testing::Test {
@@ -166,8 +194,18 @@ TEST_F(ImportRefuses, NoLargeVocabulary) {
 }
 
 TEST_F(ImportRefuses, TokenizersThatDoNotFit) {
+  nlohmann::json other = place_.json("hf/tokenizer.json");
+  const std::string ours = other.dump(1) + "\n";
+  other["model"]["merges"].erase(0);
+  place_.put("hf/tokenizer.json", other.dump());
+  refused("hf/tokenizer.json: is not what tokenizer.model beside it comes to");
+  place_.put("hf/tokenizer.json", "garbage");
+  refused("hf/tokenizer.json: is not what tokenizer.model beside it comes to");
+  place_.put("hf/tokenizer.json", ours);
   std::filesystem::remove(place_.path("hf/tokenizer.model"));
   refused("read from its tokenizer.model");  // ours, as tokenizer.json
+  place_.put("hf/tokenizer.json", "garbage");
+  refused("hf/tokenizer.json: ");
   std::filesystem::remove(place_.path("hf/tokenizer.json"));
   refused("holds no tokenizer.json");
   nlohmann::json config = config_;

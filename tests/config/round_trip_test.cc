@@ -142,14 +142,32 @@ TEST(Fields, NoTwoKeysShareATarget) {
   }
 }
 
-// Each names the schema beside it, by which editors complete keys.
+// Every config and comparison names the schema by which editors complete its keys.
+void expect_schema(const fs::path& file) {
+  const auto json = nlohmann::json::parse(read_file(file), nullptr, true, true);
+  const std::string kind = json.contains("variants") ? "comparison" : "config";
+  const fs::path named = file.parent_path() / json.value("$schema", "none");
+  EXPECT_EQ(named.filename(), kind + ".schema.json") << file;
+  EXPECT_EQ(read_file(named), kind == "config" ? config_schema() : comparison_schema())
+      << "run: alibi inspect schema > configs/config.schema.json; with --comparison into "
+         "configs/comparison.schema.json";
+}
+
+TEST(ShippedConfigs, NameTheirSchema) {
+  int count = 0;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(fs::path(ALIBI_SOURCE_DIR) / "configs")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".json") || name.ends_with(".schema.json")) continue;
+    expect_schema(entry.path());
+    ++count;
+  }
+  EXPECT_GE(count, 33);
+}
+
 void expect_shipped(const fs::path& file) {
   try {
     expect_round_trip(load_config({file.string()}, {}));
-    const auto json = nlohmann::json::parse(read_file(file), nullptr, true, true);
-    const fs::path schema = file.parent_path() / json.value("$schema", "none");
-    EXPECT_EQ(read_file(schema), config_schema())
-        << "run: alibi inspect schema > configs/config.schema.json";
   } catch (const std::exception& error) {
     ADD_FAILURE() << file << ": " << error.what();
   }

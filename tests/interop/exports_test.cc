@@ -90,6 +90,15 @@ TEST_F(ExportsInterop, MptIsTheSameModelInTransformers) {
   expect_agrees("hf hf expected.safetensors");
 }
 
+// Slopes of a number of heads that is no power of two, and what the usual model leaves as it is.
+TEST_F(ExportsInterop, AnUnusualMptIsTheSameModelInTransformers) {
+  train({"model.width=96", "model.heads=12", "model.tied_head=false", "model.attention_scale=0.1",
+         "model.norm_epsilon=0.001"});
+  write_expected();
+  place_.works({"export", "runs/tiny", "--to", "hf", "--curve", "curve", "--output", "hf"});
+  expect_agrees("hf hf expected.safetensors");
+}
+
 TEST_F(ExportsInterop, BloomIsTheSameModelInTransformers) {
   train({"model.attention_bias=true", "model.mlp_bias=true", "model.norm_bias=true",
          "model.embedding_norm=true", "model.activation=gelu_tanh"});
@@ -147,6 +156,22 @@ TEST_F(ExportsInterop, TokensAndLossesAreThoseOfLlamaCpp) {
   expect_agrees("gguf f32.gguf expected.safetensors");
   for (const std::string type : {"f16", "bf16", "q8_0"})
     expect_agrees(cat("gguf ", type, ".gguf expected.safetensors 0.01"));
+}
+
+// What llama.cpp's mpt knows beyond the usual model.
+TEST_F(ExportsInterop, UnusualModelsHaveTheLossesOfLlamaCpp) {
+  const std::vector<std::vector<std::string>> models = {
+      {"model.position=learned", cat("model.max_sequence_length=", 8 * kLength)},
+      {"model.key_value_heads=2", "model.attention_bias=true", "model.mlp_bias=true",
+       "model.norm_bias=true", "model.slope_bias_max=16", "model.tied_head=false"},
+      {"model.width=96", "model.heads=6", "model.mlp_width=100", "model.norm_epsilon=0.001"}};
+  for (const std::vector<std::string>& changes : models) {
+    train(changes);
+    write_expected();
+    place_.works({"export", "runs/tiny", "--to", "gguf", "--curve", "curve", "--output", "a.gguf"});
+    expect_agrees("gguf a.gguf expected.safetensors");
+    for (const char* made : {"runs", "curve", "a.gguf"}) remove_tree(place_.path(made));
+  }
 }
 
 }  // namespace

@@ -36,7 +36,10 @@ TEST(StartFrom, LearnedPositionsBecomeLinearBiases) {
   });
   example.train(config, true);
   EXPECT_FALSE(example.newest("b").weights.contains("positions"));
-  EXPECT_FALSE(example.newest("b").optimizer.contains("positions.first_moment"));
+  const Tensors moments = example.newest("b").optimizer;
+  EXPECT_TRUE(moments.contains("moment_1.embedding"));
+  for (const char* moment : {"moment_1.positions", "moment_2.positions"})
+    EXPECT_FALSE(moments.contains(moment)) << moment;
 }
 
 TEST(StartFrom, LearnedSlopesBeginWithTheRule) {

@@ -1,0 +1,97 @@
+// How the attention kernels are launched: the table of device/cuda_module.h.
+#include <cuda_runtime.h>
+
+#include "cuda/attention_norms.h"
+#include "cuda/attention_shapes.h"
+#include "cuda/device_block.h"
+#include "device/cuda_module.h"
+
+namespace alibi {
+namespace {
+
+template <class Body, int kWarps>
+__global__ void __launch_bounds__(32 * kWarps) run_body(const __grid_constant__ DeviceAttention a) {
+  extern __shared__ __align__(128) std::byte shared[];
+  DeviceBlock block(shared);
+  Body(a, block).run();
+}
+
+__global__ void __launch_bounds__(32) run_delta(const __grid_constant__ DeviceAttention a) {
+  DeviceBlock block(nullptr);
+  AttentionDelta<DeviceBlock>::run(a, block);
+}
+
+template <class Body>
+__global__ void __launch_bounds__(32)
+    run_norms(const __grid_constant__ DeviceAttention a, float* norms_BGN) {
+  __shared__ __align__(16) std::byte shared[Body::kSharedBytes];
+  DeviceBlock block(shared);
+  Body::run(a, norms_BGN, block);
+}
+
+dim3 grid_of(int x, int y, int z) {
+  return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+}
+
+int blocks_of(int rows, int each) { return (rows + each - 1) / each; }
+
+// More shared memory than 48 KiB must be asked for once a kernel.
+template <class Body, int kWarps>
+cudaError_t launch(const DeviceAttention& a, dim3 grid, cudaStream_t stream) {
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      run_body<Body, kWarps>, cudaFuncAttributeMaxDynamicSharedMemorySize, Body::kSharedBytes);
+  if (allowed != cudaSuccess) return allowed;
+  run_body<Body, kWarps><<<grid, 32 * kWarps, Body::kSharedBytes, stream>>>(a);
+  return cudaGetLastError();
+}
+
+int forward_rows(int width) {
+  return with_kernel_width(width, [](auto kernel_width) {
+    return AttentionShapes<DeviceBlock, kernel_width()>::Forward::kRows;
+  });
+}
+
+int key_reach(const DeviceAttention& a, float* reach_BGN, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
+  const dim3 blocks = grid_of(a.key_blocks(), a.key_value_heads, a.sequences);
+  run_norms<KeyNorms<DeviceBlock>><<<blocks, 32, 0, queue>>>(a, reach_BGN);
+  run_norms<KeyReach<DeviceBlock>>
+      <<<grid_of(a.key_value_heads, a.sequences, 1), 32, 0, queue>>>(a, reach_BGN);
+  return cudaGetLastError();
+}
+
+int forward(const DeviceAttention& a, void* stream) {
+  return with_kernel_width(a.width, [&](auto kernel_width) -> int {
+    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+    using Body = typename Shapes::Forward;
+    return launch<Body, Shapes::kForwardWarps>(
+        a, grid_of(blocks_of(a.queries, Body::kRows), a.heads, a.sequences),
+        static_cast<cudaStream_t>(stream));
+  });
+}
+
+int backward(const DeviceAttention& a, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
+  const int rows = AttentionDelta<DeviceBlock>::kRows;
+  run_delta<<<grid_of(blocks_of(a.queries, rows), a.heads, a.sequences), 32, 0, queue>>>(a);
+  return with_kernel_width(a.width, [&](auto kernel_width) -> int {
+    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+    using Queries = typename Shapes::QueryGradient;
+    using Keys = typename Shapes::KeyGradient;
+    const cudaError_t failed = launch<Queries, 4>(
+        a, grid_of(blocks_of(a.queries, Queries::kRows), a.heads, a.sequences), queue);
+    if (failed != cudaSuccess) return failed;
+    return launch<Keys, Keys::kWarps>(
+        a, grid_of(a.key_blocks() * Shapes::kParts, a.key_value_heads, a.sequences), queue);
+  });
+}
+
+const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+
+constexpr CudaModule kModule{kCudaModuleVersion, forward_rows, key_reach, forward,
+                             backward,           error_text};
+
+}  // namespace
+}  // namespace alibi
+
+extern "C" const alibi::CudaModule* alibi_cuda_module() { return &alibi::kModule; }

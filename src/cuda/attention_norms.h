@@ -1,0 +1,92 @@
+// How far a query can reach at most: the largest norm of any key in a block of 64 and in all blocks
+// before it, which the forward's skip test asks for. Two kernels of one warp a block: KeyNorms over
+// (key blocks, G, B), then KeyReach over (G, B).
+#pragma once
+
+#include "cuda/attention_work.h"
+
+namespace alibi {
+
+template <class Block>
+class KeyNorms {
+ public:
+  static constexpr int kSharedBytes = 32 * 4;
+
+  // norms_BGN: out.
+  ALIBI_KERNEL static void run(const DeviceAttention& a, float* norms_BGN, Block& block) {
+    typename Block::template Lanes<float> most;
+    block.each_lane([&](int lane) { most[lane] = 0; });
+    const int first = block.x() * kKeyBlock;
+    for (int row = first; row < first + kKeyBlock; row += 8) {
+      typename Block::template Lanes<float> squares;
+      block.each_lane([&](int lane) {  // four lanes a row
+        squares[lane] = quarter(a, block, row + lane / 4, lane % 4);
+      });
+      block.quad_sum(squares);
+      block.each_lane([&](int lane) {
+        const float norm = Block::root(squares[lane]);
+        if (!(norm <= most[lane])) most[lane] = norm;  // NaN stays
+      });
+    }
+    block.each_lane([&](int lane) { block.template at<float>(4 * lane) = most[lane]; });
+    block.sync();
+    block.each_lane([&](int lane) {
+      if (lane != 0) return;
+      float all = 0;
+      for (int i = 0; i < 32; ++i) {
+        const float one = block.template at<float>(4 * i);
+        if (!(one <= all)) all = one;
+      }
+      norms_BGN[(static_cast<std::int64_t>(block.z()) * a.key_value_heads + block.y()) *
+                    a.key_blocks() +
+                block.x()] = all * 1.001F;
+    });
+  }
+
+ private:
+  ALIBI_KERNEL static float quarter(const DeviceAttention& a, Block& block, int key, int part) {
+    if (key >= a.keys) return 0;
+    const std::uint16_t* row = a.k.at(block.z(), block.y(), key);
+    float sum = 0;
+    for (int chunk = part; chunk * 8 < a.width; chunk += 4) {
+      for (int i = 0; i < 8; ++i) {
+        const float x = Block::widened(row[8 * chunk + i]);
+        sum += x * x;
+      }
+    }
+    return sum;
+  }
+};
+
+template <class Block>
+class KeyReach {
+ public:
+  static constexpr int kSharedBytes = 32 * 4;
+
+  // In place: each block's largest norm becomes that of it and all before.
+  ALIBI_KERNEL static void run(const DeviceAttention& a, float* norms_BGN, Block& block) {
+    const int blocks = a.key_blocks(), share = (blocks + 31) / 32;
+    float* norms =
+        norms_BGN + (static_cast<std::int64_t>(block.y()) * a.key_value_heads + block.x()) * blocks;
+    block.each_lane([&](int lane) {
+      float most = 0;
+      for (int n = lane * share; n < (lane + 1) * share && n < blocks; ++n)
+        if (!(norms[n] <= most)) most = norms[n];
+      block.template at<float>(4 * lane) = most;
+    });
+    block.sync();
+    block.each_lane([&](int lane) {
+      float most = 0;
+      for (int i = 0; i < lane; ++i) {
+        const float before = block.template at<float>(4 * i);
+        if (!(before <= most)) most = before;
+      }
+      for (int n = lane * share; n < (lane + 1) * share && n < blocks; ++n) {
+        if (!(norms[n] <= most)) most = norms[n];
+        norms[n] = most;
+      }
+    });
+  }
+};
+
+}  // namespace alibi

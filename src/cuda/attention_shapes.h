@@ -1,0 +1,36 @@
+// Which shapes of the attention kernels take which head width.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/attention_backward.h"
+#include "cuda/attention_forward.h"
+
+namespace alibi {
+
+inline constexpr int kWidestHead = 256;
+
+// Calls f with the narrowest kernel width, as a constant, that holds heads of `width` numbers.
+template <class F>
+constexpr auto with_kernel_width(int width, const F& f) {
+  if (width <= 64) return f(std::integral_constant<int, 64>());
+  if (width <= 96) return f(std::integral_constant<int, 96>());
+  if (width <= 128) return f(std::integral_constant<int, 128>());
+  if (width <= 192) return f(std::integral_constant<int, 192>());
+  return f(std::integral_constant<int, kWidestHead>());
+}
+
+// Warps and tiles are chosen by registers: no shape of sm_80 or sm_90a spills more than a few
+// bytes.
+template <class Block, int kWidth>
+struct AttentionShapes {
+  static constexpr int kForwardWarps = kWidth == 128 ? 8 : 4;
+  static constexpr int kForwardTiles = kWidth == 64 ? 2 : 1;
+  static constexpr int kParts = kWidth > 128 ? 2 : 1;
+  static constexpr int kQueries = kWidth == 64 ? 64 : 32;
+  using Forward = AttentionForward<Block, kWidth, kForwardWarps, kForwardTiles>;
+  using QueryGradient = AttentionQueryGradient<Block, kWidth, 4>;
+  using KeyGradient = AttentionKeyGradient<Block, kWidth, kParts, kQueries>;
+};
+
+}  // namespace alibi

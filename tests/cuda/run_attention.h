@@ -1,0 +1,48 @@
+// The attention kernels' bodies over their whole grids, as a device would launch them.
+#pragma once
+
+#include <memory>
+
+#include "cuda/attention_shapes.h"
+#include "cuda/host_block.h"
+
+namespace alibi {
+
+// One body for each warp, kept off the stack: on a device its members are registers.
+template <class Body>
+void run_body(const DeviceAttention& a, const HostGrid& grid, int warps) {
+  run_grid(grid, warps, Body::kSharedBytes,
+           [&](HostBlock& block) { std::make_unique<Body>(a, block)->run(); });
+}
+
+inline void run_forward(const DeviceAttention& a) {
+  with_kernel_width(a.width, [&](auto kernel_width) {
+    using Shapes = AttentionShapes<HostBlock, kernel_width()>;
+    using Body = typename Shapes::Forward;
+    const int blocks = (a.queries + Body::kRows - 1) / Body::kRows;
+    run_body<Body>(a, {blocks, a.heads, a.sequences}, Shapes::kForwardWarps);
+  });
+}
+
+inline int forward_rows(int width) {
+  return with_kernel_width(width, [](auto kernel_width) {
+    return AttentionShapes<HostBlock, kernel_width()>::Forward::kRows;
+  });
+}
+
+inline void run_backward(const DeviceAttention& a) {
+  using Delta = AttentionDelta<HostBlock>;
+  run_grid({(a.queries + Delta::kRows - 1) / Delta::kRows, a.heads, a.sequences}, 1,
+           Delta::kSharedBytes, [&](HostBlock& block) { Delta::run(a, block); });
+  with_kernel_width(a.width, [&](auto kernel_width) {
+    using Shapes = AttentionShapes<HostBlock, kernel_width()>;
+    using Queries = typename Shapes::QueryGradient;
+    using Keys = typename Shapes::KeyGradient;
+    const int blocks = (a.queries + Queries::kRows - 1) / Queries::kRows;
+    run_body<Queries>(a, {blocks, a.heads, a.sequences}, 4);
+    run_body<Keys>(a, {a.key_blocks() * Shapes::kParts, a.key_value_heads, a.sequences},
+                   Keys::kWarps);
+  });
+}
+
+}  // namespace alibi
