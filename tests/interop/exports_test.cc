@@ -90,8 +90,8 @@ TEST_F(ExportsInterop, MptIsTheSameModelInTransformers) {
   expect_agrees("hf hf expected.safetensors");
 }
 
-// Slopes of a number of heads that is no power of two, and what the usual model leaves as it is. Few
-// steps: trained to sharper logits than the others', the two differ by 2e-4 at 4x in fp32.
+// Slopes of a number of heads that is no power of two, and what the usual model leaves as it is.
+// Few steps: trained to sharper logits than the others', the two differ by 2e-4 at 4x in fp32.
 TEST_F(ExportsInterop, AnUnusualMptIsTheSameModelInTransformers) {
   train({"model.width=96", "model.heads=12", "model.tied_head=false", "model.attention_scale=0.1",
          "model.norm_epsilon=0.001", "run.train_tokens=5120"});
