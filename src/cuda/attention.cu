@@ -45,12 +45,6 @@ cudaError_t launch(const DeviceAttention& a, dim3 grid, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-int forward_rows(int width) {
-  return with_kernel_width(width, [](auto kernel_width) {
-    return AttentionShapes<DeviceBlock, kernel_width()>::Forward::kRows;
-  });
-}
-
 int key_reach(const DeviceAttention& a, float* reach_BGN, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
   const dim3 blocks = grid_of(a.key_blocks(), a.key_value_heads, a.sequences);
@@ -88,8 +82,8 @@ int backward(const DeviceAttention& a, void* stream) {
 
 const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
-constexpr CudaModule kModule{kCudaModuleVersion, forward_rows, key_reach, forward,
-                             backward,           error_text};
+constexpr CudaModule kModule{
+    kCudaModuleVersion, forward_rows<DeviceBlock>, key_reach, forward, backward, error_text};
 
 }  // namespace
 }  // namespace alibi

@@ -63,9 +63,7 @@ class AttentionForward {
   }
 
   ALIBI_KERNEL void load_keys(int n) {
-    const int head = range_.h / a_.group(), first = n * kKeyBlock;
-    load_rows<kWarps>(block_, keys(n), a_.k, a_, range_.b, head, first, kKeyBlock, a_.keys);
-    load_rows<kWarps>(block_, values(n), a_.v, a_, range_.b, head, first, kKeyBlock, a_.keys);
+    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.h / a_.group(), n);
   }
 
   // Row of the block that element pair `half` of row tile r is of.

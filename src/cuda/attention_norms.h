@@ -47,14 +47,7 @@ class KeyNorms {
   ALIBI_KERNEL static float quarter(const DeviceAttention& a, Block& block, int key, int part) {
     if (key >= a.keys) return 0;
     const std::uint16_t* row = a.k.at(block.z(), block.y(), key);
-    float sum = 0;
-    for (int chunk = part; chunk * 8 < a.width; chunk += 4) {
-      for (int i = 0; i < 8; ++i) {
-        const float x = Block::widened(row[8 * chunk + i]);
-        sum += x * x;
-      }
-    }
-    return sum;
+    return quarter_product<Block>(row, row, a.width, part);
   }
 };
 

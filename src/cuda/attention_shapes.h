@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "cuda/attention_backward.h"
+#include "cuda/attention_backward_keys.h"
 #include "cuda/attention_forward.h"
 
 namespace alibi {
@@ -32,5 +32,12 @@ struct AttentionShapes {
   using QueryGradient = AttentionQueryGradient<Block, kWidth, 4>;
   using KeyGradient = AttentionKeyGradient<Block, kWidth, kParts, kQueries>;
 };
+
+// Query rows that share an entry of first_BHM, for heads of this width.
+template <class Block>
+constexpr int forward_rows(int width) {
+  return with_kernel_width(
+      width, [](auto kernel) { return AttentionShapes<Block, kernel()>::Forward::kRows; });
+}
 
 }  // namespace alibi

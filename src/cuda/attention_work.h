@@ -45,6 +45,27 @@ ALIBI_KERNEL void load_rows(Block& block, const SharedRows<kWidth>& to, const De
   }
 }
 
+// Block n of one head's keys and values.
+template <int kWarps, int kWidth, class Block>
+ALIBI_KERNEL void load_key_block(Block& block, const SharedRows<kWidth>& keys,
+                                 const SharedRows<kWidth>& values, const DeviceAttention& a, int b,
+                                 int head, int n) {
+  load_rows<kWarps>(block, keys, a.k, a, b, head, n * kKeyBlock, kKeyBlock, a.keys);
+  load_rows<kWarps>(block, values, a.v, a, b, head, n * kKeyBlock, kKeyBlock, a.keys);
+}
+
+// One of four lanes' share of the product of two rows of bf16 in memory.
+template <class Block>
+ALIBI_KERNEL float quarter_product(const std::uint16_t* x, const std::uint16_t* y, int width,
+                                   int part) {
+  float sum = 0;
+  for (int chunk = part; chunk * 8 < width; chunk += 4) {
+    for (int i = 8 * chunk; i < 8 * chunk + 8; ++i)
+      sum += Block::widened(x[i]) * Block::widened(y[i]);
+  }
+  return sum;
+}
+
 // Fragments out of rows in shared memory: a left operand's 16 rows from `row` on, columns 16 w on;
 // two right operands of 16 rows each, whose columns are the rows of memory (load) or its columns
 // (load_transposed).
@@ -74,6 +95,20 @@ ALIBI_KERNEL auto left_of_sums(Block& block, typename Block::template Lanes<Floa
                          Block::pair(f.v[0], f.v[1]), Block::pair(f.v[2], f.v[3])}};
   });
   return left;
+}
+
+// Two columns in a lane's turn out of each tile of sums, times `scale`, for those below `width`:
+// row `half` of the lane's two, whose four lanes write it together from `first` on.
+template <int kTiles, class Block>
+ALIBI_KERNEL void store_row(Block&, std::uint16_t* row,
+                            const typename Block::template Lanes<Floats4> (&sums)[kTiles], int lane,
+                            int half, int first, int width, float scale) {
+  ALIBI_UNROLL for (int w = 0; w < kTiles; ++w) {
+    const int column = first + 8 * w + 2 * (lane % 4);
+    if (column >= width) continue;
+    const Floats4 x = sums[w][lane];
+    Block::store(row + column, Block::pair(x.v[2 * half] * scale, x.v[2 * half + 1] * scale));
+  }
 }
 
 template <int kCount, class Block>

@@ -45,25 +45,11 @@ class DeviceBlock {
 
   template <class F>
   ALIBI_KERNEL Lanes<Words4> load(const F& offset_of) {
-    Lanes<Words4> result;
-    std::uint32_t(&v)[4] = result.value.v;
-    const std::uint32_t at = start_ + offset_of(static_cast<int>(threadIdx.x % 32));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-                 : "r"(at)
-                 : "memory");
-    return result;
+    return matrices<false>(offset_of);
   }
   template <class F>
   ALIBI_KERNEL Lanes<Words4> load_transposed(const F& offset_of) {
-    Lanes<Words4> result;
-    std::uint32_t(&v)[4] = result.value.v;
-    const std::uint32_t at = start_ + offset_of(static_cast<int>(threadIdx.x % 32));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-                 : "r"(at)
-                 : "memory");
-    return result;
+    return matrices<true>(offset_of);
   }
 
   ALIBI_KERNEL void multiply(Lanes<Floats4>& sums, const Lanes<Words4>& left,
@@ -103,6 +89,26 @@ class DeviceBlock {
   }
 
  private:
+  // Only the instruction differs.
+  template <bool kTransposed, class F>
+  ALIBI_KERNEL Lanes<Words4> matrices(const F& offset_of) {
+    Lanes<Words4> result;
+    std::uint32_t(&v)[4] = result.value.v;
+    const std::uint32_t at = start_ + offset_of(static_cast<int>(threadIdx.x % 32));
+    if constexpr (kTransposed) {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                   : "r"(at)
+                   : "memory");
+    } else {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                   : "r"(at)
+                   : "memory");
+    }
+    return result;
+  }
+
   std::byte* shared_;
   std::uint32_t start_;
 };

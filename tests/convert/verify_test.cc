@@ -51,8 +51,7 @@ TEST(Verify, TellsWeightsThatAreOthers) {
               "differ");
 }
 
-// The keys alone say what the model is, as llama.cpp will take them. Seen failing with the trained
-// length written for a longer table of positions.
+// The keys alone say what the model is, as llama.cpp will take them.
 TEST(Verify, AGgufFileSpeaksOfTheSameModel) {
   const TemporaryFolder folder;
   for (const Position position : {Position::kAlibi, Position::kLearned, Position::kNone}) {

@@ -120,7 +120,7 @@ TEST(DeviceBackward, CachesSharedKeysAndDocuments) {
 TEST(DeviceBackward, VisitsWhatTheForwardVisited) {
   const DeviceSizes sizes{.heads = 2, .key_value_heads = 1, .queries = 512, .keys = 512};
   DeviceExample example(sizes), again(sizes);
-  const int rows = forward_rows(sizes.width);
+  const int rows = forward_rows<HostBlock>(sizes.width);
   std::vector<std::int32_t> first(DeviceExample::at(2 * 512 / rows), -1);
   for (DeviceExample* one : {&example, &again}) {
     one->slopes = {0.5F, 0.3F};

@@ -81,7 +81,7 @@ TEST(DeviceForward, LeavesOutWhatCannotMatter) {
   DeviceExample whole(sizes), exact(sizes), epsilon(sizes);
   for (DeviceExample* example : {&whole, &exact, &epsilon}) example->slopes = {0.5F, 0.004F};
   run_forward(whole.work());
-  const int rows = forward_rows(sizes.width), blocks = 640 / rows;
+  const int rows = forward_rows<HostBlock>(sizes.width), blocks = 640 / rows;
   std::vector<std::int32_t> first(DeviceExample::at(2 * blocks), -1);
   const auto left_out = [&](DeviceExample& example, float threshold) {
     DeviceAttention a = example.work(threshold);
@@ -108,7 +108,7 @@ TEST(DeviceForward, ALargeKeyFarBackIsNotLeftOut) {
   // Key 3 outweighs the bias for every query: q is about one direction, the key far along it.
   for (int i = 0; i < 320; ++i) example.q.rows().at(0, 0, i)[0] = HostBlock::rounded(16);
   example.k.rows().at(0, 0, 3)[0] = HostBlock::rounded(128);
-  const int rows = forward_rows(sizes.width);
+  const int rows = forward_rows<HostBlock>(sizes.width);
   std::vector<std::int32_t> first(DeviceExample::at((320 + rows - 1) / rows), -1);
   DeviceAttention a = example.work(34);
   a.first_BHM = first.data();

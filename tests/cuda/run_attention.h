@@ -24,12 +24,6 @@ inline void run_forward(const DeviceAttention& a) {
   });
 }
 
-inline int forward_rows(int width) {
-  return with_kernel_width(width, [](auto kernel_width) {
-    return AttentionShapes<HostBlock, kernel_width()>::Forward::kRows;
-  });
-}
-
 inline void run_backward(const DeviceAttention& a) {
   using Delta = AttentionDelta<HostBlock>;
   run_grid({(a.queries + Delta::kRows - 1) / Delta::kRows, a.heads, a.sequences}, 1,

@@ -1,6 +1,5 @@
 // Under torchrun the same command, killed at several moments and started again by it, ends as the
-// uninterrupted run. Needs scripts/setup --verify. Seen failing without --resume, and with a run
-// folder whose lock outlives its process.
+// uninterrupted run. Needs scripts/setup --verify.
 #include <cstdlib>
 #include <fstream>
 

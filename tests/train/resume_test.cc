@@ -198,8 +198,7 @@ TEST(Resume, RefusesOtherTextAndAnotherTokenizer) {
   EXPECT_EQ(example.train(example.config("run"), true), 0);
 }
 
-// Preparing a text may take an hour, and a user mends all keys at once. Seen failing with the text
-// prepared first, and with the first key named alone.
+// Preparing a text may take an hour, and a user mends all keys at once.
 TEST(Resume, RefusesEveryOtherKeyBeforeTheTextIsRead) {
   TrainExample example;
   example.train(example.config("run"), false, 3);
