@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""One training step of a PyTorch model with the program's shapes, timed: what scripts/compare-speed compares with.
+"""One training step of a PyTorch model with the program's shapes, timed: what scripts/compare-speed and gpu-check
+compare with.
 
-usage: speed_twin.py --length N --tokens N --precision fp32|bf16 [--compile] [--layers N --width N --heads N --vocabulary N]
+usage: speed_twin.py --length N --tokens N --precision fp32|bf16 [--compile] [--device cpu|cuda]
+                     [--layers N --width N --heads N --vocabulary N]
 
 Pre-norm blocks without biases, exact GELU, tied head, ALiBi as an additive mask in scaled_dot_product_attention, fused
 AdamW, clipping at 1.0, random tokens. Prints one JSON object: median, least and most seconds a step, peak memory.
@@ -55,11 +57,11 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
-def alibi_mask(heads, length, dtype):
+def alibi_mask(heads, length, dtype, device):
     slopes = torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)])
     distance = torch.arange(length)[None, :] - torch.arange(length)[:, None]
     bias = slopes[:, None, None] * distance
-    return bias.masked_fill(distance > 0, float("-inf"))[None].to(dtype)
+    return bias.masked_fill(distance > 0, float("-inf"))[None].to(device, dtype)
 
 
 def main():
@@ -69,24 +71,27 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     torch.manual_seed(0)
     bf16 = options.precision == "bf16"
-    model = Model(options)
+    model = Model(options).to(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-    mask = alibi_mask(options.heads, options.length, torch.bfloat16 if bf16 else torch.float32)
+    mask = alibi_mask(options.heads, options.length, torch.bfloat16 if bf16 else torch.float32, options.device)
     forward = torch.compile(model) if options.compile else model
     shape = (max(1, options.tokens // options.length), options.length)
     seconds = []
     for step in range(options.warmup + options.steps):
-        inputs, targets = torch.randint(options.vocabulary, (2, *shape))
+        inputs, targets = torch.randint(options.vocabulary, (2, *shape), device=options.device)
         start = time.perf_counter()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
+        with torch.autocast(options.device, dtype=torch.bfloat16, enabled=bf16):
             loss = forward(inputs, targets, mask)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        if options.device == "cuda":
+            torch.cuda.synchronize()
         if step >= options.warmup:
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
@@ -95,7 +100,8 @@ def main():
         "step_seconds": statistics.median(seconds),
         "step_least": min(seconds),
         "step_most": max(seconds),
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if options.device == "cuda"
+        else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }))
 
 

@@ -1,6 +1,7 @@
 #include "bench/attention.h"
 
 #include "base/strings.h"
+#include "device/device.h"
 
 namespace alibi {
 namespace {
@@ -15,10 +16,11 @@ torch::Tensor alibi_mask(const AttentionInputs& inputs) {
   const torch::Tensor place = torch::arange(length, torch::kFloat);
   const torch::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
   const torch::Tensor& slopes_H = inputs.options.slopes_H;  // undefined: other positions
-  const torch::Tensor bias = slopes_H.defined() ? slopes_H.detach().view({-1, 1, 1}) * distance
-                                                : torch::zeros_like(distance).unsqueeze(0);
+  const torch::Tensor bias = slopes_H.defined()
+                                 ? slopes_H.detach().cpu().view({-1, 1, 1}) * distance
+                                 : torch::zeros_like(distance).unsqueeze(0);
   return bias.masked_fill_(distance > 0, -std::numeric_limits<float>::infinity())
-      .to(inputs.q_BHTD.scalar_type())
+      .to(inputs.q_BHTD.options())
       .unsqueeze(0);
 }
 
@@ -35,7 +37,7 @@ Contender libtorch(const AttentionInputs& inputs) {
 std::vector<Contender> contenders(const AttentionBench& bench, const AttentionInputs& inputs) {
   std::vector<Contender> all;
   for (const std::string& name : bench.kernels) {
-    const AttentionKernel* kernel = &choose_attention(describe_problem(inputs), torch::kCPU, name);
+    const AttentionKernel* kernel = &choose_attention(describe_problem(inputs), bench.device, name);
     all.push_back({kernel->name,
                    [kernel](const AttentionInputs& in) { return attention(in, *kernel, false); }});
   }
@@ -53,16 +55,17 @@ std::vector<Pair> measure(const AttentionBench& bench, AttentionInputs inputs,
   AttentionInputs leaves = inputs;
   for (torch::Tensor* x : {&leaves.q_BHTD, &leaves.k_BGSD, &leaves.v_BGSD})
     *x = x->detach().requires_grad_();
-  const torch::Tensor gradient =
-      torch::randn(inputs.q_BHTD.sizes()).to(inputs.q_BHTD.scalar_type());
+  const torch::Tensor gradient = torch::randn(inputs.q_BHTD.sizes()).to(inputs.q_BHTD.options());
   for (const Contender& one : all) {
-    functions.push_back([&one, inputs] {
+    functions.push_back([&, inputs] {
       const torch::NoGradGuard guard;
       one.attend(inputs);
+      synchronize(bench.device);
     });
-    functions.push_back([&one, leaves, gradient] {
+    functions.push_back([&, leaves, gradient] {
       torch::autograd::grad({one.attend(leaves)}, {leaves.q_BHTD, leaves.k_BGSD, leaves.v_BGSD},
                             {gradient});
+      synchronize(bench.device);
     });
   }
   const std::vector<Timing> timings = time_in_turns(functions, bench.rounds);
@@ -107,6 +110,10 @@ BenchRecord bench_attention(const AttentionBench& bench) {
                           right("GFLOP/s"), right("both"), right("against last")};
   for (const AttentionCase& shape : bench.cases) {
     AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
+    for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD})
+      *x = x->to(bench.device);
+    if (inputs.options.slopes_H.defined())
+      inputs.options.slopes_H = inputs.options.slopes_H.to(bench.device);
     inputs.options.skip = bench.skip;
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));

@@ -16,6 +16,7 @@ struct AttentionBench {
   std::vector<std::string> kernels;  // names of attention_kernels(), or "auto"
   SkipRule skip = SkipRule::kEpsilon;
   bool with_libtorch = true;
+  torch::Device device = torch::kCPU;
   Rounds rounds;
   // What a case is measured on; without it, standard normal q, k and v.
   std::function<AttentionInputs(const AttentionCase&)> inputs;

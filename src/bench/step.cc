@@ -5,6 +5,7 @@
 #include "bench/gemm.h"
 #include "bench/operator_times.h"
 #include "device/device.h"
+#include "device/gemm_rate.h"
 #include "device/memory.h"
 #include "loss/cross_entropy.h"
 #include "model/gpt.h"
@@ -22,14 +23,15 @@ class Stepper {
         model_(bench.config.model, bench.vocabulary,
                activation_type(bench.config.runtime.precision), bench.config.runtime.attention) {
     model_->initialize(0, *config_.initialize.standard_deviation);
+    model_->to(bench.device);
     parameters_ = model_->parameters();
     std::vector<std::pair<std::string, torch::Tensor>> named;
     for (const auto& parameter : model_->named_parameters())
       named.emplace_back(parameter.key(), parameter.value());
     optimizer_ = std::make_unique<AdamW>(std::move(named), config_.optimizer);
     const std::int64_t rows = std::max<std::int64_t>(1, bench.tokens / length);
-    tokens_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong);
-    targets_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong);
+    tokens_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
+    targets_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
   }
 
   double step() {
@@ -129,11 +131,26 @@ void add_parts(BenchRecord& record, const std::map<std::string, double>& parts, 
 }
 
 // Bytes read and written a second by LibTorch's copy of a tensor that no cache holds.
-double copy_rate() {
-  const torch::Tensor from = torch::ones({32 << 20}), to = torch::empty_like(from);
-  const Timing timing =
-      time_in_turns({[&] { to.copy_(from); }}, {.warmup = 1, .least = 5, .seconds = 0.2}).front();
+double copy_rate(torch::Device device) {
+  const torch::Tensor from = torch::ones({32 << 20}).to(device), to = torch::empty_like(from);
+  const auto copy = [&] {
+    to.copy_(from);
+    synchronize(device);
+  };
+  const Timing timing = time_in_turns({copy}, {.warmup = 1, .least = 5, .seconds = 0.2}).front();
   return 2 * static_cast<double>(from.nbytes()) / timing.median;
+}
+
+// Operations per second of matrix products: what a step is compared with.
+double matrix_rate(const StepBench& bench, std::int64_t tokens) {
+  const torch::ScalarType type = activation_type(bench.config.runtime.precision);
+  if (!bench.device.is_cpu())
+    return measure_gemm_rate(bench.device, type, tokens, bench.config.model.width);
+  return model_gemm_rate({.model = bench.config.model,
+                          .vocabulary = bench.vocabulary,
+                          .tokens = tokens,
+                          .type = type,
+                          .rounds = {.warmup = 2, .least = 5, .seconds = 0.2}});
 }
 
 // Watched steps: their parts and their own time, a step each.
@@ -153,18 +170,13 @@ std::pair<std::map<std::string, double>, double> watch(Stepper& stepper) {
 
 void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& record) {
   Stepper stepper(bench, length);
-  reset_peak_memory(torch::kCPU);
+  reset_peak_memory(bench.device);
   const Timing timing = time_in_turns({[&] { stepper.step(); }}, bench.rounds).front();
-  const std::int64_t memory = peak_memory_bytes(torch::kCPU);
+  const std::int64_t memory = peak_memory_bytes(bench.device);
   const auto [parts, watched] = watch(stepper);
   const Yardsticks by{operations(bench, stepper.model(), length, stepper.tokens()),
                       moved_bytes(bench, stepper.model(), stepper.tokens()),
-                      model_gemm_rate({.model = bench.config.model,
-                                       .vocabulary = bench.vocabulary,
-                                       .tokens = stepper.tokens(),
-                                       .type = activation_type(bench.config.runtime.precision),
-                                       .rounds = {.warmup = 2, .least = 5, .seconds = 0.2}}),
-                      copy_rate()};
+                      matrix_rate(bench, stepper.tokens()), copy_rate(bench.device)};
   double total = 0;
   for (const auto& [name, operations] : by.operations) total += operations;
   const double rate = static_cast<double>(stepper.tokens()) / timing.median;
@@ -183,7 +195,8 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
                     {"profiled_seconds", watched}};
   add_timing(row, "step", timing);
   record.rows.push_back(std::move(row));
-  add_parts(record, parts, watched, by);
+  // A device works while its operators return at once: what was watched says nothing of it.
+  if (bench.device.is_cpu()) add_parts(record, parts, watched, by);
   record.notes.push_back(
       cat("length ", length, ": peak memory ", human_bytes(static_cast<double>(memory)),
           ", LibTorch's matrix rate ", four_digits(by.matrix_rate / 1e9),

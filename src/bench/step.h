@@ -1,6 +1,8 @@
 // alibi bench step: whole training steps on random tokens, and where their time goes.
 #pragma once
 
+#include <torch/torch.h>
+
 #include <functional>
 
 #include "bench/record.h"
@@ -13,6 +15,7 @@ struct StepBench {
   std::int64_t vocabulary = 8192;
   std::vector<std::int64_t> lengths;
   std::int64_t tokens = 4096;
+  torch::Device device = torch::kCPU;
   Rounds rounds;
 };
 

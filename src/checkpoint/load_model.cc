@@ -32,6 +32,15 @@ Tensors weights_of(const torch::nn::Module& model) {
   return weights;
 }
 
+namespace {
+
+bool names_key(const std::vector<std::string>& overrides, const std::string& key) {
+  return std::ranges::any_of(overrides,
+                             [&](const std::string& one) { return one.starts_with(key + "="); });
+}
+
+}  // namespace
+
 ModelPlan plan_model(const std::filesystem::path& given,
                      const std::vector<std::string>& overrides) {
   // Whatever is not how a model is measured or run was fixed when it was trained.
@@ -40,7 +49,12 @@ ModelPlan plan_model(const std::filesystem::path& given,
   Config config =
       parse_config(checkpoint_config(folder), (folder / "config.json").string(), overrides);
   check_attention_name(config.runtime.attention.kernel);
+  // Where a model was trained says nothing of where it is run.
+  if (!names_key(overrides, "runtime.device")) config.runtime.device = Device::kAuto;
   const torch::Device device = open_device(config.runtime.device);
+  if (!names_key(overrides, "runtime.precision") && config.runtime.precision == Precision::kTf32 &&
+      !device.is_cuda())
+    config.runtime.precision = Precision::kFp32;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
   return {folder, std::move(config), device};
 }

@@ -36,8 +36,9 @@ Rounds rounds(const Options& options) {
   return {.warmup = 1, .least = 3, .seconds = options.seconds, .most = 1000};
 }
 
-int report(BenchRecord record, const Options& options, const Session& session) {
-  record.machine = describe_device(torch::kCPU);
+int report(BenchRecord record, const Options& options, const Session& session,
+           torch::Device device = torch::kCPU) {
+  record.machine = describe_device(device);
   std::fputs(format_table(record.table).c_str(), stdout);
   for (const std::string& note : record.notes) std::fputs((note + "\n").c_str(), stdout);
   std::fputs((record.machine + "\n").c_str(), stdout);
@@ -114,10 +115,11 @@ int run_attention(const Options& options, const Session& session) {
   bench.kernels = options.kernels;
   bench.skip = skip_rule(config.runtime.attention.skip);
   bench.with_libtorch = options.libtorch;
+  bench.device = device;
   bench.rounds = rounds(options);
   bench.cases =
       cases_of(options, m, activation_type(resolve_precision(config.runtime.precision, device)));
-  return report(bench_attention(bench), options, session);
+  return report(bench_attention(bench), options, session, device);
 }
 
 int run_gemm(const Options& options, const Session& session) {
@@ -150,13 +152,15 @@ int run_tokenize(const Options& options, const Session& session) {
 int run_step(const Options& options, const Session& session) {
   Config config = load_config(options.configs, options.overrides);
   set_threads(config.runtime.threads);
-  config.runtime.precision = resolve_precision(config.runtime.precision, torch::kCPU);
+  const torch::Device device = open_device(config.runtime.device);
+  config.runtime.precision = resolve_precision(config.runtime.precision, device);
   return report(bench_step({.config = config,
                             .vocabulary = config.tokenizer.vocabulary,
                             .lengths = options.lengths,
                             .tokens = options.tokens,
+                            .device = device,
                             .rounds = rounds(options)}),
-                options, session);
+                options, session, device);
 }
 
 }  // namespace

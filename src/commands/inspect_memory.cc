@@ -76,7 +76,7 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
                                              with_commas(*c.batch.micro_batch_tokens), " tokens")},
                        {"parts", memory_words(parts)},
                        {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
-                       {"precision", c.runtime.precision == Precision::kBf16 ? "bf16" : "fp32"},
+                       {"precision", precision_words(c.runtime.precision)},
                        {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
                                      "; an eighth of each estimate is kept free")}}) +
          "\n" + format_table(table);

@@ -12,7 +12,7 @@ enum class Protocol { kNonOverlapping, kSliding, kStreaming, kOnePass };
 enum class Task { kPerplexity, kPasskey };
 enum class Stretch { kNone, kLinear, kNtk, kYarn };
 enum class Device { kAuto, kCpu, kCuda };
-enum class Precision { kAuto, kFp32, kBf16 };
+enum class Precision { kAuto, kFp32, kBf16, kTf32 };
 enum class AttentionSkip { kExact, kEpsilon, kOff };
 const char* protocol_name(Protocol protocol);  // as configs spell them
 const char* stretch_name(Stretch stretch);

@@ -213,9 +213,9 @@ Fields runtime_fields(RuntimeConfig& r) {
   add(f, "device", choice(r.device, {kDevices.begin(), kDevices.end()}),
       "auto: cuda where a device is found.")
       .free();
-  add(f, "precision", choice(r.precision, {"auto", "fp32", "bf16"}),
+  add(f, "precision", choice(r.precision, {"auto", "fp32", "bf16", "tf32"}),
       "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies "
-      "it, resolved once.");
+      "it, resolved once. tf32: fp32 whose matrix products a CUDA device rounds to 10 bits.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
   add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
       .range(1, 1 << 24)

@@ -1,6 +1,7 @@
 #include "convert/tokenizer_json.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <unordered_map>
@@ -64,19 +65,73 @@ Json bpe(const TokenizerModel& model) {
           {"merges", merges_of(model)}};
 }
 
+// sentencepiece looks for normal and user-defined pieces in a text, tokenizers for every entry: the
+// pre-tokenizer keeps the others' texts apart. Their scores lower none of the unknown's.
 Json unigram(const TokenizerModel& model) {
-  // tokenizers looks for every piece in the text, sentencepiece for normal ones only: a score that
-  // never wins keeps the others out.
-  constexpr double kNever = -1000;
   Json vocabulary = Json::array();
   for (const TokenizerPiece& piece : model.pieces) {
     const bool seen = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
-    vocabulary.push_back({piece.text, seen ? static_cast<double>(piece.score) : kNever});
+    vocabulary.push_back({piece.text, seen ? static_cast<double>(piece.score) : 0.0});
   }
   return {{"type", "Unigram"},
           {"unk_id", 0},
           {"vocab", std::move(vocabulary)},
           {"byte_fallback", model.byte_fallback}};
+}
+
+std::string escaped(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x80 && std::isalnum(static_cast<unsigned char>(c)) == 0)
+      pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+std::size_t character_bytes(std::string_view text) {
+  std::size_t bytes = 1;
+  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) ++bytes;
+  return bytes;
+}
+
+// Whether a cut behind the first character of `special` leaves the pieces of any text as they were:
+// no piece may lie across it, nor a run of unknown characters, which is one token.
+bool cut_changes_nothing(const TokenizerModel& model, std::string_view special) {
+  const std::size_t first = character_bytes(special);
+  if (first == special.size()) return false;
+  const std::string_view second = special.substr(first, character_bytes(special.substr(first)));
+  const std::string_view both = special.substr(0, first + second.size());
+  bool known = model.byte_fallback;
+  for (const TokenizerPiece& piece : model.pieces) {
+    if (piece.type != PieceType::kNormal) continue;
+    if (piece.text.find(both) != std::string::npos) return false;
+    known = known || piece.text == special.substr(0, first) || piece.text == second;
+  }
+  return known;
+}
+
+// Cuts the text of every special or byte piece behind its first character, so that tokenizers'
+// Unigram model never finds it whole.
+Json cuts(const TokenizerModel& model) {
+  std::string pattern;
+  for (const TokenizerPiece& piece : model.pieces) {
+    if (piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined) continue;
+    if (!cut_changes_nothing(model, piece.text)) {
+      throw Error("tokenizer.model",
+                  cat("is a unigram model whose piece ", shown(piece.text),
+                      " Hugging Face's tokenizers would find in texts that spell it out"),
+                  "train a bpe model, or this one with byte_fallback and without pieces that cross "
+                  "the first two characters of that name");
+    }
+    const std::size_t first = character_bytes(piece.text);
+    pattern += cat(pattern.empty() ? "" : "|", escaped(piece.text.substr(0, first)),
+                   "(?=", escaped(piece.text.substr(first)), ")");
+  }
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", pattern}}},
+          {"behavior", "MergedWithPrevious"},
+          {"invert", false}};
 }
 
 Json added_tokens(const TokenizerModel& model) {
@@ -168,15 +223,16 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
                 "which Hugging Face's tokenizers would put another one",
                 "train it with add_dummy_prefix=false");
   }
+  const bool is_unigram = model.kind == PieceModel::kUnigram;
   const Json all = {{"version", "1.0"},
                     {"truncation", nullptr},
                     {"padding", nullptr},
                     {"added_tokens", added_tokens(model)},
                     {"normalizer", normalizer(model)},
-                    {"pre_tokenizer", nullptr},
+                    {"pre_tokenizer", is_unigram ? cuts(model) : Json(nullptr)},
                     {"post_processor", nullptr},
                     {"decoder", decoder(model)},
-                    {"model", model.kind == PieceModel::kUnigram ? unigram(model) : bpe(model)}};
+                    {"model", is_unigram ? unigram(model) : bpe(model)}};
   return all.dump(1) + "\n";
 }
 

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 
 namespace alibi {
@@ -23,6 +25,17 @@ std::string why_no_device() {
   return {};
 }
 
+// Of device 0; "" where the driver does not tell.
+std::string device_name() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  using Name = int (*)(char*, int, int);
+  const auto name =
+      driver == nullptr ? nullptr : reinterpret_cast<Name>(dlsym(driver, "cuDeviceGetName"));
+  std::array<char, 256> text{};
+  if (name == nullptr || name(text.data(), static_cast<int>(text.size()), 0) != 0) return {};
+  return text.data();
+}
+
 std::filesystem::path library_beside_torch(const char* name) {
   Dl_info info{};
   // Any function that lives in libtorch_cpu.so tells where that library is.
@@ -33,13 +46,15 @@ std::filesystem::path library_beside_torch(const char* name) {
 
 CudaState open_once() {
   const std::string missing = why_no_device();
-  if (!missing.empty()) return {false, missing};
+  if (!missing.empty()) return {false, missing, {}};
   const std::filesystem::path library = library_beside_torch("libtorch_cuda.so");
   if (!std::filesystem::exists(library)) {
-    return {false, library.string() + " is missing: run scripts/setup --cuda"};
+    return {false, library.string() + " is missing: run scripts/setup --cuda", {}};
   }
-  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return {false, dlerror()};
-  return {true, {}};
+  // cuBLAS gives the same bits twice only with workspaces of its own; it looks once.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return {false, dlerror(), {}};
+  return {true, {}, device_name()};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace alibi {
 struct CudaState {
   bool usable = false;
   std::string reason;  // why not, when not usable: "no NVIDIA driver", "libtorch_cuda.so: ..."
+  std::string name;    // of the first device, as the driver calls it
 };
 
 // Asks the driver for devices and opens LibTorch's CUDA library beside its CPU library. Must run

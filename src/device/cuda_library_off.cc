@@ -1,10 +1,18 @@
+#include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
 
 namespace alibi {
 
 const CudaState& open_cuda_library() {
-  static const CudaState state{false, "this program was built with ALIBI_CUDA=OFF"};
+  static const CudaState state{false, "this program was built with ALIBI_CUDA=OFF", {}};
   return state;
+}
+
+CudaKernels open_cuda_kernels(const std::filesystem::path& /*library*/) { return cuda_kernels(); }
+
+const CudaKernels& cuda_kernels() {
+  static const CudaKernels none{nullptr, open_cuda_library().reason};
+  return none;
 }
 
 }  // namespace alibi

@@ -7,6 +7,7 @@
 namespace alibi {
 
 inline constexpr int kCudaModuleVersion = 1;
+inline constexpr const char* kCudaModuleFile = "libalibi_cuda.so";
 inline constexpr const char* kCudaModuleSymbol = "alibi_cuda_module";
 
 // Functions queue work on the stream and return 0 or a CUDA error's number.

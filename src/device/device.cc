@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
 #include "kernels/processor.h"
 
@@ -10,7 +11,11 @@ namespace alibi {
 torch::Device open_device(Device choice) {
   if (choice == Device::kCpu) return torch::kCPU;
   const CudaState& cuda = open_cuda_library();
-  if (cuda.usable && torch::cuda::is_available()) return {torch::kCUDA, 0};
+  if (cuda.usable && torch::cuda::is_available()) {
+    // The same bits for the same run, as on the CPU.
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+    return {torch::kCUDA, 0};
+  }
   if (choice == Device::kCuda) {
     const std::string reason =
         cuda.usable ? "LibTorch's CUDA library finds no device" : cuda.reason;
@@ -20,6 +25,13 @@ torch::Device open_device(Device choice) {
 }
 
 Precision resolve_precision(Precision choice, torch::Device device) {
+  if (choice == Precision::kTf32) {
+    if (!device.is_cuda())
+      throw usage_error("/runtime/precision", "found tf32, which only a CUDA device has",
+                        "use \"fp32\" or \"auto\"");
+    at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL,
+                                            at::Float32Precision::TF32);
+  }
   if (choice != Precision::kAuto) return choice;
   return device.is_cuda() || cpu_has_fast_bf16() ? Precision::kBf16 : Precision::kFp32;
 }
@@ -36,6 +48,15 @@ int set_threads(std::int64_t threads) {
 
 bool cpu_has_fast_bf16() { return has_avx512_bf16(); }
 
+void synchronize(torch::Device device) {
+  if (device.is_cuda()) torch::cuda::synchronize(device.index());
+}
+
+std::string precision_words(Precision resolved) {
+  if (resolved == Precision::kBf16) return "bf16 activations, fp32 weights";
+  return resolved == Precision::kTf32 ? "fp32, matrix products in tf32" : "fp32";
+}
+
 namespace {
 
 std::string processor_words() {
@@ -45,7 +66,13 @@ std::string processor_words() {
 }  // namespace
 
 std::string describe_device(torch::Device device) {
-  if (device.is_cuda()) return cat("cuda:", int{device.index()}, " through LibTorch");
+  if (device.is_cuda()) {
+    const CudaKernels& kernels = cuda_kernels();
+    return cat("cuda:", int{device.index()}, ", ", open_cuda_library().name, ", ",
+               kernels.module != nullptr
+                   ? "LibTorch and kernels of our own"
+                   : cat("LibTorch alone (kernels of our own: ", kernels.reason, ")"));
+  }
   return cat("cpu, ", at::get_num_threads(), " threads, ", processor_words());
 }
 

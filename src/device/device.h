@@ -13,7 +13,8 @@ namespace alibi {
 // had.
 torch::Device open_device(Device choice);
 
-// auto -> bf16 where the processor multiplies bf16 fast, else fp32; others unchanged.
+// auto -> bf16 where the processor multiplies bf16 fast, else fp32; others unchanged. From tf32 on,
+// LibTorch's products on a CUDA device are rounded so; throws Error where there is none.
 Precision resolve_precision(Precision choice, torch::Device device);
 
 torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
@@ -25,6 +26,11 @@ int set_threads(std::int64_t threads);
 // What of it decides the last bits of a result: "cpu, AVX512 with bf16".
 std::string describe_arithmetic(torch::Device device);
 std::string describe_device(torch::Device device);  // "cpu, 2 threads, AVX-512 bf16"
+
+std::string precision_words(Precision resolved);
+
+// Returns when all that is queued on the device is done; at once on the CPU.
+void synchronize(torch::Device device);
 
 // True where avx512_bf16 is there: the test of Precision::kAuto.
 bool cpu_has_fast_bf16();

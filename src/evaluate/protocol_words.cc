@@ -82,8 +82,9 @@ CurveProtocol describe_protocol(const Config& config, torch::Device device) {
       config.data.separate_documents
           ? "Each token sees its own document only."
           : "Documents form one stream and attention crosses their borders, as in training.";
-  protocol.precision =
-      config.runtime.precision == Precision::kBf16 ? "bf16 activations, fp32 logits" : "fp32";
+  protocol.precision = config.runtime.precision == Precision::kBf16
+                           ? "bf16 activations, fp32 logits"
+                           : precision_words(config.runtime.precision);
   protocol.device = describe_device(device);
   return protocol;
 }

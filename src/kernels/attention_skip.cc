@@ -3,10 +3,15 @@
 #include <cmath>
 
 namespace alibi {
+
+float skip_threshold(SkipRule rule, std::int64_t keys) {
+  if (rule == SkipRule::kOff) return -1;
+  if (rule == SkipRule::kExact) return 151;
+  return static_cast<float>((17.0 + std::log(static_cast<double>(keys))) * kLog2E);
+}
+
 SkipTest make_skip_test(SkipRule rule, std::int64_t keys, float slope, const SkipRows& rows) {
-  const double epsilon = (17.0 + std::log(static_cast<double>(keys))) * kLog2E;
-  return {rows, slope, rule == SkipRule::kExact ? 151.0F : static_cast<float>(epsilon),
-          rule != SkipRule::kOff && slope > 0};
+  return {rows, slope, skip_threshold(rule, keys), rule != SkipRule::kOff && slope > 0};
 }
 
 bool SkipTest::nothing_from(float key_norm, std::int64_t last_key) const {

@@ -46,6 +46,9 @@ struct SkipTest {
   bool nothing_from(float key_norm, std::int64_t last_key) const;
 };
 
+// t of the rule, for rows of up to `keys` keys; negative for kOff.
+float skip_threshold(SkipRule rule, std::int64_t keys);
+
 SkipTest make_skip_test(SkipRule rule, std::int64_t keys, float slope, const SkipRows& rows);
 
 }  // namespace alibi

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "model/attention_device.h"
 #include "model/attention_lecture.h"
 #include "model/attention_reference.h"
 #include "model/attention_tiled.h"
@@ -47,7 +48,19 @@ AttentionOutputs flash_forward(const AttentionInputs& inputs) {
   return flash_attention_forward(inputs);
 }
 
-constexpr std::array<AttentionKernel, 6> kKernels = {{
+AttentionOutputs device_forward(const AttentionInputs& inputs) {
+  return device_attention_forward(current_queue(inputs.q_BHTD.device()), inputs);
+}
+
+AttentionGradients device_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
+                                   const torch::Tensor& gradient_BHTD) {
+  return device_attention_backward(current_queue(inputs.q_BHTD.device()), inputs, outputs,
+                                   gradient_BHTD);
+}
+
+// "cuda" is no automatic choice until its speed was measured on a device.
+constexpr std::array<AttentionKernel, 7> kKernels = {{
+    {"cuda", device_attention_supports, device_forward, device_backward, false},
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),
@@ -103,7 +116,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     RECORD_USER_SCOPE("alibi::attention");
     const AttentionOutputs outputs =
         run_forward({q, k, v, call->options}, *call->kernel, call->check);
-    context->save_for_backward({q, k, v, outputs.output_BHTD, outputs.lse_BHT});
+    context->save_for_backward({q, k, v, outputs.output_BHTD, outputs.lse_BHT, outputs.first_BHM});
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     return outputs.output_BHTD;
   }
@@ -114,7 +127,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
         c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
     const variable_list saved = context->get_saved_variables();
     const AttentionInputs inputs{saved[0], saved[1], saved[2], call->options};
-    const AttentionOutputs outputs{saved[3], saved[4]};
+    const AttentionOutputs outputs{saved[3], saved[4], saved[5]};
     const AttentionGradients result = call->kernel->backward(inputs, outputs, gradients[0]);
     if (call->check) check_backward(inputs, outputs, gradients[0], *call, result);
     return {result.q_BHTD,   result.k_BGSD,     result.v_BGSD,

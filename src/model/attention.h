@@ -36,6 +36,8 @@ struct AttentionInputs {
 struct AttentionOutputs {
   torch::Tensor output_BHTD;  // q's type
   torch::Tensor lse_BHT;      // log of each row's sum of exponentials, fp32 (fp64 for fp64)
+  // Of a device's kernels: what their backward may leave out; else undefined.
+  torch::Tensor first_BHM = {};
 };
 
 struct AttentionGradients {

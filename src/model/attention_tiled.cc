@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/attention_tiled.h"
+#include "model/attention_rows.h"
 #include "products/spread.h"
 
 namespace alibi {
@@ -20,33 +21,8 @@ struct Call {
   std::vector<std::int64_t> order;  // units, most work first
 };
 
-torch::Tensor dense_rows(const torch::Tensor& x) { return x.stride(3) == 1 ? x : x.contiguous(); }
-
 HeadRows head_rows(const torch::Tensor& x_BHTD) {
   return {x_BHTD.data_ptr(), x_BHTD.stride(0), x_BHTD.stride(1), x_BHTD.stride(2)};
-}
-
-// Laid out as (B, T, H, D), so that joining heads costs nothing.
-torch::Tensor rows_like(const torch::Tensor& x_BHTD) {
-  return torch::empty({x_BHTD.size(0), x_BHTD.size(2), x_BHTD.size(1), x_BHTD.size(3)},
-                      x_BHTD.options())
-      .transpose(1, 2);
-}
-
-// Gradients of q, k and v side by side, as they are in the tensor they were split from
-// (model/split_last.h); apart where queries and keys differ in number.
-AttentionGradients empty_gradients(const AttentionInputs& inputs) {
-  const torch::Tensor &q = inputs.q_BHTD, &k = inputs.k_BGSD;
-  if (q.size(2) != k.size(2)) return {rows_like(q), rows_like(k), rows_like(inputs.v_BGSD), {}, {}};
-  const std::int64_t heads = q.size(1), shared = k.size(1);
-  const torch::Tensor all_BHTD =
-      torch::empty({q.size(0), q.size(2), heads + 2 * shared, q.size(3)}, q.options())
-          .transpose(1, 2);
-  return {all_BHTD.narrow(1, 0, heads),
-          all_BHTD.narrow(1, heads, shared),
-          all_BHTD.narrow(1, heads + shared, shared),
-          {},
-          {}};
 }
 
 // Sequence by sequence, whose rows stay in the cache from head to head; within one, the flattest

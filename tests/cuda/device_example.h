@@ -5,8 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "cuda/attention_norms.h"
-#include "cuda/host_block.h"
+#include "cuda/run_attention.h"
 
 namespace alibi {
 
@@ -149,10 +148,7 @@ class DeviceExample {
   void measure_keys(DeviceAttention& a) {
     const auto count = static_cast<std::size_t>(a.sequences * a.key_value_heads * a.key_blocks());
     reach.assign(count, -1);
-    run_grid({a.key_blocks(), a.key_value_heads, a.sequences}, 1, KeyNorms<HostBlock>::kSharedBytes,
-             [&](HostBlock& block) { KeyNorms<HostBlock>::run(a, reach.data(), block); });
-    run_grid({a.key_value_heads, a.sequences, 1}, 1, KeyReach<HostBlock>::kSharedBytes,
-             [&](HostBlock& block) { KeyReach<HostBlock>::run(a, reach.data(), block); });
+    run_key_reach(a, reach.data());
     a.reach_BGN = reach.data();
   }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "cuda/attention_norms.h"
 #include "cuda/attention_shapes.h"
 #include "cuda/host_block.h"
 
@@ -13,6 +14,15 @@ template <class Body>
 void run_body(const DeviceAttention& a, const HostGrid& grid, int warps) {
   run_grid(grid, warps, Body::kSharedBytes,
            [&](HostBlock& block) { std::make_unique<Body>(a, block)->run(); });
+}
+
+inline void run_key_reach(const DeviceAttention& a, float* reach_BGN) {
+  using Norms = KeyNorms<HostBlock>;
+  using Reach = KeyReach<HostBlock>;
+  run_grid({a.key_blocks(), a.key_value_heads, a.sequences}, 1, Norms::kSharedBytes,
+           [&](HostBlock& block) { Norms::run(a, reach_BGN, block); });
+  run_grid({a.key_value_heads, a.sequences, 1}, 1, Reach::kSharedBytes,
+           [&](HostBlock& block) { Reach::run(a, reach_BGN, block); });
 }
 
 inline void run_forward(const DeviceAttention& a) {

@@ -5,6 +5,7 @@
 #include "device/memory.h"
 #include "model/attention.h"
 #include "model/attention_reference.h"
+#include "model/device_on_host.h"
 #include "support/error_text.h"
 #include "support/tiny_model.h"
 
@@ -51,7 +52,7 @@ void expect_same_everywhere(const AttentionKernel& kernel, torch::ScalarType typ
 }
 
 TEST(TranslationInvarianceSlow, OfLinearBiasesAtOffset100000) {
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : tested_kernels()) {
     expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kLinear);
     expect_same_everywhere(kernel, torch::kBFloat16, ScoreBias::kLinear);
   }

@@ -7,6 +7,9 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "device/cuda_kernels.h"
+#include "device/cuda_library.h"
+#include "model/device_on_host.h"
 #include "model/plain_attention.h"
 #include "support/error_text.h"
 
@@ -71,20 +74,26 @@ AttentionInputs make_inputs(const Case& c) {
 }
 
 PlainResult run_kernel(const AttentionInputs& given, const AttentionKernel& kernel,
-                       const torch::Tensor& gradient) {
+                       const torch::Tensor& gradient, torch::Device device) {
   AttentionInputs inputs = given;
-  for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD})
-    *x = x->detach().clone().requires_grad_();
-  for (torch::Tensor* x : {&inputs.options.slopes_H, &inputs.options.buckets_NH})
-    if (x->defined()) *x = x->detach().clone().requires_grad_(x->requires_grad());
+  ScoreOptions& o = inputs.options;
+  const auto leaf = [&](const torch::Tensor& x, bool learned) {
+    return x.detach().clone().to(device).requires_grad_(learned);
+  };
+  for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD}) *x = leaf(*x, true);
+  for (torch::Tensor* x : {&o.slopes_H, &o.buckets_NH})
+    if (x->defined()) *x = leaf(*x, x->requires_grad());
+  if (o.document_start_BT.defined()) o.document_start_BT = o.document_start_BT.to(device);
   const torch::Tensor output = attention(inputs, kernel, false);
-  output.backward(gradient);
-  const auto grad = [](const torch::Tensor& x) { return x.defined() ? x.grad() : x; };
-  return {output.detach(),
-          kernel.forward(given).lse_BHT,
-          inputs.q_BHTD.grad(),
-          inputs.k_BGSD.grad(),
-          inputs.v_BGSD.grad(),
+  output.backward(gradient.to(device));
+  const auto grad = [](const torch::Tensor& x) {
+    return x.defined() && x.grad().defined() ? x.grad().cpu() : torch::Tensor();
+  };
+  return {output.detach().cpu(),
+          kernel.forward(inputs).lse_BHT.detach().cpu(),
+          grad(inputs.q_BHTD),
+          grad(inputs.k_BGSD),
+          grad(inputs.v_BGSD),
           grad(inputs.options.slopes_H),
           grad(inputs.options.buckets_NH)};
 }
@@ -115,15 +124,15 @@ struct Bound {
   }
 };
 
-void check(const Case& c) {
+void check(const Case& c, torch::Device device = torch::kCPU) {
   const AttentionInputs inputs = make_inputs(c);
   const torch::Tensor gradient = torch::randn(inputs.q_BHTD.sizes()).to(c.type);
   const LoopResult truth = loop_attention(inputs, gradient);
   const PlainResult textbook = textbook_attention(inputs, gradient);
-  for (const AttentionKernel& kernel : attention_kernels()) {
-    if (!kernel.supports(describe_problem(inputs), torch::kCPU)) continue;
+  for (const AttentionKernel& kernel : tested_kernels(device)) {
+    if (!kernel.supports(describe_problem(inputs), device)) continue;
     SCOPED_TRACE(cat("kernel ", kernel.name, ", ", c.text()));
-    const PlainResult found = run_kernel(inputs, kernel, gradient);
+    const PlainResult found = run_kernel(inputs, kernel, gradient, device);
     const Bound bound{found, textbook, truth};
     bound.check("output", &PlainResult::output, 2);
     // Whatever the inputs, row sums are kept in fp32: 1e-5 of a log.
@@ -138,7 +147,7 @@ void check(const Case& c) {
 
 // All settings at all sizes; head counts, widths and the length of the cache are drawn, so that no
 // setting meets the same ones at every size.
-void check_all(torch::ScalarType type) {
+void check_all(torch::ScalarType type, torch::Device device = torch::kCPU) {
   const std::int64_t cached[] = {0, 1, 37}, widths[] = {8, 16, 24, 32, 40, 64};
   const RandomKey key = RandomKey{7}.with("cases");
   std::set<std::int64_t> tiled_widths;
@@ -161,7 +170,7 @@ void check_all(torch::ScalarType type) {
             c.type = type;
             if (bias == ScoreBias::kLinear && !learned && dropout == 0)
               tiled_widths.insert(c.width);
-            check(c);
+            check(c, device);
             if (testing::Test::HasFailure()) return;
           }
         }
@@ -183,6 +192,31 @@ TEST(AttentionKernels, EqualTheFormulaAtEveryWidth) {
 TEST(AttentionKernels, EqualTheFormulaWithASlopeBelowZero) {
   for (const torch::ScalarType type : {torch::kFloat, torch::kBFloat16})
     check({.queries = 300, .keys = 300, .rising = true, .type = type});
+}
+
+class AttentionCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  }
+};
+
+TEST_F(AttentionCuda, KernelsEqualTheFormula) {
+  ASSERT_NE(cuda_kernels().module, nullptr) << cuda_kernels().reason;
+  for (const torch::ScalarType type : {torch::kBFloat16, torch::kFloat})
+    check_all(type, torch::kCUDA);
+}
+
+TEST_F(AttentionCuda, KernelsEqualTheFormulaAtEveryWidthAndFarFromTheirKeys) {
+  for (const std::int64_t width : {8, 40, 64, 80, 96, 128, 160, 192, 256}) {
+    Case c{.queries = 129, .keys = 129, .width = width};
+    c.learned = false;
+    c.type = torch::kBFloat16;
+    check(c, torch::kCUDA);
+    c.queries = 3;
+    c.keys = 20'000;
+    check(c, torch::kCUDA);
+  }
 }
 
 TEST(AttentionKernels, EqualTheFormulaInFp32) { check_all(torch::kFloat); }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,11 +20,17 @@
 
 namespace alibi {
 
+// ALIBI_PROGRAM names it where tests run elsewhere than they were built (scripts/gpu-check).
+inline std::string tested_program() {
+  const char* given = std::getenv("ALIBI_PROGRAM");
+  return given != nullptr ? given : ALIBI_BINARY;
+}
+
 struct ProgramOptions {
   std::filesystem::path folder;    // working folder; its cache/ is the user's cache folder
   std::int64_t largest_file = -1;  // bytes; -1: no limit. Beyond it writing fails as on a full disk
   std::string standard_output;     // a file to write to instead of catching it
-  std::string program = ALIBI_BINARY;
+  std::string program = tested_program();
 };
 
 struct ProgramResult {

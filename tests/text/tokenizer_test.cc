@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
-#include <sentencepiece_trainer.h>
 
 #include <numeric>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "support/error_text.h"
+#include "support/sentencepiece_model.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
 
@@ -197,26 +197,9 @@ TEST(Tokenizer, EncodesFromSeveralThreads) {
   for (const auto& ids : found) EXPECT_EQ(ids, expected);
 }
 
-// Models made by other people's settings.
-std::string other_model(std::unordered_map<std::string, std::string> options) {
-  std::unordered_map<std::string, std::string> all = {{"model_type", "bpe"},
-                                                      {"vocab_size", "200"},
-                                                      {"normalization_rule_name", "identity"},
-                                                      {"minloglevel", "3"},
-                                                      {"remove_extra_whitespaces", "false"},
-                                                      {"hard_vocab_limit", "false"}};
-  for (const auto& [key, value] : options) all[key] = value;
-  std::vector<std::string> lines;
-  std::string model;
-  const std::string text = small_text(50'000);
-  for (std::size_t at = 0; at < text.size(); at += 500) lines.push_back(text.substr(at, 500));
-  EXPECT_TRUE(sentencepiece::SentencePieceTrainer::Train(all, lines, &model).ok());
-  return model;
-}
-
 TEST(Tokenizer, ModelsThatWouldChangeTextAreRefused) {
-  const auto says = [](const std::unordered_map<std::string, std::string>& options) {
-    return error_text([&] { Tokenizer::from_model(other_model(options), "their.model"); });
+  const auto says = [](const TrainerOptions& options) {
+    return error_text([&] { Tokenizer::from_model(sentencepiece_model(options), "their.model"); });
   };
   EXPECT_SAYS(says({{"normalization_rule_name", "nmt_nfkc"}}), "their.model: changes characters");
   EXPECT_SAYS(says({{"remove_extra_whitespaces", "true"}}), "their.model: drops or moves spaces");
@@ -225,7 +208,7 @@ TEST(Tokenizer, ModelsThatWouldChangeTextAreRefused) {
 }
 
 TEST(Tokenizer, OtherSettingsGiveTheIdsOfTheWholeText) {
-  const std::unordered_map<std::string, std::string> settings[] = {
+  const TrainerOptions settings[] = {
       {},                               // a space is put in front
       {{"add_dummy_prefix", "false"}},  // line ends unknown, runs of unknowns merge
       {{"add_dummy_prefix", "false"}, {"split_by_whitespace", "false"}},
@@ -233,22 +216,22 @@ TEST(Tokenizer, OtherSettingsGiveTheIdsOfTheWholeText) {
       {{"add_dummy_prefix", "false"}, {"user_defined_symbols", "\n,\n\n, \n"}},
       {{"model_type", "unigram"}, {"byte_fallback", "true"}, {"vocab_size", "500"}}};
   for (const auto& options : settings) {
-    const Tokenizer tokenizer = Tokenizer::from_model(other_model(options), "m");
+    const Tokenizer tokenizer = Tokenizer::from_model(sentencepiece_model(options), "m");
     for (const std::string& text : hard_strings(300, true)) {
       ASSERT_EQ(tokenizer.encode(text), whole(tokenizer.model(), text));
     }
     const std::string text = small_text(5000, 9);
     EXPECT_EQ(tokenizer.encode(text), whole(tokenizer.model(), text));
   }
-  const Tokenizer prefixed = Tokenizer::from_model(other_model({}), "m");
+  const Tokenizer prefixed = Tokenizer::from_model(sentencepiece_model({}), "m");
   EXPECT_EQ(prefixed.decode(prefixed.encode("kalo an")), "kalo an");
 }
 
 // Generation shows tokens one by one: spaces between words must come out, the one in front must
 // not.
 TEST(StreamDecoder, JoinedPiecesAreTheWholeText) {
-  for (const Tokenizer& tokenizer :
-       {Tokenizer::from_model(other_model({}), "m"), small_tokenizer(), Tokenizer::bytes()}) {
+  for (const Tokenizer& tokenizer : {Tokenizer::from_model(sentencepiece_model({}), "m"),
+                                     small_tokenizer(), Tokenizer::bytes()}) {
     for (const std::string& text :
          {std::string("kalo an kalo"), std::string("  kalo  an "), small_text(3000)}) {
       std::vector<std::int32_t> ids = tokenizer.encode(text);

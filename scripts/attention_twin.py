@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""PyTorch's attention with linear biases, timed: what scripts/gpu-check compares with. One JSON object a line.
+
+usage: attention_twin.py --lengths 1024,4096 [--tokens N] [--heads N] [--head-width N] [--device cpu|cuda] [--seconds S]
+
+mask     scaled_dot_product_attention under an additive mask of T x T, as long as one fits (masks above 8 GiB are left out)
+flex     compiled FlexAttention: the bias as score_mod, causal blocks (CUDA only)
+cudnn    scaled_dot_product_attention by cuDNN, causal, without the bias: no contestant, a bound (CUDA only)
+flash    the same by FlashAttention (CUDA only)
+"""
+import argparse
+import json
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+
+LARGEST_MASK = 8 << 30
+
+
+def slopes_of(heads, device):
+    """Press's rule for a power of two; else the geometric one: speed does not depend on it."""
+    return torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)], device=device)
+
+
+def by_mask(heads, length, dtype, device):
+    if heads * length * length * 4 > LARGEST_MASK:
+        return None
+    place = torch.arange(length, device=device)
+    distance = place[None, :] - place[:, None]
+    bias = slopes_of(heads, device)[:, None, None] * distance
+    mask = bias.masked_fill(distance > 0, float("-inf"))[None].to(dtype)
+    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def by_flex(heads, length, dtype, device):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    slopes = slopes_of(heads, device)
+    blocks = create_block_mask(lambda b, h, i, j: j <= i, None, None, length, length, device=device)
+    attend = torch.compile(flex_attention)
+    return lambda q, k, v: attend(q, k, v, score_mod=lambda s, b, h, i, j: s + slopes[h] * (j - i), block_mask=blocks)
+
+
+def by_backend(name):
+    def make(heads, length, dtype, device):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        backend = getattr(SDPBackend, name)
+
+        def attend(q, k, v):
+            with sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return attend
+    return make
+
+
+CONTESTANTS = {"mask": by_mask, "flex": by_flex, "cudnn": by_backend("CUDNN_ATTENTION"),
+               "flash": by_backend("FLASH_ATTENTION")}
+
+
+def timed(call, device, seconds):
+    def once():
+        start = time.perf_counter()
+        call()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - start
+    for _ in range(3):
+        once()
+    found, end = [], time.perf_counter() + seconds
+    while len(found) < 3 or time.perf_counter() < end:
+        found.append(once())
+    return statistics.median(found), min(found), max(found)
+
+
+def measure(name, options, length):
+    dtype = torch.bfloat16
+    shape = (max(1, options.tokens // length), options.heads, length, options.head_width)
+    attend = CONTESTANTS[name](options.heads, length, dtype, options.device)
+    if attend is None:
+        return None
+    q, k, v = (torch.randn(shape, dtype=dtype, device=options.device, requires_grad=True) for _ in range(3))
+    gradient = torch.randn(shape, dtype=dtype, device=options.device)
+
+    def forward():
+        with torch.no_grad():
+            attend(q, k, v)
+
+    def both():
+        torch.autograd.grad(attend(q, k, v), (q, k, v), gradient)
+    row = {"kernel": f"PyTorch {name}", "length": length, "sequences": shape[0]}
+    for part, call in (("forward", forward), ("both", both)):
+        row[f"{part}_seconds"], row[f"{part}_least"], row[f"{part}_most"] = timed(call, options.device, options.seconds)
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--lengths", default="1024,4096")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    parser.add_argument("--seconds", type=float, default=0.5)
+    for name, value in (("tokens", 16384), ("heads", 12), ("head-width", 64)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    options = parser.parse_args()
+    names = list(CONTESTANTS) if options.device == "cuda" else ["mask"]
+    for length in map(int, options.lengths.split(",")):
+        for name in names:
+            try:
+                row = measure(name, options, length)
+            except Exception as error:  # one contestant that fails leaves the others
+                row = {"kernel": f"PyTorch {name}", "length": length, "failed": str(error).splitlines()[0][:200]}
+            if row:
+                print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+#include "model/attention_device.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "device/cuda_kernels.h"
+#include "kernels/attention_skip.h"
+#include "model/attention_rows.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::int64_t kMostGridRows = 65'535;  // blocks of a grid in y and z
+constexpr std::int64_t kAligned = 8;            // numbers of bf16 in 16 bytes, which loads take
+
+int number(std::int64_t size) { return static_cast<int>(size); }
+
+// What a call works on, kept alive until it is queued.
+struct Call {
+  DeviceAttention a;
+  torch::Tensor q, k, v, slopes, starts, reach;
+};
+
+torch::Tensor aligned_rows(const torch::Tensor& x_BHTD) {
+  bool fits = x_BHTD.stride(3) == 1 &&
+              reinterpret_cast<std::uintptr_t>(x_BHTD.data_ptr()) % (2 * kAligned) == 0;
+  for (int d = 0; d < 3; ++d) fits = fits && x_BHTD.stride(d) % kAligned == 0;
+  return fits ? x_BHTD : x_BHTD.clone(torch::MemoryFormat::Contiguous);
+}
+
+DeviceRows device_rows(const torch::Tensor& x_BHTD) {
+  return {static_cast<std::uint16_t*>(x_BHTD.data_ptr()), x_BHTD.stride(0), x_BHTD.stride(1),
+          x_BHTD.stride(2)};
+}
+
+void expect_queued(const DeviceQueue& queue, int code) {
+  if (code != 0)
+    throw Error("CUDA device", cat("an attention kernel: ", queue.module->error_text(code)),
+                "set runtime.attention.kernel to \"reference\", and report this line");
+}
+
+Call make_call(const AttentionInputs& inputs) {
+  const ScoreOptions& o = inputs.options;
+  Call call{.a = {},
+            .q = aligned_rows(inputs.q_BHTD),
+            .k = aligned_rows(inputs.k_BGSD),
+            .v = aligned_rows(inputs.v_BGSD),
+            .slopes = {},
+            .starts = {},
+            .reach = {}};
+  DeviceAttention& a = call.a;
+  a.sequences = number(call.q.size(0));
+  a.heads = number(call.q.size(1));
+  a.key_value_heads = number(call.k.size(1));
+  a.queries = number(call.q.size(2));
+  a.keys = number(call.k.size(2));
+  a.width = number(call.q.size(3));
+  a.scale = static_cast<float>(o.scale * kLog2E);
+  if (o.slopes_H.defined()) {
+    call.slopes = (o.slopes_H.detach().to(call.q.device(), torch::kFloat) * kLog2E).contiguous();
+    a.slopes_H = call.slopes.data_ptr<float>();
+    a.threshold = skip_threshold(o.skip, a.keys);
+  }
+  if (o.document_start_BT.defined()) {
+    call.starts = o.document_start_BT.contiguous();
+    a.start_BT = call.starts.data_ptr<std::int64_t>();
+  }
+  a.q = device_rows(call.q);
+  a.k = device_rows(call.k);
+  a.v = device_rows(call.v);
+  return call;
+}
+
+// What the forward left out, where anything may be.
+torch::Tensor first_blocks(const DeviceQueue& queue, DeviceAttention& a, torch::Device device) {
+  if (a.threshold < 0) return {};
+  a.first_rows = queue.module->forward_rows(a.width);
+  const int blocks = (a.queries + a.first_rows - 1) / a.first_rows;
+  return torch::empty({a.sequences, a.heads, blocks},
+                      torch::TensorOptions(torch::kInt).device(device));
+}
+
+}  // namespace
+
+DeviceQueue current_queue(torch::Device device) {
+  const CudaKernels& kernels = cuda_kernels();
+  if (kernels.module == nullptr) throw Error("CUDA kernels", kernels.reason);
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  return {kernels.module, guard.getStream(device).native_handle()};
+}
+
+bool device_attention_takes(const AttentionProblem& p) {
+  if (p.scalar != ScalarKind::kBf16 || p.dropout || p.bias_gradient) return false;
+  if (p.bias == ScoreBias::kBuckets || p.head_width % 8 != 0 || p.head_width > 256) return false;
+  return p.sequences <= kMostGridRows && p.heads <= kMostGridRows &&
+         p.keys <= std::numeric_limits<int>::max() / 2;
+}
+
+bool device_attention_supports(const AttentionProblem& problem, torch::Device device) {
+  return device.is_cuda() && device_attention_takes(problem) && cuda_kernels().module != nullptr;
+}
+
+AttentionOutputs device_attention_forward(const DeviceQueue& queue, const AttentionInputs& inputs) {
+  Call call = make_call(inputs);
+  DeviceAttention& a = call.a;
+  const torch::Device device = call.q.device();
+  const auto fp32 = torch::TensorOptions(torch::kFloat).device(device);
+  AttentionOutputs outputs{rows_like(inputs.q_BHTD),
+                           torch::empty({a.sequences, a.heads, a.queries}, fp32),
+                           first_blocks(queue, a, device)};
+  a.output = device_rows(outputs.output_BHTD);
+  a.lse_BHT = outputs.lse_BHT.data_ptr<float>();
+  if (outputs.first_BHM.defined()) {
+    a.first_BHM = outputs.first_BHM.data_ptr<std::int32_t>();
+    call.reach = torch::empty({a.sequences, a.key_value_heads, a.key_blocks()}, fp32);
+    a.reach_BGN = call.reach.data_ptr<float>();
+    expect_queued(queue, queue.module->key_reach(a, call.reach.data_ptr<float>(), queue.stream));
+  }
+  expect_queued(queue, queue.module->forward(a, queue.stream));
+  return outputs;
+}
+
+AttentionGradients device_attention_backward(const DeviceQueue& queue,
+                                             const AttentionInputs& inputs,
+                                             const AttentionOutputs& outputs,
+                                             const torch::Tensor& gradient_BHTD) {
+  Call call = make_call(inputs);
+  DeviceAttention& a = call.a;
+  const torch::Tensor output = aligned_rows(outputs.output_BHTD);
+  const torch::Tensor gradient = aligned_rows(gradient_BHTD), lse = outputs.lse_BHT.contiguous();
+  const torch::Tensor delta = torch::empty_like(lse);
+  AttentionGradients gradients = empty_gradients(inputs);
+  a.output = device_rows(output);
+  a.output_gradient = device_rows(gradient);
+  a.lse_BHT = lse.data_ptr<float>();
+  a.delta_BHT = delta.data_ptr<float>();
+  a.q_gradient = device_rows(gradients.q_BHTD);
+  a.k_gradient = device_rows(gradients.k_BGSD);
+  a.v_gradient = device_rows(gradients.v_BGSD);
+  if (outputs.first_BHM.defined()) {
+    a.first_BHM = outputs.first_BHM.data_ptr<std::int32_t>();
+    a.first_rows = queue.module->forward_rows(a.width);
+  }
+  expect_queued(queue, queue.module->backward(a, queue.stream));
+  return gradients;
+}
+
+}  // namespace alibi

@@ -1,0 +1,32 @@
+// Attention by our kernels for a CUDA device (src/cuda): strides, scratch memory, and where their
+// work is queued.
+#pragma once
+
+#include "device/cuda_module.h"
+#include "model/attention.h"
+
+namespace alibi {
+
+struct DeviceQueue {
+  const CudaModule* module;
+  void* stream;  // of the device that the tensors are on
+};
+
+// LibTorch's current stream; throws Error where the kernels are not there.
+DeviceQueue current_queue(torch::Device device);
+
+// Whether the kernels can do it: bf16, heads of 8 to 256 numbers in steps of 8, linear biases that
+// need no gradient or none at all.
+bool device_attention_takes(const AttentionProblem& problem);
+// The same, and both they and the device are there.
+bool device_attention_supports(const AttentionProblem& problem, torch::Device device);
+
+// Throw Error when work cannot be queued. Which key blocks the forward left out is in its
+// first_BHM.
+AttentionOutputs device_attention_forward(const DeviceQueue& queue, const AttentionInputs& inputs);
+AttentionGradients device_attention_backward(const DeviceQueue& queue,
+                                             const AttentionInputs& inputs,
+                                             const AttentionOutputs& outputs,
+                                             const torch::Tensor& gradient_BHTD);
+
+}  // namespace alibi

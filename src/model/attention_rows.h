@@ -1,0 +1,18 @@
+// Layouts of heads that kernels read and write.
+#pragma once
+
+#include "model/attention.h"
+
+namespace alibi {
+
+// As it is where each row's numbers lie side by side, else a copy.
+torch::Tensor dense_rows(const torch::Tensor& x_BHTD);
+
+// Laid out as (B, T, H, D), so that joining heads costs nothing.
+torch::Tensor rows_like(const torch::Tensor& x_BHTD);
+
+// Gradients of q, k and v side by side, as they are in the tensor they were split from
+// (model/split_last.h); apart where queries and keys differ in number. Not filled.
+AttentionGradients empty_gradients(const AttentionInputs& inputs);
+
+}  // namespace alibi

@@ -1,0 +1,47 @@
+// Which library of kernels is taken, and what is said of others. None is run: that needs a device.
+#include "device/cuda_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "device/cuda_library.h"
+#include "support/error_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+class LibraryOfKernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string& reason = open_cuda_library().reason;
+    if (reason.find("ALIBI_CUDA=OFF") != std::string::npos) GTEST_SKIP() << reason;
+  }
+};
+
+TEST_F(LibraryOfKernels, OthersAreRefusedWithTheReason) {
+  const TemporaryFolder folder;
+  const auto reason = [](const std::filesystem::path& library) {
+    const CudaKernels kernels = open_cuda_kernels(library);
+    EXPECT_EQ(kernels.module, nullptr);
+    return kernels.reason;
+  };
+  EXPECT_SAYS(reason(folder.path() / "none.so"), "none.so is missing");
+  EXPECT_SAYS(reason("/proc/self/cmdline"), "cmdline");
+  EXPECT_SAYS(reason(ALIBI_NO_MODULE), "lacks alibi_cuda_module");
+  EXPECT_SAYS(reason(ALIBI_OTHER_MODULE), "this program expects");
+}
+
+// Where nvcc is; LibTorch's CPU libraries bring the CUDA runtime that it needs.
+TEST_F(LibraryOfKernels, TheOneBesideTheProgramOpens) {
+  const std::filesystem::path library =
+      std::filesystem::path(ALIBI_BINARY).parent_path() / kCudaModuleFile;
+  if (!std::filesystem::exists(library)) GTEST_SKIP() << library << " is not built";
+  const CudaKernels kernels = open_cuda_kernels(library);
+  ASSERT_NE(kernels.module, nullptr) << kernels.reason;
+  EXPECT_EQ(kernels.module->version, kCudaModuleVersion);
+  for (const int width : {8, 64, 96, 128, 256}) EXPECT_GE(kernels.module->forward_rows(width), 64);
+  EXPECT_NE(kernels.module->error_text(1), nullptr);
+}
+
+}  // namespace
+}  // namespace alibi

@@ -1,0 +1,2 @@
+// A library of anything else.
+extern "C" int nothing() { return 0; }

@@ -1,0 +1,7 @@
+// A library of kernels that belongs to another program.
+#include "device/cuda_module.h"
+
+extern "C" const alibi::CudaModule* alibi_cuda_module() {
+  static const alibi::CudaModule module{.version = alibi::kCudaModuleVersion + 1};
+  return &module;
+}
