@@ -71,9 +71,9 @@ TEST_F(RoadCuda, LossesAreThoseOfTheCpu) {
 
 TEST_F(RoadCuda, TheSameRunHasTheSameBits) {
   for (const char* name : {"one", "two"})
-    place_.works(
-        command(name, "cuda",
-                {"runtime.precision=bf16", "runtime.attention.kernel=cuda", "model.residual_dropout=0.1"}));
+    place_.works(command(
+        name, "cuda",
+        {"runtime.precision=bf16", "runtime.attention.kernel=cuda", "model.residual_dropout=0.1"}));
   EXPECT_EQ(losses("one"), losses("two"));
   EXPECT_EQ(log_lines(place_.path("runs/one")), log_lines(place_.path("runs/two")));
 }
