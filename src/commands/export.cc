@@ -72,6 +72,9 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
                          const std::vector<std::string>& found) {
   const ModelConfig& m = loaded.config.model;
   const bool plain = obstacles(Target::kMpt, m).empty() || obstacles(Target::kBloom, m).empty();
+  if (plain && obstacles(Target::kGguf, m).empty())  // the tokenizer or the type is in the way
+    throw usage_error(loaded.folder.string(),
+                      cat(target, " cannot hold this model: ", join(found, "; ")));
   throw usage_error(
       loaded.folder.string(), cat(target, " cannot hold this model: ", join(found, "; ")),
       plain ? "--to hf writes a folder that holds it"
@@ -123,10 +126,11 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
   // As it was trained, not as it is loaded here.
   const Config trained =
       parse_config(checkpoint_config(loaded.folder), (loaded.folder / "config.json").string());
-  write_file_atomic(folder / "README.md",
-                    model_card({loaded.config.run.name, trained, loaded.model->parameter_count(),
-                                loaded.tokenizer.vocabulary(), loaded.progress.tokens,
-                                about.longest, about.curve, options.custom_code}));
+  write_file_atomic(
+      folder / "README.md",
+      model_card({loaded.config.run.name, trained, loaded.model->parameter_count(),
+                  loaded.tokenizer.vocabulary(), loaded.progress.tokens, about.longest, about.curve,
+                  options.custom_code, how.target == Target::kMpt}));
   const ForeignModel read = read_huggingface(folder);
   sync_folder(folder);
   return verify_export(loaded.model, read.model, read.weights,

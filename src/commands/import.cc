@@ -62,6 +62,7 @@ int run(const Options& options) {
   write_aside(target, [&](const fs::path& aside) {
     make_folders(aside);
     save_checkpoint(aside / "checkpoints", checkpoint);
+    write_file_atomic(aside / "config.schema.json", config_schema());
     write_file_atomic(aside / "train.json", continuing_config(config, target, false));
     if (has_table)
       write_file_atomic(aside / "train-alibi.json", continuing_config(config, target, true));

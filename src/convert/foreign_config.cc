@@ -79,7 +79,11 @@ void read_common(const Keys& c, ForeignConfig& foreign) {
     const auto* list = std::get_if<StrictArray>(&end->value);
     const bool one = list != nullptr && list->size() == 1;
     const std::int64_t id = as_count(one ? list->front() : *end, c.at("eos_token_id"));
-    if (id < foreign.vocabulary) foreign.end = id;
+    if (id < foreign.vocabulary)
+      foreign.end = id;
+    else
+      foreign.notes.push_back(cat(c.at("eos_token_id"), " is ", id, ", outside a vocabulary of ",
+                                  foreign.vocabulary, ": the tokenizer's own end token is taken"));
   }
   foreign.model.norm_epsilon = c.number("layer_norm_epsilon", 1e-5);
   if (!(foreign.model.norm_epsilon > 0)) c.refuse("layer_norm_epsilon", "is not above 0");

@@ -113,7 +113,8 @@ std::vector<std::string> gguf_obstacles(const ModelConfig& m, const Tokenizer& t
   found.insert(found.end(), more.begin(), more.end());
   const bool whole = m.width % 32 == 0 && m.mlp_width.value_or(4 * m.width) % 32 == 0;
   if (element == GgufElement::kQ8 && !whole)
-    found.emplace_back("q8_0: model.width and mlp_width must be multiples of 32");
+    found.emplace_back(
+        "q8_0: model.width and mlp_width must be multiples of 32 (--type f16 holds any)");
   return found;
 }
 

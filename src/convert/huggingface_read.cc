@@ -145,6 +145,25 @@ TokenizerText read_tokenizer(const fs::path& folder) {
   return {};
 }
 
+// Texts that gain a space or tokens there do not here.
+void check_additions(const fs::path& folder, const TokenizerText& tokenizer,
+                     std::vector<std::string>& notes) {
+  const fs::path config = folder / "tokenizer_config.json";
+  std::error_code ignored;
+  if (fs::exists(config, ignored)) {
+    const StrictObject keys = read_json(config);
+    const auto prefix = keys.find("add_prefix_space");
+    if (prefix != keys.end() && std::holds_alternative<bool>(prefix->second.value) &&
+        std::get<bool>(prefix->second.value))
+      throw Error(config.string(), "/add_prefix_space: is true: text would gain a space");
+  }
+  if (!tokenizer.text.starts_with('{')) return;
+  if (tokenizer.text.find("\"SpecialToken\"") != std::string::npos)
+    notes.push_back(cat((folder / tokenizer.file).string(),
+                        ": its post_processor puts special tokens around texts: none are put "
+                        "here"));
+}
+
 }  // namespace
 
 ForeignModel read_huggingface(const fs::path& folder) {
@@ -169,6 +188,7 @@ ForeignModel read_huggingface(const fs::path& folder) {
   const Tensors theirs = usual_names(read, config, folder.string());
   foreign.weights = to_ours(theirs, config.dialect, foreign, folder.string());
   TokenizerText tokenizer = read_tokenizer(folder);
+  check_additions(folder, tokenizer, foreign.notes);
   foreign.tokenizer_model = std::move(tokenizer.text);
   foreign.tokenizer_file = std::move(tokenizer.file);
   return foreign;

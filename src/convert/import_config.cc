@@ -38,6 +38,7 @@ std::string continuing_config(const Config& imported, const std::filesystem::pat
     model.erase("max_sequence_length");
   }
   const nlohmann::ordered_json config = {
+      {"$schema", "config.schema.json"},
       {"model", std::move(model)},
       {"batch", {{"sequence_length", std::min(imported.batch.sequence_length, kLongestStart)}}},
       {"tokenizer", whole.at("tokenizer")},

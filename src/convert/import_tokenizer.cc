@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "convert/sentencepiece_json.h"
 #include "convert/tokenizer_json.h"
 #include "formats/byte_level_json.h"
 
@@ -62,9 +63,7 @@ void check_both_agree(const Tokenizer& tokenizer, const std::filesystem::path& f
   const std::filesystem::path other = folder / "tokenizer.json";
   std::error_code ignored;
   if (!std::filesystem::exists(other, ignored)) return;
-  const Json theirs = Json::parse(read_file(other, kLargest), nullptr, false);
-  // What is no JSON at all compares with nothing.
-  if (theirs.is_discarded() || theirs != Json::parse(tokenizer_json(tokenizer)))
+  if (!same_tokenizer_json(read_file(other, kLargest), tokenizer_json(tokenizer)))
     throw Error(other.string(), "is not what tokenizer.model beside it comes to",
                 "remove the one of the two that the model was not trained with");
 }
@@ -78,16 +77,18 @@ Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::p
                 "holds no tokenizer.json, tokenizer.model or vocab.json and merges.txt",
                 "in Python: AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)");
   }
-  const bool of_bytes = model == tokenizer_json(Tokenizer::bytes());  // an export of ours
+  // An export of ours, be it saved again by transformers.
+  const bool of_bytes = same_tokenizer_json(model, tokenizer_json(Tokenizer::bytes()));
   if (of_bytes && foreign.vocabulary == Tokenizer::kByteVocabulary &&
       foreign.end.value_or(Tokenizer::kEnd) == Tokenizer::kEnd)
     return Tokenizer::bytes();
   const std::string place = (folder / foreign.tokenizer_file).string();
-  if (model.starts_with('{')) {
+  const auto pieces = model.starts_with('{') ? sentencepiece_of_json(model, place) : std::nullopt;
+  if (model.starts_with('{') && !pieces) {
     const ByteLevelModel read = parse_byte_level_json(model, place, !foreign.end);
     return Tokenizer::from_model(with_end_and_rows(foreign, std::ssize(read.pieces), place), place);
   }
-  Tokenizer tokenizer = Tokenizer::from_model(model, place);
+  Tokenizer tokenizer = Tokenizer::from_model(pieces.value_or(model), place);
   if (foreign.end && *foreign.end != tokenizer.end())
     throw Error(place,
                 cat("ends documents with token ", tokenizer.end(), ", but config.json names ",

@@ -96,14 +96,16 @@ std::string usage_section(const ModelCard& card) {
       "generate = pipeline(\"text-generation\", model=\"path/of/this/folder\"",
       card.custom_code ? ", trust_remote_code=True" : "",
       ")\n"
-      "print(generate(\"...\", max_new_tokens=50)[0][\"generated_text\"])\n```\n\n"
+      "print(generate(\"...\", max_new_tokens=",
+      card.limited ? std::clamp<std::int64_t>(card.longest / 2, 1, 50) : 50,
+      ")[0][\"generated_text\"])\n```\n\n"
       "Texts began after an end-of-text token (`eos_token`) in training; the tokenizer adds none "
       "by "
       "itself.\n",
       card.custom_code
           ? "Its model is `modeling_alibi.py` in this folder: logits, loss, a cache and padding; "
             "neither hidden states, attentions, `inputs_embeds` nor gradient checkpointing.\n\n"
-      : card.config.model.position != Position::kAlibi
+      : !card.limited
           ? "\n"
           : cat("Input of up to ", card.longest,
                 " tokens is taken; `AutoModelForCausalLM.from_pretrained(FOLDER, max_seq_len=N)` "

@@ -35,6 +35,7 @@ struct ModelCard {
   std::int64_t longest = 0;                                 // max_seq_len
   std::optional<CardCurve> curve;
   bool custom_code = false;  // its modelling file lies beside
+  bool limited = false;      // transformers takes `longest` tokens and no more
 };
 
 std::string model_card(const ModelCard& card);

@@ -177,6 +177,10 @@ std::string byte_level_json(const Tokenizer& tokenizer) {
   auto file = nlohmann::json::parse(tokenizer.model());  // ordered_json is quadratic in the keys
   file.erase("alibi");
   for (const char* part : {"truncation", "padding", "post_processor"}) file[part] = nullptr;
+  // tokenizers' own reader insists on every member.
+  for (auto& token : file["added_tokens"])
+    for (const char* member : {"single_word", "lstrip", "rstrip", "normalized", "special"})
+      if (!token.contains(member)) token[member] = false;
   const bool bytes =
       file["decoder"].is_object() && file["decoder"].value("type", "") == "ByteLevel";
   if (!bytes)
@@ -248,6 +252,7 @@ std::string tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t longe
                     {"clean_up_tokenization_spaces", false},
                     {"add_bos_token", false},
                     {"add_eos_token", false},
+                    {"padding_side", "left"},
                     {"split_special_tokens", true}};
   return all.dump(2) + "\n";
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/strings.h"
+#include "data/token_text.h"
 #include "text/documents.h"
 #include "text/encode_parallel.h"
 
@@ -200,6 +201,20 @@ TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule) {
 TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,
                         int threads, const SampleRule& rule) {
   Collector collector(rule);
+  const auto tokens =
+      std::ranges::count_if(names, [](const std::string& name) { return is_token_file(name); });
+  if (tokens > 0 && tokens < std::ssize(names))
+    throw Error(join(names, ", "), "names files of token ids (.bin) beside text",
+                "name files of one kind");
+  if (tokens > 0) {
+    for_each_part(all_tokens({names.begin(), names.end()}, tokenizer), tokenizer,
+                  [&](const EncodedPart& part) {
+                    leave_if_stopped("reading tokens");
+                    collector.add(part.ids);
+                    return true;
+                  });
+    return collector.finish();
+  }
   ParallelEncoder encoder(tokenizer, threads, [&](const EncodedPart& part) {
     leave_if_stopped("tokenising");
     collector.add(part.ids);

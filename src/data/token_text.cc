@@ -120,6 +120,12 @@ TokenPlan plan_tokens(const std::vector<fs::path>& train_files,
   return plan;
 }
 
+TokenPlan all_tokens(const std::vector<fs::path>& files, const Tokenizer& tokenizer) {
+  TokenPlan plan;
+  for (const fs::path& file : files) add_documents(file, tokenizer, kValid, plan);
+  return plan;
+}
+
 void for_each_part(const TokenPlan& plan, const Tokenizer& tokenizer,
                    const ParallelEncoder::Sink& call) {
   for (const TokenRange& range : plan.documents) {

@@ -34,6 +34,9 @@ TokenPlan plan_tokens(const std::vector<std::filesystem::path>& train_files,
                       const std::vector<std::filesystem::path>& valid_files,
                       const Tokenizer& tokenizer, double valid_fraction);
 
+// The documents of all files, in order, without a division. Throws as above.
+TokenPlan all_tokens(const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer);
+
 // Each document in parts of at most a million tokens, as the encoder hands them over; the last part
 // of each has the end token. The call returns false to stop.
 void for_each_part(const TokenPlan& plan, const Tokenizer& tokenizer,

@@ -68,11 +68,11 @@ void check_sample(const TextSample& sample, const std::string& place) {
   if (!sample.runs.empty() && !sample.scores_anything())
     throw Error(place, "its sample holds prompts only", "give more text, with completions");
   if (!sample.runs.empty()) return;
-  throw Error(
-      place,
-      cat("found ", sample.available,
-          " tokens, expected at least one window of the longest length ", sample.rule.window),
-      "give more text or shorter lengths");
+  throw Error(place,
+              cat("found ", sample.available,
+                  " tokens, expected at least one window of the longest length ",
+                  sample.rule.window, " (1x, the trained length, is always one of them)"),
+              "give more text or shorter lengths");
 }
 
 }  // namespace alibi

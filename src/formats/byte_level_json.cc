@@ -277,6 +277,15 @@ void read_normalizer(const Part& root, ByteLevelModel& model) {
   model.compose = true;
 }
 
+// Ids are read byte by byte; a file that joins them otherwise means another tokenizer.
+void check_decoder(const Part& root) {
+  if (root.find("decoder") == nullptr) return;
+  const Part part = root.part("decoder");
+  const std::string type = part.type();
+  if (type != "ByteLevel" && type != "Sequence")
+    part.refuse("type", cat("is ", shown(type), ", expected ByteLevel"));
+}
+
 void find_end(const Part& root, bool needed, ByteLevelModel& model) {
   if (root.find("alibi") != nullptr) {
     const Part ours = root.part("alibi");
@@ -323,6 +332,7 @@ ByteLevelModel parse_byte_level_json(std::string_view json, const std::string& p
   read_bpe(root, model);
   read_pre_tokenizer(root, model);
   read_normalizer(root, model);
+  check_decoder(root);
   find_end(root, needs_end, model);
   return model;
 }
@@ -341,9 +351,11 @@ std::string byte_level_json_of(std::string_view vocab_json, std::string_view mer
   std::string added = "[]";
   if (const auto end = vocabulary.find("<|endoftext|>"); end != vocabulary.end())
     added = cat(R"([{"id": )", id_of(end->second, place),
-                R"(, "content": "<|endoftext|>", "special": true}])");
+                R"(, "content": "<|endoftext|>", "single_word": false, "lstrip": false, )",
+                R"("rstrip": false, "normalized": false, "special": true}])");
   return cat(R"({"added_tokens": )", added,
-             R"(, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, )",
+             R"(, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, )",
+             R"("trim_offsets": true, "use_regex": true}, )",
              R"("model": {"type": "BPE", "vocab": )", vocab_json, R"(, "merges": [)",
              join(merges, ", "), "]}}");
 }

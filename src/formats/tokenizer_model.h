@@ -1,6 +1,7 @@
-// Reads a serialized sentencepiece model (Protocol Buffers wire format, sentencepiece_model.proto),
-// so that a damaged or crafted file is refused before the library sees it, and so that exports know
-// every piece. Field numbers stand in the .cc file; unknown fields are skipped.
+// Reads and writes a serialized sentencepiece model (Protocol Buffers wire format,
+// sentencepiece_model.proto), so that a damaged or crafted file is refused before the library sees
+// it, and so that exports know every piece. Field numbers stand in the .cc file; unknown fields are
+// skipped.
 #pragma once
 
 #include <cstdint>
@@ -33,5 +34,8 @@ struct TokenizerModel {
 
 // Throws Error at `place` for anything that is no such model.
 TokenizerModel parse_tokenizer_model(std::string_view serialized, const std::string& place);
+
+// What parses as the same model; characters stay as they are.
+std::string write_tokenizer_model(const TokenizerModel& model);
 
 }  // namespace alibi

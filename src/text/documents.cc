@@ -227,6 +227,10 @@ void add_folder(const fs::path& folder, TextFiles& found) {
   std::vector<fs::path> inside;
   fs::recursive_directory_iterator at(folder, code);
   for (; !code && at != fs::recursive_directory_iterator(); at.increment(code)) {
+    if (at->path().filename().string().starts_with('.')) {  // what other programs keep there
+      if (at->is_directory(code)) at.disable_recursion_pending();
+      continue;
+    }
     if (!at->is_regular_file(code)) continue;
     if (!is_text(at->path())) {
       ++found.other_files;

@@ -70,7 +70,7 @@ TEST(Export, RefusesInOneLineAndLeavesNothing) {
   refused({"runs/rotary", "--to", "gguf", "--output", "out"}, 2, "model.position rotary");
   refused({"runs/rotary", "--to", "hf"}, 2, "--to hf --custom-code writes it");
   refused({"runs/tiny", "--to", "gguf", "--type", "q8_0", "--output", "a/b/c"}, 2,
-          "--to hf writes a folder that holds it");
+          "(--type f16 holds any)");
   refused({"runs/tiny", "--to", "hf", "--type", "q8_0", "--output", "out"}, 2,
           "--type: \"q8_0\" is a type of gguf files only");
   refused({"runs/tiny", "--to", "gguf", "--type", "q8_0", "--output", "out"}, 2, "multiples of 32");

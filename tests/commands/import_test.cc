@@ -201,9 +201,15 @@ TEST_F(ImportRefuses, TokenizersThatDoNotFit) {
   refused("hf/tokenizer.json: is not what tokenizer.model beside it comes to");
   place_.put("hf/tokenizer.json", "garbage");
   refused("hf/tokenizer.json: is not what tokenizer.model beside it comes to");
-  place_.put("hf/tokenizer.json", ours);
   std::filesystem::remove(place_.path("hf/tokenizer.model"));
-  refused("read from its tokenizer.model");  // ours, as tokenizer.json
+  place_.put("hf/tokenizer.json", other.dump());
+  refused("hf/tokenizer.json: reads texts in other ways than a sentencepiece model does");
+  place_.put("hf/tokenizer.json", ours);
+  place_.works({"import", "hf", "--output", "fine"});
+  std::filesystem::remove_all(place_.path("fine"));
+  place_.put("hf/tokenizer_config.json", R"({"add_prefix_space": true})");
+  refused("/add_prefix_space: is true");
+  std::filesystem::remove(place_.path("hf/tokenizer_config.json"));
   place_.put("hf/tokenizer.json", "garbage");
   refused("hf/tokenizer.json: ");
   std::filesystem::remove(place_.path("hf/tokenizer.json"));

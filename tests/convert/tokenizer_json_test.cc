@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "convert/sentencepiece_json.h"
 #include "support/error_text.h"
 #include "support/sentencepiece_model.h"
 #include "text/tokenizer.h"
@@ -28,6 +29,55 @@ TEST(TokenizerJson, UnigramTextsAreCutInsideTheNamesOfOtherPieces) {
   double least = 0;
   for (const auto& piece : file["model"]["vocab"]) least = std::min(least, piece[1].get<double>());
   EXPECT_GT(least, -100);
+}
+
+// transformers drops tokenizer.model when it saves, and writes a post-processor that adds nothing.
+TEST(TokenizerJson, IsTheModelThatItWasMadeOf) {
+  const TrainerOptions bytes = {{"vocab_size", "400"}, {"byte_fallback", "true"}};
+  for (const char* kind : {"bpe", "unigram"}) {
+    for (const char* prefix : {"true", "false"}) {
+      TrainerOptions options = bytes;
+      options.emplace("model_type", kind);
+      options.emplace("add_dummy_prefix", prefix);
+      if (std::string_view(prefix) == "false") options.emplace("user_defined_symbols", "\n");
+      const Tokenizer made = Tokenizer::from_model(sentencepiece_model(options), "m");
+      auto saved = nlohmann::json::parse(tokenizer_json(made));
+      saved["post_processor"] = {{"type", "TemplateProcessing"},
+                                 {"single", {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
+                                 {"special_tokens", nlohmann::json::object()}};
+      const auto model = sentencepiece_of_json(saved.dump(), "saved");
+      ASSERT_TRUE(model) << kind << prefix;
+      const Tokenizer back = Tokenizer::from_model(*model, "saved");
+      for (const char* text :
+           {"", " kalo an  \n\nesqu 42\t\xc3\xa9t\xc3\xa9", "<s>\xf0\x9f\x98\x80"})
+        EXPECT_EQ(back.encode(text), made.encode(text)) << text;
+      const std::string text = small_text(20'000, 5);
+      EXPECT_EQ(back.encode(text), made.encode(text));
+      EXPECT_EQ(back.decode(back.encode(text)), text);
+    }
+  }
+}
+
+TEST(TokenizerJson, OtherKindsAreLeftAndLiesRefused) {
+  const Tokenizer made = Tokenizer::from_model(
+      sentencepiece_model({{"vocab_size", "400"}, {"byte_fallback", "true"}}), "m");
+  const auto good = nlohmann::json::parse(tokenizer_json(made));
+  for (const char* other :
+       {"", "{", "[]", "{}", R"({"model": {"type": "BPE"}})", R"({"model": 3})"})
+    EXPECT_FALSE(sentencepiece_of_json(other, "f")) << other;
+  const auto says = [&](const char* path, const nlohmann::json& value) {
+    auto bad = good;
+    bad[nlohmann::json::json_pointer(path)] = value;
+    return error_text([&] { sentencepiece_of_json(bad.dump(), "f"); });
+  };
+  EXPECT_SAYS(says("/normalizer", nullptr), "f: drops or moves spaces");
+  EXPECT_SAYS(says("/model/merges/0", {"x", "y"}), "f: names an id or a piece");
+  EXPECT_SAYS(says("/model/vocab/<s>", 100'000), "f: names an id or a piece");
+  EXPECT_SAYS(says("/model/vocab/<s>", -1), "f: ");
+  EXPECT_SAYS(says("/model/vocab/<s>", "one"), "f: lacks");
+  EXPECT_SAYS(says("/added_tokens/0/id", 100'000), "f: names an id or a piece");
+  EXPECT_SAYS(says("/pre_tokenizer", {{"type", "Whitespace"}}), "f: reads texts in other ways");
+  EXPECT_SAYS(says("/decoder", nullptr), "f: reads texts in other ways");
 }
 
 TEST(TokenizerJson, UnigramModelsThatACutWouldChangeAreRefused) {

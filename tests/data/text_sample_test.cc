@@ -10,6 +10,7 @@
 #include "support/error_text.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
+#include "support/token_files.h"
 
 namespace alibi {
 namespace {
@@ -134,6 +135,29 @@ TEST(TextSample, PromptsAreReadAndNotScored) {
   EXPECT_EQ(sample.targets(), 7);
   EXPECT_FALSE(sample.is_learned(1));
   EXPECT_TRUE(sample.is_learned(2));
+}
+
+// nanoGPT's val.bin: the ids as they are, split where the text was.
+TEST(TextSample, FilesOfTokensGiveWhatTheirTextGives) {
+  const TemporaryFolder folder;
+  const Tokenizer tokenizer = small_tokenizer();
+  const std::string text = small_text(30'000, 4);
+  write_file_atomic(folder.path() / "text.txt", text);
+  std::vector<std::int64_t> wide;
+  for (const std::int32_t id : tokenizer.encode(text)) wide.push_back(id);
+  wide.push_back(tokenizer.end());
+  write_file_atomic(folder.path() / "val.bin", raw<std::uint16_t>(wide));
+  const SampleRule rule{.window = 64, .most = 1000, .context = 8};
+  const auto sample = [&](const std::vector<std::string>& names) {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back((folder.path() / name).string());
+    return sample_files(paths, tokenizer, 1, rule);
+  };
+  const TextSample plain = sample({"text.txt"}), tokens = sample({"val.bin"});
+  EXPECT_EQ(tokens.available, plain.available);
+  EXPECT_EQ(tokens.ids, plain.ids);
+  EXPECT_EQ(tokens.hash(), plain.hash());
+  EXPECT_SAYS(error_text([&] { sample({"text.txt", "val.bin"}); }), "beside text");
 }
 
 TEST(TextSample, TextWithoutADocumentIsRefused) {

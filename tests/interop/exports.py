@@ -6,6 +6,7 @@ usage: exports.py hf FOLDER EXPECTED       logits of EXPECTED (safetensors: toke
        exports.py tokens FOLDER [GGUF]     ids of hard strings by sentencepiece, tokenizer.json and llama.cpp
        exports.py gguf GGUF EXPECTED       mean loss of the targets in EXPECTED by llama.cpp, one request a target
 
+       exports.py save FOLDER COPY                model and tokenizer through transformers into another folder
        exports.py lm-eval FOLDER LENGTH BITS    bits a byte of held-out.jsonl by lm-eval, in windows of LENGTH
 
 One line for each difference, exit 1.
@@ -163,6 +164,13 @@ def check_gguf(file, expected_path):
     return found / count, ours / count, count
 
 
+def save(folder, copy):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    AutoModelForCausalLM.from_pretrained(folder).save_pretrained(copy)
+    AutoTokenizer.from_pretrained(folder).save_pretrained(copy)
+    expect(not os.path.exists(os.path.join(copy, "tokenizer.model")), "transformers keeps tokenizer.model by now")
+
+
 def check_lm_eval(folder, length, bits):
     import glob
     import subprocess
@@ -182,11 +190,13 @@ def check_lm_eval(folder, length, bits):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ("hf", "own", "tokens", "gguf", "lm-eval"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("hf", "own", "tokens", "gguf", "save", "lm-eval"):
         print(__doc__)
         return 2
     if sys.argv[1] in ("hf", "own"):
         check_hf(*sys.argv[2:4], own_code=sys.argv[1] == "own")
+    elif sys.argv[1] == "save":
+        save(*sys.argv[2:4])
     elif sys.argv[1] == "lm-eval":
         check_lm_eval(*sys.argv[2:5])
     elif sys.argv[1] == "tokens":

@@ -25,17 +25,18 @@ class ExportsInterop : public testing::Test {
 
   // A model of a few thousand weights that has learned something, and its curve to 16x.
   void train(const std::vector<std::string>& changes) {
-    std::vector<std::string> words = {"train", "tiny.json",
-                                      "--set", "tokenizer.kind=bpe",
-                                      "--set", "tokenizer.vocabulary=400",
-                                      "--set", "model.layers=2",
-                                      "--set", "model.width=64",
-                                      "--set", "model.heads=4",
-                                      "--set", cat("batch.sequence_length=", kLength),
-                                      "--set", "batch.train_sequence_length_scaling=1",
-                                      "--set", "optimizer.learning_rate=0.01",
-                                      "--set", "run.train_tokens=25600"};
-    for (const std::string& change : changes) {
+    std::vector<std::string> words = {"train", "tiny.json"};
+    std::vector<std::string> all = {"model.layers=2",
+                                    "model.width=64",
+                                    "model.heads=4",
+                                    cat("batch.sequence_length=", kLength),
+                                    "batch.train_sequence_length_scaling=1",
+                                    "optimizer.learning_rate=0.01",
+                                    "run.train_tokens=25600"};
+    if (std::ranges::find(changes, "tokenizer.kind=bytes") == changes.end())
+      all.insert(all.end(), {"tokenizer.kind=bpe", "tokenizer.vocabulary=400"});
+    all.insert(all.end(), changes.begin(), changes.end());
+    for (const std::string& change : all) {
       words.push_back("--set");
       words.push_back(change);
     }
@@ -181,6 +182,28 @@ TEST_F(ExportsInterop, OtherTokenizersGiveTheSameTokens) {
       expect_agrees(is_bpe ? "tokens hf a.gguf" : "tokens hf");
       for (const char* made : {"runs", "curve", "hf", "a.gguf"}) remove_tree(place_.path(made));
     }
+  }
+}
+
+// What was trained on in transformers has no tokenizer.model any more.
+TEST_F(ExportsInterop, ComeBackAfterTransformersSavedThem) {
+  for (const char* kind : {"tokenizer.kind=bpe", "tokenizer.kind=bytes"}) {
+    train({kind, "run.train_tokens=5120"});
+    place_.works({"export", "runs/tiny", "--to", "hf", "--curve", "curve", "--output", "hf"});
+    expect_agrees("save hf again");
+    place_.works({"import", "again", "--output", "taken"});
+    for (const char* run : {"runs/tiny", "taken"})
+      place_.works({"evaluate", run, "--text", "held.txt", "--lengths", "1x,4x", "--set",
+                    "evaluate.max_tokens=1024", "--set", "runtime.precision=fp32", "--output",
+                    cat(run, "-curve")});
+    const auto points = [&](const std::string& folder) {
+      return place_.json(folder + "-curve/curve.json")["curves"][0]["points"];
+    };
+    for (int i = 0; i < 2; ++i)
+      EXPECT_NEAR(points("taken")[i]["loss"].get<double>(),
+                  points("runs/tiny")[i]["loss"].get<double>(), 1e-6);
+    for (const char* made : {"runs", "curve", "hf", "again", "taken", "taken-curve"})
+      remove_tree(place_.path(made));
   }
 }
 

@@ -4,6 +4,8 @@ usage: imports.py make gpt2|mpt|bloom FOLDER EXPECTED     a model of two layers;
                                                           logits at one and four times the length, EXPECTED.json the
                                                           ids and decoded texts of hard strings by tokenizers
        imports.py again FOLDER EXPECTED                   holds an export of the import against EXPECTED
+       imports.py apart FOLDER                            vocab.json and merges.txt in place of tokenizer.json
+       imports.py tokens FOLDER EXPECTED                  the ids of FOLDER's tokenizer.json against EXPECTED.json
        imports.py llama GGUF EXPECTED                     tokens and the last position's log-probabilities in llama.cpp
 """
 import json
@@ -98,8 +100,23 @@ def make(kind, folder, expected_path):
 
 def check_again(folder, expected_path):
     check_hf(folder, expected_path)
+    check_tokens(folder, expected_path)
+
+
+def take_apart(folder):
+    path = os.path.join(folder, "tokenizer.json")
+    with open(path, encoding="utf-8") as file:
+        model = json.load(file)["model"]
+    with open(os.path.join(folder, "vocab.json"), "w", encoding="utf-8") as file:
+        json.dump(model["vocab"], file)
+    with open(os.path.join(folder, "merges.txt"), "w", encoding="utf-8") as file:
+        file.write("#version: 0.2\n" + "".join(" ".join(merge) + "\n" for merge in model["merges"]))
+    os.remove(path)
+
+
+def check_tokens(folder, expected_path):
     from transformers import AutoTokenizer
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
     with open(expected_path + ".json", encoding="utf-8") as file:
         for row in json.load(file)["strings"]:
             found = tokenizer(row["text"], add_special_tokens=False)["input_ids"]
@@ -143,6 +160,10 @@ def main():
         make(*sys.argv[2:5])
     elif len(sys.argv) == 4 and sys.argv[1] == "again":
         check_again(*sys.argv[2:4])
+    elif len(sys.argv) == 3 and sys.argv[1] == "apart":
+        take_apart(sys.argv[2])
+    elif len(sys.argv) == 4 and sys.argv[1] == "tokens":
+        check_tokens(*sys.argv[2:4])
     elif len(sys.argv) == 4 and sys.argv[1] == "llama":
         check_llama(*sys.argv[2:4])
     else:

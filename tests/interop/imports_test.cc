@@ -76,6 +76,12 @@ TEST_F(ImportsInterop, Gpt2IsTheSameModelAlsoInLlamaCpp) {
   takes_in("gpt2");
   place_.works({"export", "taken", "--to", "gguf", "--output", "model.gguf"});
   ASSERT_NO_FATAL_FAILURE(script("llama model.gguf expected.safetensors"));
+  // The first GPT-2 folders have their tokenizer in two files. Seen failing with added tokens and a
+  // pre-tokenizer that left out what they say by default.
+  ASSERT_NO_FATAL_FAILURE(script("apart source"));
+  place_.works({"import", "source", "--output", "apart"});
+  place_.works({"export", "apart", "--to", "hf", "--custom-code", "--output", "back"});
+  ASSERT_NO_FATAL_FAILURE(script("tokens back expected.safetensors"));
 }
 
 TEST_F(ImportsInterop, MptIsTheSameModelAndGoesBack) {

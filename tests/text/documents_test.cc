@@ -150,6 +150,8 @@ TEST(Documents, FoldersAreWalkedInOrder) {
   put(folder, "c/d/e.txt", "3");
   put(folder, "c/empty.txt", "");
   put(folder, "c/picture.png", "x");
+  put(folder, ".hidden.txt", "x");
+  put(folder, ".git/x.txt", "x");
   put(folder, "README", "x");
   const TextFiles found =
       find_text_files({folder.path().string(), (folder.path() / "a.txt").string()});
