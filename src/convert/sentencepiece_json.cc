@@ -16,6 +16,29 @@ using Json = nlohmann::json;  // not in order: that one looks for a key by walki
 
 constexpr std::size_t kMostPieces = 1 << 24;
 
+constexpr int kDeepest = 64;  // arrays and objects in one another: what is compared and written
+                              // again goes as deep as the file
+
+bool is_shallow(std::string_view json) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text && c == '\\') ++i;
+    if (c == '"') in_text = !in_text;
+    if (in_text) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kDeepest) return false;
+  }
+  return true;
+}
+
+// Discarded where it is none, or too deep.
+Json parsed(const std::string& text) {
+  return is_shallow(text) ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
+}
+
 // transformers writes such a one where there was none.
 bool adds_nothing(const Json& post_processor) {
   if (post_processor.is_null()) return true;
@@ -109,9 +132,10 @@ bool is_of_this_kind(const Json& file) {
 }  // namespace
 
 bool same_tokenizer_json(const std::string& one, const std::string& other) {
+  const Json first = parsed(one), second = parsed(other);
+  if (!first.is_object() || !second.is_object()) return false;
   try {
-    return without_what_adds_nothing(Json::parse(one)) ==
-           without_what_adds_nothing(Json::parse(other));
+    return without_what_adds_nothing(first) == without_what_adds_nothing(second);
   } catch (const Json::exception&) {
     return false;
   }
@@ -119,7 +143,7 @@ bool same_tokenizer_json(const std::string& one, const std::string& other) {
 
 std::optional<std::string> sentencepiece_of_json(const std::string& file,
                                                  const std::string& place) {
-  const Json read = Json::parse(file, nullptr, false);
+  const Json read = parsed(file);
   if (!is_of_this_kind(read)) return std::nullopt;
   const char* const way_out = "put the tokenizer.model that it was made of beside it";
   try {

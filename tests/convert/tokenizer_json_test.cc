@@ -65,6 +65,9 @@ TEST(TokenizerJson, OtherKindsAreLeftAndLiesRefused) {
   for (const char* other :
        {"", "{", "[]", "{}", R"({"model": {"type": "BPE"}})", R"({"model": 3})"})
     EXPECT_FALSE(sentencepiece_of_json(other, "f")) << other;
+  const std::string deep(1'000'000, '[');
+  EXPECT_FALSE(sentencepiece_of_json("{\"normalizer\": " + deep, "f"));
+  EXPECT_FALSE(same_tokenizer_json(deep, deep));
   const auto says = [&](const char* path, const nlohmann::json& value) {
     auto bad = good;
     bad[nlohmann::json::json_pointer(path)] = value;
