@@ -16,21 +16,15 @@ import time
 import torch
 import torch.nn.functional as F
 
+from speed_twin import alibi_mask, slopes_of
+
 LARGEST_MASK = 8 << 30
-
-
-def slopes_of(heads, device):
-    """Press's rule for a power of two; else the geometric one: speed does not depend on it."""
-    return torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)], device=device)
 
 
 def by_mask(heads, length, dtype, device):
     if heads * length * length * 4 > LARGEST_MASK:
         return None
-    place = torch.arange(length, device=device)
-    distance = place[None, :] - place[:, None]
-    bias = slopes_of(heads, device)[:, None, None] * distance
-    mask = bias.masked_fill(distance > 0, float("-inf"))[None].to(dtype)
+    mask = alibi_mask(heads, length, dtype, device)
     return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 

@@ -57,11 +57,16 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
+def slopes_of(heads, device):
+    """Press's rule for a power of two; else the geometric one: speed does not depend on it."""
+    return torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)], device=device)
+
+
 def alibi_mask(heads, length, dtype, device):
-    slopes = torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)])
-    distance = torch.arange(length)[None, :] - torch.arange(length)[:, None]
-    bias = slopes[:, None, None] * distance
-    return bias.masked_fill(distance > 0, float("-inf"))[None].to(device, dtype)
+    place = torch.arange(length, device=device)
+    distance = place[None, :] - place[:, None]
+    bias = slopes_of(heads, device)[:, None, None] * distance
+    return bias.masked_fill(distance > 0, float("-inf"))[None].to(dtype)
 
 
 def main():

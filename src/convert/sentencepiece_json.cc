@@ -16,27 +16,23 @@ using Json = nlohmann::json;  // not in order: that one looks for a key by walki
 
 constexpr std::size_t kMostPieces = 1 << 24;
 
-constexpr int kDeepest = 64;  // arrays and objects in one another: what is compared and written
-                              // again goes as deep as the file
+constexpr int kDeepest = 64;  // what is compared and written again goes as deep as the file
 
-bool is_shallow(std::string_view json) {
-  int depth = 0;
-  bool in_text = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_text && c == '\\') ++i;
-    if (c == '"') in_text = !in_text;
-    if (in_text) continue;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kDeepest) return false;
-  }
-  return true;
-}
+struct TooDeep {};
 
 // Discarded where it is none, or too deep.
 Json parsed(const std::string& text) {
-  return is_shallow(text) ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
+  const auto bounded = [](int depth, Json::parse_event_t event, const Json&) {
+    using Event = Json::parse_event_t;
+    const bool opens = event == Event::array_start || event == Event::object_start;
+    if (opens && depth >= kDeepest) throw TooDeep();
+    return true;
+  };
+  try {
+    return Json::parse(text, bounded, false);
+  } catch (const TooDeep&) {
+    return Json(Json::value_t::discarded);
+  }
 }
 
 // transformers writes such a one where there was none.

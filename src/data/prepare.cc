@@ -235,8 +235,7 @@ void check_there(const std::vector<std::string>& names, const std::string& key) 
 bool holds_tokens(const DataConfig& data) {
   std::vector<std::string> names = data.train;
   names.insert(names.end(), data.valid.begin(), data.valid.end());
-  const auto tokens = std::count_if(names.begin(), names.end(),
-                                    [](const std::string& name) { return is_token_file(name); });
+  const auto tokens = count_token_files(names);
   if (tokens > 0 && tokens < std::ssize(names)) {
     throw usage_error("data.train", "names files of token ids (.bin) beside text",
                       "name files of one kind in data.train and data.valid");

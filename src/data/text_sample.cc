@@ -201,8 +201,7 @@ TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule) {
 TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,
                         int threads, const SampleRule& rule) {
   Collector collector(rule);
-  const auto tokens =
-      std::ranges::count_if(names, [](const std::string& name) { return is_token_file(name); });
+  const auto tokens = count_token_files(names);
   if (tokens > 0 && tokens < std::ssize(names))
     throw Error(join(names, ", "), "names files of token ids (.bin) beside text",
                 "name files of one kind");

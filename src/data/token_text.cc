@@ -97,6 +97,10 @@ void split_tail(TokenPlan& plan, double fraction) {
 
 }  // namespace
 
+std::ptrdiff_t count_token_files(const std::vector<std::string>& names) {
+  return std::ranges::count_if(names, [](const std::string& name) { return is_token_file(name); });
+}
+
 TokenPlan plan_tokens(const std::vector<fs::path>& train_files,
                       const std::vector<fs::path>& valid_files, const Tokenizer& tokenizer,
                       double valid_fraction) {

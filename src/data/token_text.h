@@ -2,6 +2,7 @@
 // are, split at end tokens and at the documents that an index names.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,6 +14,9 @@
 #include "text/tokenizer.h"
 
 namespace alibi {
+
+// How many of the names are files of token ids, which cannot stand beside text.
+std::ptrdiff_t count_token_files(const std::vector<std::string>& names);
 
 // A document without its end token; not empty.
 struct TokenRange {
