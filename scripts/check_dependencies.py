@@ -36,9 +36,10 @@ def installed(package):
 
 def scripts_text():
     text = ""
-    for name in sorted(os.listdir("scripts/lib")):
-        with open(os.path.join("scripts/lib", name), encoding="utf-8") as file:
-            text += file.read()
+    for entry in sorted(os.scandir("scripts/lib"), key=lambda entry: entry.name):
+        if entry.is_file():  # Python keeps a folder of its own there
+            with open(entry.path, encoding="utf-8") as file:
+                text += file.read()
     return text
 
 
