@@ -11,7 +11,8 @@ import sys
 LEVELS = [
     ["base"],
     ["config", "kernels", "text", "formats", "report"],
-    ["data", "device", "distributed", "products"],
+    ["data", "device", "distributed"],
+    ["products"],
     ["model", "loss"],
     ["checkpoint", "optimizer"],
     ["generate"],
@@ -23,7 +24,7 @@ LEVELS = [
 ]
 LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
 EXTRA = {"text": {"formats"}}  # beside lower levels
-ONLY = {"cuda": {"kernels", "device"}}  # instead of lower levels
+ONLY = {"cuda": {"kernels", "device"}, "cudnn": {"kernels", "device"}}  # instead of lower levels
 
 # Library headers (a pattern of the include) and the files that may name them (patterns of the path below src/).
 LIBRARIES = [
@@ -34,11 +35,13 @@ LIBRARIES = [
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
     ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
+    ("LibTorch's umbrella", r"torch/(torch|all)\.h", [r"nothing: device/libtorch.h has what is needed"]),
+    ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"cudnn/.*"]),
 ]
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 NO_TORCH = {"base", "config", "kernels", "formats", "text", "report"}
 CUDA = re.compile(r"(cuda|cu[a-z]+|nccl|nvtx3/.*)(_[a-z0-9_]+)?\.h")
-CUDA_FOLDERS = {"cuda"}
+CUDA_FOLDERS = {"cuda", "cudnn"}
 CONTAINERS = {"vector", "map", "unordered_map", "set", "unordered_set", "deque", "list", "string", "queue", "stack"}
 
 # Files that a wall lets through, with the reason.
@@ -83,7 +86,7 @@ def library_fault(path, included):
     if here in NO_TORCH and TORCH.match(included):
         return f"{here}/ sees no LibTorch"
     if here not in CUDA_FOLDERS and CUDA.fullmatch(included):
-        return "CUDA headers belong only in cuda/"
+        return "CUDA headers belong only in cuda/ and cudnn/"
     if here == "kernels" and included in CONTAINERS:
         return "kernels/ uses no STL containers"
     return None

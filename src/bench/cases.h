@@ -1,11 +1,10 @@
 // The attention problems that are measured, and tested: one list for both.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 #include <vector>
 
+#include "device/libtorch.h"
 #include "model/attention.h"
 
 namespace alibi {

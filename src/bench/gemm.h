@@ -6,8 +6,7 @@
 
 #include "bench/record.h"
 #include "config/config.h"
-
-#include <torch/torch.h>
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -1,12 +1,11 @@
 // alibi bench step: whole training steps on random tokens, and where their time goes.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
 
 #include "bench/record.h"
 #include "config/config.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -1,5 +1,7 @@
 #include "bench/tokenize.h"
 
+#include <cmath>
+
 #include "base/strings.h"
 #include "text/documents.h"
 #include "text/encode_parallel.h"

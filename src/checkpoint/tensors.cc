@@ -1,7 +1,5 @@
 #include "checkpoint/tensors.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "formats/strict_json.h"
 
 namespace alibi {

@@ -9,13 +9,12 @@
 //   tokenizer.model          the sentencepiece model itself; absent: tokenizer.json says it all
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <filesystem>
 
 #include "convert/foreign.h"
 #include "convert/targets.h"
+#include "device/libtorch.h"
 #include "model/gpt.h"
 #include "text/tokenizer.h"
 

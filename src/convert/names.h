@@ -8,12 +8,11 @@
 //   own    this program's own modelling file (convert/custom_code.h): as ours
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 #include <vector>
 
 #include "config/config.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -1,11 +1,10 @@
 // fp32 tensors to the element types of a GGUF file and back.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstddef>
 #include <vector>
 
+#include "device/libtorch.h"
 #include "formats/gguf.h"
 
 namespace alibi {

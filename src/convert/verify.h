@@ -1,11 +1,10 @@
 // What an export wrote, read back and held against the checkpoint before it is called done.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "checkpoint/tensors.h"
+#include "device/libtorch.h"
 #include "model/gpt.h"
 
 namespace alibi {

@@ -1,11 +1,10 @@
 // Which processor a run uses, how many threads, which precision.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 
 #include "config/config.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

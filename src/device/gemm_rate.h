@@ -2,7 +2,7 @@
 // with.
 #pragma once
 
-#include <torch/torch.h>
+#include "device/libtorch.h"
 
 namespace alibi {
 

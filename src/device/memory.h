@@ -1,12 +1,12 @@
 // Memory of this process, as the system counts it. Peaks are per phase: reset, work, read.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <string>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -3,11 +3,11 @@
 // memory, and crossing it is no failed allocation but SIGKILL.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -3,7 +3,7 @@
 // Letters: N rows, C width, V vocabulary.
 #pragma once
 
-#include <torch/torch.h>
+#include "device/libtorch.h"
 
 namespace alibi {
 

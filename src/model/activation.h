@@ -1,9 +1,8 @@
 // The MLP's activation.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "config/config.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -5,12 +5,11 @@
 // ever exists.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <span>
 #include <string>
 
 #include "base/random.h"
+#include "device/libtorch.h"
 #include "kernels/attention.h"
 
 namespace alibi {

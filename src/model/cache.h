@@ -6,9 +6,9 @@
 // count as if they stood just before the oldest of the others.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

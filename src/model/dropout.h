@@ -2,9 +2,8 @@
 // resume.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "base/random.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -1,11 +1,10 @@
 // What a forward pass is given beside tokens. Letters: see model/gpt.h.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "base/random.h"
+#include "device/libtorch.h"
 #include "model/attention.h"
 #include "model/cache.h"
 #include "model/stretch.h"

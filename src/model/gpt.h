@@ -7,12 +7,11 @@
 // vocabulary, N rows.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 #include <vector>
 
 #include "config/config.h"
+#include "device/libtorch.h"
 #include "model/forward_options.h"
 #include "model/layers.h"
 

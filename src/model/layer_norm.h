@@ -1,7 +1,7 @@
 // Layer norm over the last dimension, in one pass where bf16 rows meet an AVX-512 processor.
 #pragma once
 
-#include <torch/torch.h>
+#include "device/libtorch.h"
 
 namespace alibi {
 

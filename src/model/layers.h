@@ -2,8 +2,7 @@
 // type.
 #pragma once
 
-#include <torch/torch.h>
-
+#include "device/libtorch.h"
 #include "model/layer_norm.h"
 #include "products/linear_products.h"
 

@@ -2,11 +2,10 @@
 // queries and keys, or on the attention scores.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "config/config.h"
+#include "device/libtorch.h"
 #include "kernels/attention.h"
 
 namespace alibi {

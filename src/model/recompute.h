@@ -2,9 +2,9 @@
 // 2016, "Training Deep Nets with Sublinear Memory Cost").
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

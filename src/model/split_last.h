@@ -1,8 +1,8 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

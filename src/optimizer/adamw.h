@@ -2,13 +2,12 @@
 // w -= lr * (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay * w). Decay on matrices only.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <map>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -1,9 +1,9 @@
 // Norm of all gradients together, and scaling them down to a limit.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -5,7 +5,7 @@
 // operators on a copy of the weight in the activations' type.
 #pragma once
 
-#include <torch/torch.h>
+#include "device/libtorch.h"
 
 namespace alibi {
 

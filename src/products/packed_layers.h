@@ -1,8 +1,7 @@
 // Layers on packed weights with their own backward; x is bf16, weights and biases fp32.
 #pragma once
 
-#include <torch/torch.h>
-
+#include "device/libtorch.h"
 #include "products/linear_products.h"
 
 namespace alibi {

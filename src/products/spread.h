@@ -2,11 +2,12 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -1,12 +1,11 @@
 // A checkpoint of a few bytes that differs from step to step.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

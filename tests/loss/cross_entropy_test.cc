@@ -1,6 +1,7 @@
 #include "loss/cross_entropy.h"
 
 #include <gtest/gtest.h>
+#include <torch/nn/functional/loss.h>
 
 #include "device/memory.h"
 

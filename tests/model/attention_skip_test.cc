@@ -1,6 +1,7 @@
 // Leaving blocks out: "exact" gives the same bits as leaving out nothing, "epsilon" stays below the
 // rounding of a row, on ordinary and on adversarial inputs.
 #include <gtest/gtest.h>
+#include <torch/optim/adam.h>
 
 #include "bench/cases.h"
 #include "kernels/tile_ops.h"

@@ -4,11 +4,10 @@
 // Letters as in model/attention.h; P = B H pairs.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cmath>
 #include <string>
 
+#include "device/libtorch.h"
 #include "model/attention.h"
 
 namespace alibi {

@@ -1,10 +1,9 @@
 // Models of a few thousand weights, large enough weights to make every part matter.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <algorithm>
 
+#include "device/libtorch.h"
 #include "model/gpt.h"
 
 namespace alibi {

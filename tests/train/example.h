@@ -1,12 +1,11 @@
 // A run of twelve tiny steps that uses everything a resume must carry over.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
+#include "device/libtorch.h"
 #include "support/log_lines.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
