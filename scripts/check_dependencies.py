@@ -50,7 +50,7 @@ def main():
         seen += 1
         if version.endswith("pinned"):
             pinned = version.split()[0]
-            if not re.search(rf"{name.upper()}_VERSION={re.escape(pinned)}\b|{name}-{re.escape(pinned)}\b", fetched):
+            if not re.search(rf"{name.upper()}_VERSION={re.escape(pinned)}\b|{name}(?:-|==| ){re.escape(pinned)}\b", fetched):
                 faults.append(f"{name}: {TABLE} pins {pinned}, scripts/lib fetches another version")
             found = pinned
         else:

@@ -82,8 +82,11 @@ int backward(const DeviceAttention& a, void* stream) {
 
 const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
-constexpr CudaModule kModule{
-    kCudaModuleVersion, forward_rows<DeviceBlock>, key_reach, forward, backward, error_text};
+constexpr CudaModule kModule{.forward_rows = forward_rows<DeviceBlock>,
+                             .key_reach = key_reach,
+                             .forward = forward,
+                             .backward = backward,
+                             .error_text = error_text};
 
 }  // namespace
 }  // namespace alibi

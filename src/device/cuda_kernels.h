@@ -1,5 +1,5 @@
-// Our own kernels for a CUDA device: libalibi_cuda.so beside the program, built where nvcc is
-// there.
+// Kernels for a CUDA device in libraries beside the program: our own, built where nvcc is there,
+// and cuDNN's, built where the headers of its frontend are.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,9 @@ struct CudaKernels {
 // Opens `library` and checks that it belongs to this program.
 CudaKernels open_cuda_kernels(const std::filesystem::path& library);
 
-// The one beside the program; only after open_cuda_library() found a device, whose CUDA runtime it
+// Those beside the program; only after open_cuda_library() found a device, whose CUDA runtime it
 // shares. Later calls return the first answer.
-const CudaKernels& cuda_kernels();
+const CudaKernels& cuda_kernels();   // libalibi_cuda.so
+const CudaKernels& cudnn_kernels();  // libalibi_cudnn.so
 
 }  // namespace alibi

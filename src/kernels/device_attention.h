@@ -3,7 +3,7 @@
 //
 // Letters: B sequences, H heads, G key/value heads, T queries, S keys, W head width, N key blocks,
 // M query blocks. Query i stands at position S - T + i and sees keys from its document's start to
-// its own position. Scores are in base 2: scale and slopes carry log2(e), as in
+// its own position. Scores of our kernels are in base 2: scale and slopes carry log2(e), as in
 // kernels/attention_skip.h.
 #pragma once
 
@@ -27,9 +27,9 @@ struct DeviceRows {
 struct DeviceAttention {
   int sequences = 0, heads = 0, key_value_heads = 0;
   int queries = 0, keys = 0;
-  int width = 0;                           // a multiple of 8; kernels pad it to theirs with zeros
-  float scale = 1;                         // base 2
-  const float* slopes_H = nullptr;         // base 2; null: no bias
+  int width = 0;  // a multiple of 8; kernels pad it to theirs with zeros
+  float scale = 1;
+  const float* slopes_H = nullptr;         // null: no bias
   float threshold = -1;                    // of the skip test; negative: nothing is left out
   const float* reach_BGN = nullptr;        // with a threshold: attention_norms.h
   const std::int64_t* start_BT = nullptr;  // null: every query sees from key 0
@@ -39,6 +39,7 @@ struct DeviceAttention {
   // backward visits no others.
   std::int32_t* first_BHM = nullptr;
   int first_rows = 0;
+  void* workspace = nullptr;  // of a module that asks for one
   // backward only
   DeviceRows output_gradient, q_gradient, k_gradient, v_gradient;
   float* delta_BHT = nullptr;  // each row's output times its gradient, summed

@@ -48,19 +48,28 @@ AttentionOutputs flash_forward(const AttentionInputs& inputs) {
   return flash_attention_forward(inputs);
 }
 
-AttentionOutputs device_forward(const AttentionInputs& inputs) {
-  return device_attention_forward(current_queue(inputs.q_BHTD.device()), inputs);
+// No automatic choice until its speed was measured on a device.
+template <const CudaKernels& (*kOpened)(), bool (*kTakes)(const AttentionProblem&)>
+constexpr AttentionKernel on_device(const char* name) {
+  return {name,
+          [](const AttentionProblem& problem, torch::Device device) {
+            return device.is_cuda() && kTakes(problem) && kOpened().module != nullptr;
+          },
+          [](const AttentionInputs& inputs) {
+            return device_attention_forward(current_queue(kOpened(), inputs.q_BHTD.device()),
+                                            inputs);
+          },
+          [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
+             const torch::Tensor& gradient_BHTD) {
+            return device_attention_backward(current_queue(kOpened(), inputs.q_BHTD.device()),
+                                             inputs, outputs, gradient_BHTD);
+          },
+          /*automatic=*/false};
 }
 
-AttentionGradients device_backward(const AttentionInputs& inputs, const AttentionOutputs& outputs,
-                                   const torch::Tensor& gradient_BHTD) {
-  return device_attention_backward(current_queue(inputs.q_BHTD.device()), inputs, outputs,
-                                   gradient_BHTD);
-}
-
-// "cuda" is no automatic choice until its speed was measured on a device.
-constexpr std::array<AttentionKernel, 7> kKernels = {{
-    {"cuda", device_attention_supports, device_forward, device_backward, false},
+constexpr std::array<AttentionKernel, 8> kKernels = {{
+    on_device<cuda_kernels, device_attention_takes>("cuda"),
+    on_device<cudnn_kernels, cudnn_attention_takes>("cudnn"),
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),

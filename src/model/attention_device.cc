@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/strings.h"
-#include "device/cuda_kernels.h"
 #include "kernels/attention_skip.h"
 #include "model/attention_rows.h"
 
@@ -22,7 +21,7 @@ int number(std::int64_t size) { return static_cast<int>(size); }
 // What a call works on, kept alive until it is queued.
 struct Call {
   DeviceAttention a;
-  torch::Tensor q, k, v, slopes, starts, reach;
+  torch::Tensor q, k, v, slopes, starts, reach, workspace;
 };
 
 torch::Tensor aligned_rows(const torch::Tensor& x_BHTD) {
@@ -43,7 +42,7 @@ void expect_queued(const DeviceQueue& queue, int code) {
                 "set runtime.attention.kernel to \"reference\", and report this line");
 }
 
-Call make_call(const AttentionInputs& inputs) {
+Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
   const ScoreOptions& o = inputs.options;
   Call call{.a = {},
             .q = aligned_rows(inputs.q_BHTD),
@@ -51,7 +50,8 @@ Call make_call(const AttentionInputs& inputs) {
             .v = aligned_rows(inputs.v_BGSD),
             .slopes = {},
             .starts = {},
-            .reach = {}};
+            .reach = {},
+            .workspace = {}};
   DeviceAttention& a = call.a;
   a.sequences = number(call.q.size(0));
   a.heads = number(call.q.size(1));
@@ -59,11 +59,12 @@ Call make_call(const AttentionInputs& inputs) {
   a.queries = number(call.q.size(2));
   a.keys = number(call.k.size(2));
   a.width = number(call.q.size(3));
-  a.scale = static_cast<float>(o.scale * kLog2E);
+  a.scale = static_cast<float>(o.scale * module.score_unit);
   if (o.slopes_H.defined()) {
-    call.slopes = (o.slopes_H.detach().to(call.q.device(), torch::kFloat) * kLog2E).contiguous();
+    const torch::Tensor slopes = o.slopes_H.detach().to(call.q.device(), torch::kFloat);
+    call.slopes = (slopes * module.score_unit).contiguous();
     a.slopes_H = call.slopes.data_ptr<float>();
-    a.threshold = skip_threshold(o.skip, a.keys);
+    if (module.forward_rows != nullptr) a.threshold = skip_threshold(o.skip, a.keys);
   }
   if (o.document_start_BT.defined()) {
     call.starts = o.document_start_BT.contiguous();
@@ -84,10 +85,18 @@ torch::Tensor first_blocks(const DeviceQueue& queue, DeviceAttention& a, torch::
                       torch::TensorOptions(torch::kInt).device(device));
 }
 
+void add_workspace(const DeviceQueue& queue, Call& call, bool backward) {
+  if (queue.module->workspace == nullptr) return;
+  const std::int64_t bytes = queue.module->workspace(call.a, backward);
+  expect_queued(queue, bytes < 0 ? 1 : 0);
+  call.workspace =
+      torch::empty({bytes}, torch::TensorOptions(torch::kByte).device(call.q.device()));
+  call.a.workspace = call.workspace.data_ptr();
+}
+
 }  // namespace
 
-DeviceQueue current_queue(torch::Device device) {
-  const CudaKernels& kernels = cuda_kernels();
+DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device) {
   if (kernels.module == nullptr) throw Error("CUDA kernels", kernels.reason);
   const c10::impl::VirtualGuardImpl guard(device.type());
   return {kernels.module, guard.getStream(device).native_handle()};
@@ -100,12 +109,12 @@ bool device_attention_takes(const AttentionProblem& p) {
          p.keys <= std::numeric_limits<int>::max() / 2;
 }
 
-bool device_attention_supports(const AttentionProblem& problem, torch::Device device) {
-  return device.is_cuda() && device_attention_takes(problem) && cuda_kernels().module != nullptr;
+bool cudnn_attention_takes(const AttentionProblem& p) {
+  return device_attention_takes(p) && p.queries == p.keys && !p.documents;
 }
 
 AttentionOutputs device_attention_forward(const DeviceQueue& queue, const AttentionInputs& inputs) {
-  Call call = make_call(inputs);
+  Call call = make_call(*queue.module, inputs);
   DeviceAttention& a = call.a;
   const torch::Device device = call.q.device();
   const auto fp32 = torch::TensorOptions(torch::kFloat).device(device);
@@ -120,6 +129,7 @@ AttentionOutputs device_attention_forward(const DeviceQueue& queue, const Attent
     a.reach_BGN = call.reach.data_ptr<float>();
     expect_queued(queue, queue.module->key_reach(a, call.reach.data_ptr<float>(), queue.stream));
   }
+  add_workspace(queue, call, /*backward=*/false);
   expect_queued(queue, queue.module->forward(a, queue.stream));
   return outputs;
 }
@@ -128,7 +138,7 @@ AttentionGradients device_attention_backward(const DeviceQueue& queue,
                                              const AttentionInputs& inputs,
                                              const AttentionOutputs& outputs,
                                              const torch::Tensor& gradient_BHTD) {
-  Call call = make_call(inputs);
+  Call call = make_call(*queue.module, inputs);
   DeviceAttention& a = call.a;
   const torch::Tensor output = aligned_rows(outputs.output_BHTD);
   const torch::Tensor gradient = aligned_rows(gradient_BHTD), lse = outputs.lse_BHT.contiguous();
@@ -145,6 +155,7 @@ AttentionGradients device_attention_backward(const DeviceQueue& queue,
     a.first_BHM = outputs.first_BHM.data_ptr<std::int32_t>();
     a.first_rows = queue.module->forward_rows(a.width);
   }
+  add_workspace(queue, call, /*backward=*/true);
   expect_queued(queue, queue.module->backward(a, queue.stream));
   return gradients;
 }

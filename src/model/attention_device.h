@@ -1,8 +1,8 @@
-// Attention by our kernels for a CUDA device (src/cuda): strides, scratch memory, and where their
-// work is queued.
+// Attention by kernels for a CUDA device, ours (src/cuda) or cuDNN's (src/cudnn): strides, scratch
+// memory, and where their work is queued.
 #pragma once
 
-#include "device/cuda_module.h"
+#include "device/cuda_kernels.h"
 #include "model/attention.h"
 
 namespace alibi {
@@ -12,14 +12,13 @@ struct DeviceQueue {
   void* stream;  // of the device that the tensors are on
 };
 
-// LibTorch's current stream; throws Error where the kernels are not there.
-DeviceQueue current_queue(torch::Device device);
+// LibTorch's current stream; throws Error where `kernels` are not there.
+DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device);
 
-// Whether the kernels can do it: bf16, heads of 8 to 256 numbers in steps of 8, linear biases that
-// need no gradient or none at all.
+// Whether our kernels can do it: bf16, heads of 8 to 256 numbers in steps of 8, linear biases that
+// need no gradient or none at all. cuDNN's: the same of whole sequences without documents.
 bool device_attention_takes(const AttentionProblem& problem);
-// The same, and both they and the device are there.
-bool device_attention_supports(const AttentionProblem& problem, torch::Device device);
+bool cudnn_attention_takes(const AttentionProblem& problem);
 
 // Throw Error when work cannot be queued. Which key blocks the forward left out is in its
 // first_BHM.

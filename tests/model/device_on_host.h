@@ -1,6 +1,7 @@
-// The device's attention kernel as one more of the list, played on the host.
+// The device's attention kernels as more of the list, played on the host.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "cuda/host_module.h"
@@ -8,27 +9,31 @@
 
 namespace alibi {
 
-inline const AttentionKernel& device_kernel_on_host() {
-  static const AttentionKernel kernel{
-      "cuda, on the host",
-      [](const AttentionProblem& problem, torch::Device) {
-        return device_attention_takes(problem);
-      },
-      [](const AttentionInputs& inputs) {
-        return device_attention_forward({&host_module(), nullptr}, inputs);
-      },
-      [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
-         const torch::Tensor& gradient_BHTD) {
-        return device_attention_backward({&host_module(), nullptr}, inputs, outputs, gradient_BHTD);
-      }};
-  return kernel;
+template <const CudaModule& (*kModule)(), bool (*kTakes)(const AttentionProblem&)>
+AttentionKernel kernel_on_host(const char* name) {
+  return {name, [](const AttentionProblem& problem, torch::Device) { return kTakes(problem); },
+          [](const AttentionInputs& inputs) {
+            return device_attention_forward({&kModule(), nullptr}, inputs);
+          },
+          [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
+             const torch::Tensor& gradient_BHTD) {
+            return device_attention_backward({&kModule(), nullptr}, inputs, outputs, gradient_BHTD);
+          }};
 }
 
-// Every listed kernel and, on the CPU, it.
+inline const std::array<AttentionKernel, 2>& device_kernels_on_host() {
+  static const std::array kernels = {
+      kernel_on_host<host_module, device_attention_takes>("cuda, on the host"),
+      kernel_on_host<HostLibrary::module, cudnn_attention_takes>("cudnn, on the host")};
+  return kernels;
+}
+
+// Every listed kernel and, on the CPU, these.
 inline std::vector<AttentionKernel> tested_kernels(torch::Device device = torch::kCPU) {
   const auto listed = attention_kernels();
   std::vector<AttentionKernel> kernels(listed.begin(), listed.end());
-  if (device.is_cpu()) kernels.insert(kernels.begin(), device_kernel_on_host());
+  const auto& played = device_kernels_on_host();
+  if (device.is_cpu()) kernels.insert(kernels.begin(), played.begin(), played.end());
   return kernels;
 }
 
