@@ -125,9 +125,8 @@ Fields batch_fields(BatchConfig& b) {
 Fields data_fields(DataConfig& d) {
   Fields f;
   add(f, "train", &d.train,
-      "Text to train on: .txt, .jsonl (\"text\", or \"prompt\" and \"completion\"), folders, .bin "
-      "of "
-      "token ids, or one folder made by prepare.")
+      "Text to train on: .txt, .jsonl (\"text\", or \"prompt\" and \"completion\"), folders, "
+      "patterns (\"books/*.txt\"), .bin of token ids, or one folder made by prepare.")
       .free();  // where text lies; the run hash covers what it holds
   add(f, "valid", &d.valid, "Held-out text. Default: valid_fraction of the documents of train.")
       .free();

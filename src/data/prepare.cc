@@ -232,9 +232,8 @@ void check_there(const std::vector<std::string>& names, const std::string& key) 
 }
 
 // Token ids cannot stand beside text: only one of them has bytes to hold out by.
-bool holds_tokens(const DataConfig& data) {
-  std::vector<std::string> names = data.train;
-  names.insert(names.end(), data.valid.begin(), data.valid.end());
+bool holds_tokens(std::vector<std::string> names, const std::vector<std::string>& valid) {
+  names.insert(names.end(), valid.begin(), valid.end());
   const auto tokens = count_token_files(names);
   if (tokens > 0 && tokens < std::ssize(names)) {
     throw usage_error("data.train", "names files of token ids (.bin) beside text",
@@ -252,21 +251,22 @@ TextFiles find_token_files(const std::vector<std::string>& names) {
 Job find_job(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
              const PrepareProgress& progress) {
   if (data.train.empty()) throw usage_error("data.train", "names no text");
-  check_there(data.train, "data.train");
-  check_there(data.valid, "data.valid");
-  for (const std::string& name : data.train) {
+  const std::vector<std::string> train = match_names(data.train), valid = match_names(data.valid);
+  check_there(train, "data.train");
+  check_there(valid, "data.valid");
+  for (const std::string& name : train) {
     if (is_prepared(name)) {
       throw usage_error("data.train", name + " is a prepared folder and stands beside other text",
                         "name it alone, or name the text it was made from");
     }
   }
-  const bool tokens = holds_tokens(data);
+  const bool tokens = holds_tokens(train, valid);
   if (tokens && tokenizer.kind == TokenizerKind::kBpe && tokenizer.file.empty()) {
     throw usage_error("tokenizer.file", "is not given, and data.train holds token ids",
                       "name the tokenizer that they were made with");
   }
   const auto find = tokens ? find_token_files : find_text_files;
-  return Job{data, tokenizer, threads, progress, tokens, find(data.train), find(data.valid)};
+  return Job{data, tokenizer, threads, progress, tokens, find(train), find(valid)};
 }
 
 PreparedText open_named(const DataConfig& data, const TokenizerConfig& config) {

@@ -198,8 +198,9 @@ TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule) {
   return sample;
 }
 
-TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,
+TextSample sample_files(const std::vector<std::string>& given, const Tokenizer& tokenizer,
                         int threads, const SampleRule& rule) {
+  const std::vector<std::string> names = match_names(given);
   Collector collector(rule);
   const auto tokens = count_token_files(names);
   if (tokens > 0 && tokens < std::ssize(names))

@@ -1,5 +1,7 @@
 #include "text/documents.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -244,7 +246,8 @@ void add_folder(const fs::path& folder, TextFiles& found) {
   if (code) throw Error(folder.string(), "cannot walk the folder: " + code.message());
   if (inside.empty()) {
     throw Error(folder.string(), "no text in this folder",
-                "expected files that end in .txt or .jsonl, also with .gz, .xz or .zst behind it");
+                "expected files that end in .txt or .jsonl, also with .gz, .xz or .zst behind it; "
+                "files of token ids are named by a pattern, FOLDER/train*.bin");
   }
   std::ranges::sort(inside);
   found.files.insert(found.files.end(), inside.begin(), inside.end());
@@ -260,6 +263,27 @@ void add_file(const fs::path& file, TextFiles& found) {
 }
 
 }  // namespace
+
+std::vector<std::string> match_names(const std::vector<std::string>& names) {
+  std::vector<std::string> matched;
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (name.find_first_of("*?[") == std::string::npos || fs::exists(name, ignored)) {
+      matched.push_back(name);
+      continue;
+    }
+    glob_t found{};
+    const int code = glob(name.c_str(), GLOB_ERR | GLOB_NOSORT, nullptr, &found);
+    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+    if (code != 0)
+      throw Error(name, code == GLOB_NOMATCH ? "matches no file" : "cannot be matched",
+                  "name files, folders or a pattern of them");
+    std::ranges::sort(paths);
+    matched.insert(matched.end(), paths.begin(), paths.end());
+  }
+  return matched;
+}
 
 std::string text_kind(const fs::path& file) {
   const std::string inner = unpacked_name(file).extension().string();

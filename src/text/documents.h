@@ -25,6 +25,10 @@ using DocumentCall = std::function<bool(const DocumentView&)>;
 // ".txt", ".jsonl", ".jsonl.gz": what decides how a file is read.
 std::string text_kind(const std::filesystem::path& file);
 
+// The names, where one that is no file or folder but has '*', '?' or '[' in it stands for what it
+// matches, in order. Throws Error where that is nothing.
+std::vector<std::string> match_names(const std::vector<std::string>& names);
+
 struct TextFiles {
   std::vector<std::filesystem::path> files;
   std::int64_t other_files = 0;  // in folders, with another ending: not read

@@ -42,6 +42,18 @@ class TokenText : public testing::Test {
   TokenizerConfig tokenizer;
 };
 
+// As llm.c's shards lie in one folder.
+TEST_F(TokenText, APatternNamesSeveralFiles) {
+  put("text_train_2.bin", raw<std::uint16_t>({'b' + 3, kEnd}));
+  put("text_train_1.bin", raw<std::uint16_t>({'a' + 3, kEnd}));
+  put("text_val_0.bin", raw<std::uint16_t>({'c' + 3, kEnd}));
+  data.train = {(folder_.path() / "text_train_*.bin").string()};
+  data.valid = {(folder_.path() / "text_val_*.bin").string()};
+  const PreparedText text = prepared();
+  EXPECT_EQ(all(text.train), (Numbers{'a' + 3, kEnd, 'b' + 3, kEnd}));
+  EXPECT_EQ(all(text.valid), (Numbers{'c' + 3, kEnd}));
+}
+
 TEST_F(TokenText, IdsAreTakenAsTheyAre) {
   data.train = {put("a.bin", raw<std::uint16_t>({kEnd, 'a' + 3, 'b' + 3, kEnd, kEnd, 'c' + 3})),
                 put("b.bin", llm_c(20240520, 1, 2) + raw<std::uint16_t>({'d' + 3, kEnd}))};

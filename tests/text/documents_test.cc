@@ -163,6 +163,20 @@ TEST(Documents, FoldersAreWalkedInOrder) {
   EXPECT_EQ(found.empty_files, 1);
 }
 
+// Seen failing without the order, and with a name that is there taken for a pattern.
+TEST(Documents, APatternStandsForWhatItMatches) {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"b_train_2.txt", "b_train_1.txt", "b_valid.txt", "a[1].txt", ".b_train_0.txt"})
+    put(folder, name, "x");
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  EXPECT_EQ(match_names({path("b_valid.txt"), path("b_train_*.txt")}),
+            (std::vector{path("b_valid.txt"), path("b_train_1.txt"), path("b_train_2.txt")}));
+  EXPECT_EQ(match_names({path("a[1].txt")}), std::vector{path("a[1].txt")});
+  EXPECT_EQ(match_names({path("missing.txt")}), std::vector{path("missing.txt")});
+  EXPECT_SAYS(error_text([&] { match_names({path("c*.txt")}); }), "c*.txt: matches no file");
+}
+
 TEST(Documents, NamesThatHoldNoTextAreRefused) {
   const TemporaryFolder folder;
   put(folder, "nothing/here.md", "x");
