@@ -4,6 +4,7 @@
 usage: attention_twin.py --lengths 1024,4096 [--tokens N] [--heads N] [--head-width N] [--device cpu|cuda] [--seconds S]
 
 mask     scaled_dot_product_attention under an additive mask of T x T, as long as one fits (masks above 8 GiB are left out)
+efficient  the same by the memory-efficient kernel (CUDA only)
 flex     compiled FlexAttention: the bias as score_mod, causal blocks (CUDA only)
 cudnn    scaled_dot_product_attention by cuDNN, causal, without the bias: no contestant, a bound (CUDA only)
 flash    the same by FlashAttention (CUDA only)
@@ -16,7 +17,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-from speed_twin import alibi_mask, slopes_of
+import speed_twin
 
 LARGEST_MASK = 8 << 30
 
@@ -24,16 +25,22 @@ LARGEST_MASK = 8 << 30
 def by_mask(heads, length, dtype, device):
     if heads * length * length * 4 > LARGEST_MASK:
         return None
-    mask = alibi_mask(heads, length, dtype, device)
-    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return speed_twin.by_mask(heads, length, dtype, device)
+
+
+def by_efficient(heads, length, dtype, device):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    attend = by_mask(heads, length, dtype, device)
+
+    def attend_efficiently(q, k, v):
+        with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+            return attend(q, k, v)
+    return attend_efficiently if attend else None
 
 
 def by_flex(heads, length, dtype, device):
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-    slopes = slopes_of(heads, device)
-    blocks = create_block_mask(lambda b, h, i, j: j <= i, None, None, length, length, device=device)
-    attend = torch.compile(flex_attention)
-    return lambda q, k, v: attend(q, k, v, score_mod=lambda s, b, h, i, j: s + slopes[h] * (j - i), block_mask=blocks)
+    from torch.nn.attention.flex_attention import flex_attention
+    return speed_twin.by_flex(heads, length, device, torch.compile(flex_attention))
 
 
 def by_backend(name):
@@ -48,7 +55,7 @@ def by_backend(name):
     return make
 
 
-CONTESTANTS = {"mask": by_mask, "flex": by_flex, "cudnn": by_backend("CUDNN_ATTENTION"),
+CONTESTANTS = {"mask": by_mask, "efficient": by_efficient, "flex": by_flex, "cudnn": by_backend("CUDNN_ATTENTION"),
                "flash": by_backend("FLASH_ATTENTION")}
 
 

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "model/attention.h"
 
 namespace alibi {
 void copy_weights(const Tensors& weights, torch::nn::Module& model, const std::string& place) {
@@ -56,6 +57,9 @@ ModelPlan plan_model(const std::filesystem::path& given,
       !device.is_cuda())
     config.runtime.precision = Precision::kFp32;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  std::string& kernel = config.runtime.attention.kernel;
+  if (!names_key(overrides, "runtime.attention.kernel") && needs_cuda(kernel) && !device.is_cuda())
+    kernel = "auto";
   return {folder, std::move(config), device};
 }
 

@@ -32,6 +32,11 @@ void remove_left_over(const fs::path& folder, const std::string& name) {
   for (const fs::path& path : dead) fs::remove_all(path, ignored);
 }
 
+// "out/" means "out".
+fs::path without_slash(const fs::path& target) {
+  return target.has_filename() ? target : target.parent_path();
+}
+
 // The user knows the target's name, not the one beside it.
 std::string with_target(std::string text, const std::string& aside, const std::string& target) {
   for (std::size_t at = text.find(aside); at != std::string::npos; at = text.find(aside, at))
@@ -41,13 +46,15 @@ std::string with_target(std::string text, const std::string& aside, const std::s
 
 }  // namespace
 
-void refuse_existing(const fs::path& target) {
+void refuse_existing(const fs::path& given) {
+  const fs::path target = without_slash(given);
   std::error_code ignored;
   if (fs::exists(target, ignored))
     throw usage_error(target.string(), "exists already", "remove it, or name another --output");
 }
 
-void write_aside(const fs::path& target, const std::function<void(const fs::path&)>& write) {
+void write_aside(const fs::path& given, const std::function<void(const fs::path&)>& write) {
+  const fs::path target = without_slash(given);
   const fs::path folder = fs::absolute(target).parent_path();
   const fs::path made = make_folders(folder);
   const std::string name = target.filename().string();

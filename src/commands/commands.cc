@@ -104,6 +104,11 @@ std::string foreign_error(const std::exception& error) {
   if (is_out_of_memory(error))
     return "out of memory (a smaller model or batch.micro_batch_tokens; for prepare, shorter "
            "documents or a smaller tokenizer.sample_bytes)";
+  if (is_device_failure(error))
+    return cat(
+        "CUDA device: ", first_line(error.what()),
+        " (this process can do nothing more on it; nvidia-smi and the system's log say why, and a "
+        "run goes on from its last checkpoint with alibi train --resume)");
   return first_line(error.what());
 }
 

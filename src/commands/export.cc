@@ -75,11 +75,13 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
   if (plain && obstacles(Target::kGguf, m).empty())  // the tokenizer or the type is in the way
     throw usage_error(loaded.folder.string(),
                       cat(target, " cannot hold this model: ", join(found, "; ")));
+  const bool gguf = gguf_obstacles(m, loaded.tokenizer, gguf_element("f32")).empty();
   throw usage_error(
       loaded.folder.string(), cat(target, " cannot hold this model: ", join(found, "; ")),
       plain ? "--to hf writes a folder that holds it"
-            : "--to hf --custom-code writes it with a modelling file of its own, which needs "
-              "trust_remote_code; or train a model without that");
+            : cat(gguf ? "--to gguf writes a file for llama.cpp that holds it; " : "",
+                  "--to hf --custom-code writes it with a modelling file of its own, which needs "
+                  "trust_remote_code; or train a model without that"));
 }
 
 Target huggingface_target(const LoadedModel& loaded, bool custom_code) {
@@ -190,7 +192,11 @@ int run(const Options& options) {
   log_info(cat("read back: no tensor differs by more than ", significant(about.verified.weights, 2),
                " of its norm, logits by at most ", significant(about.verified.logits, 2), " over ",
                about.verified.length, " tokens"));
-  if (options.curve.empty() && options.to != "safetensors") {
+  if (about.curve && !about.curve->has_figure)
+    log_info("note: the card has no figure: " + options.curve +
+             "/curve.svg is missing, a link, or shows other models, too");
+  const bool table = loaded.config.model.position == Position::kLearned;
+  if (options.curve.empty() && options.to != "safetensors" && !table) {
     log_info(cat("note: input of up to ", about.longest,
                  " tokens, the trained length; --curve FOLDER (of alibi evaluate --output) raises "
                  "it to the longest length that was measured"));

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -52,18 +55,36 @@ Tensors read_shards(const fs::path& folder, const fs::path& index) {
   return all;
 }
 
+// A name that PyTorch's pickled weights have, in this folder; "" where there is none.
+std::string pickle_in(const fs::path& folder) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string ending = entry.path().extension().string();
+    if (ending == ".bin" || ending == ".pt" || ending == ".pth" || ending == ".ckpt")
+      found.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(found, {}, [](const std::string& name) {
+    return std::pair(!name.starts_with("pytorch_model"), name);
+  });
+  return found.empty() ? "" : found.front();
+}
+
 Tensors read_weights(const fs::path& folder) {
   const fs::path whole = folder / "model.safetensors", index = whole.string() + ".index.json";
   std::error_code ignored;
   if (fs::exists(whole, ignored)) return load_tensors(whole);
   if (!fs::exists(index, ignored)) {
-    const bool pickled = fs::exists(folder / "pytorch_model.bin", ignored) ||
-                         fs::exists(folder / "pytorch_model.bin.index.json", ignored);
-    if (!pickled) throw Error(folder.string(), "holds no model.safetensors");
-    throw Error((folder / "pytorch_model.bin").string(),
+    const std::string pickle = pickle_in(folder);
+    if (pickle.empty())
+      throw Error(folder.string(), "holds no model.safetensors",
+                  "expected that file, or model.safetensors.index.json and its shards");
+    throw Error((folder / pickle).string(),
                 "is a pickle file, which may run any code and is never read",
-                "in Python: for c in (AutoModelForCausalLM, AutoTokenizer): "
-                "c.from_pretrained(FOLDER).save_pretrained(NEW)");
+                cat("transformers makes a folder without it: python3 -c 'import sys, transformers "
+                    "as t; [c.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[2]) for c in "
+                    "(t.AutoModelForCausalLM, t.AutoTokenizer)]' ",
+                    folder.string(), " NEW"));
   }
   return read_shards(folder, index);
 }
@@ -152,10 +173,17 @@ void check_additions(const fs::path& folder, const TokenizerText& tokenizer,
   std::error_code ignored;
   if (fs::exists(config, ignored)) {
     const StrictObject keys = read_json(config);
-    const auto prefix = keys.find("add_prefix_space");
-    if (prefix != keys.end() && std::holds_alternative<bool>(prefix->second.value) &&
-        std::get<bool>(prefix->second.value))
+    const auto is_true = [&](const char* key) {
+      const auto found = keys.find(key);
+      return found != keys.end() && std::holds_alternative<bool>(found->second.value) &&
+             std::get<bool>(found->second.value);
+    };
+    if (is_true("add_prefix_space"))
       throw Error(config.string(), "/add_prefix_space: is true: text would gain a space");
+    for (const char* key : {"add_bos_token", "add_eos_token"})
+      if (is_true(key))
+        notes.push_back(cat(config.string(), ": ", key,
+                            " is true: no special tokens are put around texts here"));
   }
   if (!tokenizer.text.starts_with('{')) return;
   if (tokenizer.text.find("\"SpecialToken\"") != std::string::npos)
@@ -168,8 +196,8 @@ void check_additions(const fs::path& folder, const TokenizerText& tokenizer,
 
 ForeignModel read_huggingface(const fs::path& folder) {
   std::error_code ignored;
-  if (!fs::exists(folder, ignored))
-    throw Error(folder.string(), "does not exist",
+  if (!fs::is_directory(folder, ignored))
+    throw Error(folder.string(), fs::exists(folder, ignored) ? "is no folder" : "does not exist",
                 "name a folder with config.json and safetensors weights");
   const ForeignConfig config = read_foreign_config(folder / "config.json");
   ForeignModel foreign{.model = config.model,

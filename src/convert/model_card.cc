@@ -136,7 +136,8 @@ CardCurve read_card_curve(const std::filesystem::path& folder, const std::string
       // The figure shows every curve of the folder: here it must be this one alone.
       const bool alone = all.at("curves").size() == 1;
       return {points_of(curve, file.string()), measured_words(all.at("text"), all.at("protocol")),
-              alone && std::filesystem::exists(folder / "curve.svg")};
+              alone && std::filesystem::symlink_status(folder / "curve.svg").type() ==
+                           std::filesystem::file_type::regular};
     }
   } catch (const Json::exception& error) {
     throw Error(file.string(), cat("is no curve: ", error.what()), way_out);

@@ -80,9 +80,23 @@ int backward(const DeviceAttention& a, void* stream) {
   });
 }
 
+// Small devices have less shared memory a block than wide heads take.
+bool takes(int width) {
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+    return false;
+  return with_kernel_width(width, [&](auto kernel_width) -> bool {
+    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+    return Shapes::Forward::kSharedBytes <= most && Shapes::QueryGradient::kSharedBytes <= most &&
+           Shapes::KeyGradient::kSharedBytes <= most;
+  });
+}
+
 const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
-constexpr CudaModule kModule{.forward_rows = forward_rows<DeviceBlock>,
+constexpr CudaModule kModule{.takes = takes,
+                             .forward_rows = forward_rows<DeviceBlock>,
                              .key_reach = key_reach,
                              .forward = forward,
                              .backward = backward,

@@ -7,6 +7,11 @@
 
 namespace alibi {
 
+// A NaN stays: what is behind it is never left out.
+ALIBI_KERNEL void raise(float& most, float norm) {
+  if (most == most && !(norm <= most)) most = norm;
+}
+
 template <class Block>
 class KeyNorms {
  public:
@@ -25,7 +30,7 @@ class KeyNorms {
       block.quad_sum(squares);
       block.each_lane([&](int lane) {
         const float norm = Block::root(squares[lane]);
-        if (!(norm <= most[lane])) most[lane] = norm;  // NaN stays
+        raise(most[lane], norm);
       });
     }
     block.each_lane([&](int lane) { block.template at<float>(4 * lane) = most[lane]; });
@@ -33,10 +38,7 @@ class KeyNorms {
     block.each_lane([&](int lane) {
       if (lane != 0) return;
       float all = 0;
-      for (int i = 0; i < 32; ++i) {
-        const float one = block.template at<float>(4 * i);
-        if (!(one <= all)) all = one;
-      }
+      for (int i = 0; i < 32; ++i) raise(all, block.template at<float>(4 * i));
       norms_BGN[(static_cast<std::int64_t>(block.z()) * a.key_value_heads + block.y()) *
                     a.key_blocks() +
                 block.x()] = all * 1.001F;
@@ -63,19 +65,15 @@ class KeyReach {
         norms_BGN + (static_cast<std::int64_t>(block.y()) * a.key_value_heads + block.x()) * blocks;
     block.each_lane([&](int lane) {
       float most = 0;
-      for (int n = lane * share; n < (lane + 1) * share && n < blocks; ++n)
-        if (!(norms[n] <= most)) most = norms[n];
+      for (int n = lane * share; n < (lane + 1) * share && n < blocks; ++n) raise(most, norms[n]);
       block.template at<float>(4 * lane) = most;
     });
     block.sync();
     block.each_lane([&](int lane) {
       float most = 0;
-      for (int i = 0; i < lane; ++i) {
-        const float before = block.template at<float>(4 * i);
-        if (!(before <= most)) most = before;
-      }
+      for (int i = 0; i < lane; ++i) raise(most, block.template at<float>(4 * i));
       for (int n = lane * share; n < (lane + 1) * share && n < blocks; ++n) {
-        if (!(norms[n] <= most)) most = norms[n];
+        raise(most, norms[n]);
         norms[n] = most;
       }
     });

@@ -1,6 +1,7 @@
 // libalibi_cudnn.so: the table of device/cuda_module.h, answered by cuDNN.
 #include "device/cuda_module.h"
 
+#include <cstdlib>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -19,12 +20,13 @@ thread_local std::string last_error;
 class Cudnn {
  public:
   static Cudnn& instance() {
-    static Cudnn cudnn;
+    static Cudnn& cudnn = *new Cudnn;  // for good: at exit cuDNN's own parts are gone before it
     return cudnn;
   }
 
   std::int64_t workspace(const DeviceAttention& a, bool backward) {
     const std::lock_guard lock(mutex_);
+    fe::detail::ensure_current_context(nullptr);  // the backward's thread has none of its own
     return plans_.plan(attention_shape(a, backward)).get_workspace_size();
   }
 
@@ -41,6 +43,7 @@ class Cudnn {
   Cudnn() : handle_(open()), plans_({.handle = handle_}) {}
 
   static cudnnHandle_t open() {
+    setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", "libcudart.so.13", 0);  // else it tries 12 first
     open_cudnn("libcudnn.so.9");
     cudnnHandle_t handle = nullptr;
     if (fe::detail::create_handle(&handle) != CUDNN_STATUS_SUCCESS)

@@ -198,8 +198,11 @@ void fill(const Job& job, const std::optional<Tokenizer>& tokenizer, const fs::p
 fs::path lock_of(const fs::path& folder) { return folder.string() + ".lock"; }
 
 // Call with the lock held: what an earlier, killed process left aside is removed first. The lock's
-// file goes once the folder stands: whoever still waits for it looks for the folder next.
-PreparedText make(const Job& job, const std::optional<Tokenizer>& given, const fs::path& folder) {
+// file goes once the folder stands, or cannot: whoever still waits for it looks for the folder
+// next. `made`: topmost folder above it that was made for it; it goes, too, when nothing comes into
+// it.
+PreparedText make(const Job& job, const std::optional<Tokenizer>& given, const fs::path& folder,
+                  const fs::path& made) {
   const fs::path aside = folder.string() + ".tmp";
   remove_tree(aside);
   make_folders(aside);
@@ -210,11 +213,19 @@ PreparedText make(const Job& job, const std::optional<Tokenizer>& given, const f
     rename_durably(aside, folder);
   } catch (...) {
     fs::remove_all(aside, ignored);
+    fs::remove(lock_of(folder), ignored);
+    remove_empty_folders(folder.parent_path(), made);
     throw;
   }
   fs::remove(lock_of(folder), ignored);
   PreparedText prepared = open_prepared(folder);
   prepared.from_cache = false;
+  const auto all = static_cast<double>(prepared.train.size() + prepared.valid.size());
+  const auto held = static_cast<double>(prepared.valid.size());
+  if (job.data.valid.empty() && held > 3 * job.data.valid_fraction * all)
+    job.note(cat("note: ", fixed(100 * held / all, 0), " % of the tokens are held out, not ",
+                 fixed(100 * job.data.valid_fraction, 1),
+                 " %: documents are held out whole, and these are few or of unlike length"));
   return prepared;
 }
 
@@ -266,7 +277,12 @@ Job find_job(const DataConfig& data, const TokenizerConfig& tokenizer, int threa
                       "name the tokenizer that they were made with");
   }
   const auto find = tokens ? find_token_files : find_text_files;
-  return Job{data, tokenizer, threads, progress, tokens, find(train), find(valid)};
+  Job job{data, tokenizer, threads, progress, tokens, find(train), find(valid)};
+  for (const fs::path& file : job.valid_files.files) {
+    if (std::ranges::find(job.train_files.files, file) != job.train_files.files.end())
+      job.note(cat("note: ", file.string(), " is in data.train and in data.valid"));
+  }
+  return job;
 }
 
 PreparedText open_named(const DataConfig& data, const TokenizerConfig& config) {
@@ -303,6 +319,7 @@ FileLock wait_for_lock(const fs::path& path, const Job& job) {
     } catch (const Error&) {
       // Gone by now: the other process is done, and the next try makes the file anew.
       if (::access(path.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) throw;
+      make_folders(path.parent_path());  // where it failed, the folder may be gone, too
     }
     if (!std::exchange(told, true))
       job.note("waiting for another process that prepares the same text");
@@ -333,11 +350,11 @@ PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokeniz
       data.cache_folder.empty() ? cache_folder() / "prepared" : fs::path(data.cache_folder);
   const fs::path folder = root / cache_key(job, given).substr(0, 32);
   if (auto kept = open_kept(folder, job)) return *kept;
-  make_folders(root);
+  const fs::path made = make_folders(root);
   const FileLock lock = wait_for_lock(lock_of(folder), job);
   if (auto kept = open_kept(folder, job)) return *kept;  // the other process made it
   remove_tree(folder);                                   // a damaged one
-  return make(job, given, folder);
+  return make(job, given, folder, made);
 }
 
 PreparedText prepare_text_into(const fs::path& named, const DataConfig& data,
@@ -349,9 +366,9 @@ PreparedText prepare_text_into(const fs::path& named, const DataConfig& data,
     throw Error(folder.string(), "exists already", "choose a new folder");
   const Job job = find_job(data, tokenizer, threads, progress);
   const std::optional<Tokenizer> given = given_tokenizer(tokenizer);
-  if (folder.has_parent_path()) make_folders(folder.parent_path());
+  const fs::path made = folder.has_parent_path() ? make_folders(folder.parent_path()) : fs::path();
   const FileLock lock(lock_of(folder), folder.string());
-  return make(job, given, folder);
+  return make(job, given, folder, made);
 }
 
 }  // namespace alibi

@@ -17,8 +17,8 @@ struct CudaKernels {
 // Opens `library` and checks that it belongs to this program.
 CudaKernels open_cuda_kernels(const std::filesystem::path& library);
 
-// Those beside the program; only after open_cuda_library() found a device, whose CUDA runtime it
-// shares. Later calls return the first answer.
+// Those beside the program, or in the folder ALIBI_KERNELS; only after open_cuda_library() found a
+// device, whose CUDA runtime it shares. Later calls return the first answer.
 const CudaKernels& cuda_kernels();   // libalibi_cuda.so
 const CudaKernels& cudnn_kernels();  // libalibi_cudnn.so
 

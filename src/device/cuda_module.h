@@ -3,12 +3,15 @@
 // no CUDA.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "kernels/attention_skip.h"
 #include "kernels/device_attention.h"
 
 namespace alibi {
 
-inline constexpr int kCudaModuleVersion = 2;
+inline constexpr int kCudaModuleVersion = 3;
 inline constexpr const char* kCudaModuleFile = "libalibi_cuda.so";
 inline constexpr const char* kCudnnModuleFile = "libalibi_cudnn.so";
 inline constexpr const char* kCudaModuleSymbol = "alibi_cuda_module";
@@ -16,8 +19,11 @@ inline constexpr const char* kCudaModuleSymbol = "alibi_cuda_module";
 // Functions queue work on the stream and return 0 or a number that error_text explains.
 struct CudaModule {
   int version = kCudaModuleVersion;
+  std::size_t call_bytes = sizeof(DeviceAttention);  // what it was compiled with
   // The unit of DeviceAttention's scale and slopes: kLog2E where scores are in base 2.
   double score_unit = kLog2E;
+  // Whether the current device can run heads of this width; null: it can.
+  bool (*takes)(int width) = nullptr;
   // Query rows that share an entry of first_BHM, for heads of this width; null: nothing is left
   // out.
   int (*forward_rows)(int width) = nullptr;

@@ -14,6 +14,8 @@ torch::Device open_device(Device choice) {
   if (cuda.usable && torch::cuda::is_available()) {
     // The same bits for the same run, as on the CPU.
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+    // Nothing is read before it is written: no need to fill it.
+    at::globalContext().setDeterministicFillUninitializedMemory(false);
     return {torch::kCUDA, 0};
   }
   if (choice == Device::kCuda) {

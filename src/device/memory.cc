@@ -66,7 +66,16 @@ bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          text.find("can't allocate memory") != std::string::npos ||
          text.find("out of memory") != std::string::npos ||
+         text.find("ALLOC_FAILED") != std::string::npos ||                // cuBLAS
+         text.find("ALLOCATION_FAILED") != std::string::npos ||           // cuDNN
          text.find("could not create a primitive") != std::string::npos;  // oneDNN, out of memory
+}
+
+bool is_device_failure(const std::exception& error) {
+  const std::string text = error.what();
+  const auto says = [&](const char* words) { return text.find(words) != std::string::npos; };
+  return !is_out_of_memory(error) &&
+         (says("CUDA error") || says("CUBLAS_STATUS_") || says("cuDNN error"));
 }
 
 }  // namespace alibi

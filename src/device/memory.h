@@ -35,4 +35,8 @@ void return_large_blocks();
 // Whether what was thrown says that memory did not last, the processor's or a device's.
 bool is_out_of_memory(const std::exception& error);
 
+// Whether it says that a CUDA device, or a library on it, failed in another way. This process can
+// do nothing more on it.
+bool is_device_failure(const std::exception& error);
+
 }  // namespace alibi

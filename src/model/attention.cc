@@ -48,12 +48,18 @@ AttentionOutputs flash_forward(const AttentionInputs& inputs) {
   return flash_attention_forward(inputs);
 }
 
+bool module_takes(const CudaModule* module, std::int64_t width) {
+  if (module == nullptr) return false;
+  return module->takes == nullptr || module->takes(static_cast<int>(width));
+}
+
 // No automatic choice until its speed was measured on a device.
 template <const CudaKernels& (*kOpened)(), bool (*kTakes)(const AttentionProblem&)>
 constexpr AttentionKernel on_device(const char* name) {
   return {name,
           [](const AttentionProblem& problem, torch::Device device) {
-            return device.is_cuda() && kTakes(problem) && kOpened().module != nullptr;
+            return device.is_cuda() && kTakes(problem) &&
+                   module_takes(kOpened().module, problem.head_width);
           },
           [](const AttentionInputs& inputs) {
             return device_attention_forward(current_queue(kOpened(), inputs.q_BHTD.device()),
@@ -64,7 +70,9 @@ constexpr AttentionKernel on_device(const char* name) {
             return device_attention_backward(current_queue(kOpened(), inputs.q_BHTD.device()),
                                              inputs, outputs, gradient_BHTD);
           },
-          /*automatic=*/false};
+          /*automatic=*/false,
+          /*tiles=*/nullptr,
+          kOpened};
 }
 
 constexpr std::array<AttentionKernel, 8> kKernels = {{
@@ -196,22 +204,46 @@ void check_attention_name(const std::string& choice) {
                     near.empty() ? "" : "did you mean \"" + near + "\"?");
 }
 
+namespace {
+
+const AttentionKernel* named(const std::string& choice) {
+  const auto found = std::ranges::find_if(
+      kKernels, [&](const AttentionKernel& kernel) { return choice == kernel.name; });
+  return found == kKernels.end() ? nullptr : &*found;
+}
+
+// What a device's kernel does not take.
+const AttentionKernel& other_on_device(const AttentionProblem& problem, torch::Device device) {
+  for (const AttentionKernel& kernel : kKernels)
+    if (kernel.library != nullptr && kernel.supports(problem, device)) return kernel;
+  return kKernels.back();
+}
+
+}  // namespace
+
+bool needs_cuda(const std::string& choice) {
+  const AttentionKernel* const kernel = named(choice);
+  return kernel != nullptr && kernel->library != nullptr;
+}
+
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice) {
   check_attention_name(choice);
-  const bool automatic = choice == "auto" || choice == "check";
-  for (const AttentionKernel& kernel : attention_kernels()) {
-    const bool fits = kernel.supports(problem, device);
-    if (automatic && kernel.automatic && fits) return kernel;
-    if (choice != kernel.name) continue;
-    if (!fits)
+  if (const AttentionKernel* const kernel = named(choice)) {
+    if (kernel->supports(problem, device)) return *kernel;
+    if (kernel->library == nullptr || !device.is_cuda())
       throw usage_error("/runtime/attention/kernel",
                         "\"" + choice + "\" does not support this model or processor",
                         "use \"auto\"");
-    return kernel;
+    if (kernel->library().module == nullptr)
+      throw usage_error("/runtime/attention/kernel",
+                        "\"" + choice + "\": " + kernel->library().reason, "use \"auto\"");
+    return other_on_device(problem, device);
   }
+  for (const AttentionKernel& kernel : kKernels)
+    if (kernel.automatic && kernel.supports(problem, device)) return kernel;
   ensure(false, "the last kernel takes everything");
-  return attention_kernels().back();
+  return kKernels.back();
 }
 
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice) {

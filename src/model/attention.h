@@ -44,7 +44,8 @@ struct AttentionGradients {
   torch::Tensor slopes_H, buckets_NH;  // undefined unless the option needs a gradient
 };
 
-struct TileSet;  // model/attention_tiled.h
+struct CudaKernels;  // device/cuda_kernels.h
+struct TileSet;      // model/attention_tiled.h
 
 // One way to compute it. `forward` and `backward` take what `supports` accepts.
 struct AttentionKernel {
@@ -55,6 +56,8 @@ struct AttentionKernel {
                                  const torch::Tensor& gradient_BHTD);
   bool automatic = true;           // whether "auto" may choose it; else only its name does
   const TileSet* tiles = nullptr;  // of a tiled kernel
+  // Of a CUDA device's kernels: where they are. What these do not take goes to others there.
+  const CudaKernels& (*library)() = nullptr;
 };
 
 // Fastest first, reference last.
@@ -63,9 +66,13 @@ std::span<const AttentionKernel> attention_kernels();
 AttentionProblem describe_problem(const AttentionInputs& inputs);
 
 // `choice`: "auto" or "check" (first that supports the problem) or a kernel's name. Throws Error
-// when the named kernel does not exist or does not support the problem.
+// when the named kernel does not exist or does not support the problem; one of a CUDA device's
+// leaves that to another one of them or to the reference, where it is there at all.
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice);
+
+// Whether it names a kernel that only a CUDA device has.
+bool needs_cuda(const std::string& choice);
 
 // Throws a usage Error unless `choice` is "auto", "check" or a kernel's name.
 void check_attention_name(const std::string& choice);

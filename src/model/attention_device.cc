@@ -110,7 +110,8 @@ bool device_attention_takes(const AttentionProblem& p) {
 }
 
 bool cudnn_attention_takes(const AttentionProblem& p) {
-  return device_attention_takes(p) && p.queries == p.keys && !p.documents;
+  // Its backward refuses sequences of one token.
+  return device_attention_takes(p) && p.queries == p.keys && p.queries > 1 && !p.documents;
 }
 
 AttentionOutputs device_attention_forward(const DeviceQueue& queue, const AttentionInputs& inputs) {

@@ -16,9 +16,10 @@
 namespace alibi {
 namespace {
 
-// Scores of one chunk take at most this many bytes, so long sequences use short chunks.
-constexpr std::int64_t kChunkBytes = 8 << 20;
-constexpr std::int64_t kLongestChunk = 128;
+// Scores of one chunk take at most this many bytes, so long sequences use short chunks: what a
+// processor's cache holds, and enough for a device to have work.
+constexpr std::int64_t kChunkBytes = 8 << 20, kDeviceChunkBytes = 512 << 20;
+constexpr std::int64_t kLongestChunk = 128, kLongestDeviceChunk = 4096;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 class Reference {
@@ -76,8 +77,10 @@ class Reference {
  private:
   std::int64_t chunk() const {
     const std::int64_t row_bytes = q_BHTD_.size(0) * q_BHTD_.size(1) * keys_ * 4;
-    return std::clamp<std::int64_t>(kChunkBytes / std::max<std::int64_t>(row_bytes, 1), 8,
-                                    kLongestChunk);
+    const bool cuda = q_BHTD_.is_cuda();
+    return std::clamp<std::int64_t>(
+        (cuda ? kDeviceChunkBytes : kChunkBytes) / std::max<std::int64_t>(row_bytes, 1), 8,
+        cuda ? kLongestDeviceChunk : kLongestChunk);
   }
 
   void set_chunk(std::int64_t first) {

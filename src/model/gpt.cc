@@ -191,6 +191,9 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& op
 }
 
 torch::Tensor GptImpl::slopes_for(const ForwardOptions& options) const {
+  const torch::Device device = embedding_VC_.device();
+  if (fixed_slopes_H_.defined() && fixed_slopes_H_.device() != device)
+    fixed_slopes_H_ = fixed_slopes_H_.to(device);
   torch::Tensor slopes_H = fixed_slopes_H_;
   if (learned_slopes_H_.defined()) slopes_H = learned_slopes_H_;
   if (!slopes_H.defined()) return slopes_H;
@@ -198,7 +201,7 @@ torch::Tensor GptImpl::slopes_for(const ForwardOptions& options) const {
     const std::vector<double> base = options.slopes.empty() ? slopes() : options.slopes;
     slopes_H = torch::tensor(stretched_slopes(base, options.stretch), torch::kFloat);
   }
-  return slopes_H.to(embedding_VC_.device());
+  return slopes_H.to(device);
 }
 
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,

@@ -83,7 +83,8 @@ class GptImpl : public torch::nn::Module {
   AttentionConfig attention_;
   std::vector<double> slopes_;
   torch::Tensor embedding_VC_, head_VC_, positions_LC_, learned_slopes_H_;
-  torch::Tensor fixed_slopes_H_;           // neither parameter nor buffer; made once
+  // Neither parameter nor buffer; made once, and moved to where the weights are.
+  mutable torch::Tensor fixed_slopes_H_;
   std::vector<torch::Tensor> buckets_NH_;  // t5: one table, or one per layer
   Norm embedding_norm_{nullptr}, norm_{nullptr};
   std::vector<Block> blocks_;

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "checkpoint/example.h"
 #include "checkpoint/folders.h"
+#include "checkpoint/load_model.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -116,6 +117,20 @@ TEST(SaveLoad, WeightsNeedNoOptimizerFile) {
   EXPECT_TRUE(
       same_tensors(load_checkpoint(path, Load::kWeights).weights, example_checkpoint(9).weights));
   EXPECT_NE(error_of([&] { load_checkpoint(path, Load::kAll); }), "");
+}
+
+// What it was trained with must not keep it from running elsewhere; what is asked for counts.
+TEST(SaveLoad, AKernelOfADeviceDoesNotBindWhereNoneIs) {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = example_checkpoint(9);
+  checkpoint.config_json = R"({"runtime": {"attention": {"kernel": "cudnn"}}})";
+  const fs::path path = save_checkpoint(folder.path(), checkpoint);
+  const auto kernel = [&](std::vector<std::string> overrides) {
+    overrides.emplace_back("runtime.device=cpu");
+    return plan_model(path, overrides).config.runtime.attention.kernel;
+  };
+  EXPECT_EQ(kernel({}), "auto");
+  EXPECT_EQ(kernel({"runtime.attention.kernel=cuda"}), "cuda");
 }
 
 TEST(SaveLoad, IgnoresFilesThatAreNotListed) {

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "checkpoint/example.h"
+#include "device/cuda_library.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -75,7 +76,7 @@ TEST(TensorFiles, RefusesTruthValuesBeyondOne) {
 }
 
 TEST(TensorFilesCuda, ComesBackFromTheDevice) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
   const TemporaryFolder folder;
   const Tensors tensors = {{"t", torch::arange(12, torch::kCUDA).view({3, 4}).t()}};
   save_tensors(folder.path() / "t.safetensors", tensors);

@@ -65,8 +65,11 @@ TEST_F(RoadCuda, LossesAreThoseOfTheCpu) {
   expect_near(losses("tf32"), expected, 1e-2);
   place_.works(command("bf16", "cuda", {"runtime.precision=bf16"}));
   expect_near(losses("bf16"), expected, 5e-2);
-  place_.works(command("own", "cuda", {"runtime.precision=bf16", "runtime.attention.kernel=cuda"}));
-  expect_near(losses("own"), expected, 5e-2);
+  for (const std::string kernel : {"cuda", "cudnn"}) {
+    place_.works(
+        command(kernel, "cuda", {"runtime.precision=bf16", "runtime.attention.kernel=" + kernel}));
+    expect_near(losses(kernel), expected, 5e-2);
+  }
 }
 
 TEST_F(RoadCuda, TheSameRunHasTheSameBits) {

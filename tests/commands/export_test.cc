@@ -34,6 +34,11 @@ TEST(Export, WritesWhatItReadBackAndSaysHowFarItReaches) {
   }
   EXPECT_TRUE(place.has("exports/tiny-f32.gguf"));
   EXPECT_TRUE(place.has("exports/tiny.safetensors"));
+  // A slash behind the name changes nothing. Seen failing: the target was looked for inside itself.
+  for (const std::string to : {"hf", "gguf", "safetensors"})
+    place.works({"export", "runs/tiny", "--to", to, "--output", "slash-" + to + "/"});
+  EXPECT_TRUE(place.has("slash-hf/config.json"));
+  EXPECT_TRUE(place.has("slash-gguf"));
 }
 
 // What vLLM's loader of MPT asserts and what it takes for granted; vLLM itself is not run here.
@@ -78,6 +83,7 @@ TEST(Export, RefusesInOneLineAndLeavesNothing) {
           "holds no curve of this checkpoint");
   refused({"runs/tiny", "--to", "hf", "--curve", "curve", "--output", "a/b/c"}, 1, "no curve of");
   refused({"runs/tiny", "--to", "hf", "--output", "runs"}, 2, "runs: exists already");
+  refused({"runs/tiny", "--to", "safetensors", "--output", "tiny.json/"}, 2, "exists already");
   refused({"runs/tiny", "--to", "hf", "--set", "model.layers=2"}, 2, "has no effect on export");
   refused({"runs/nowhere", "--to", "hf"}, 1, "does not exist");
 }

@@ -118,5 +118,21 @@ TEST(DeviceForward, ALargeKeyFarBackIsNotLeftOut) {
   expect_plain(example, "a large key", 1e-3);  // scores of some hundreds in fp32
 }
 
+// Seen failing with norms that a later number replaces.
+TEST(DeviceForward, ANaNFarBackIsNotLeftOut) {
+  const DeviceSizes sizes{.heads = 1, .key_value_heads = 1, .queries = 320, .keys = 320};
+  DeviceExample example(sizes);
+  example.slopes = {0.5F};
+  example.k.rows().at(0, 0, 3)[0] = 0x7fc0;
+  const int rows = forward_rows<HostBlock>(sizes.width);
+  std::vector<std::int32_t> first(DeviceExample::at((320 + rows - 1) / rows), -1);
+  DeviceAttention a = example.work(34);
+  a.first_BHM = first.data();
+  a.first_rows = rows;
+  run_forward(a);
+  EXPECT_EQ(first, std::vector<std::int32_t>(first.size(), 0));
+  EXPECT_TRUE(std::isnan(example.lse.back()));
+}
+
 }  // namespace
 }  // namespace alibi

@@ -72,7 +72,7 @@ AttentionShape shape(std::int64_t length, std::int64_t width, bool biased, bool 
 
 TEST_F(AttentionPlansInterop, EveryShapeHasOne) {
   for (const std::int64_t width : {32, 64, 128, 256})
-    for (const std::int64_t length : {64, 1000})
+    for (const std::int64_t length : {2, 1000})
       for (const bool biased : {false, true})
         for (const bool backward : {false, true})
           EXPECT_NO_THROW(plans_.plan(shape(length, width, biased, backward)))

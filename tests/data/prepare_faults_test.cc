@@ -39,7 +39,8 @@ struct Faulty {
   // Entries of the cache folder that would be taken for prepared text.
   int complete() const {
     int count = 0;
-    for (const auto& entry : fs::directory_iterator(name("cache"))) {
+    std::error_code none;  // it may not be there
+    for (const auto& entry : fs::directory_iterator(name("cache"), none)) {
       count += entry.is_directory() && entry.path().extension().empty();
     }
     return count;
@@ -95,7 +96,7 @@ TEST(PrepareFaults, TextThatCannotTrain) {
               "tokenizer: a vocabulary of 1000000 is too large");
   test.tokenizer.file = test.name("a.txt");
   EXPECT_SAYS(error_text([&] { test.prepare(); }), "a.txt: is no sentencepiece model");
-  EXPECT_EQ(test.complete(), 0);
+  EXPECT_FALSE(fs::exists(test.name("cache")));
 }
 
 TEST(PrepareFaults, AOneByteTextWithItsOwnValidationWorks) {
@@ -125,9 +126,7 @@ TEST(PrepareFaults, AFullDiskLeavesNothing) {
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 7) << limit;
     EXPECT_EQ(test.complete(), 0);
-    for (const auto& entry : fs::directory_iterator(test.name("cache"))) {
-      EXPECT_EQ(entry.path().extension(), ".lock");
-    }
+    EXPECT_FALSE(fs::exists(test.name("cache")));
   }
   EXPECT_FALSE(test.prepare().from_cache);
 }
@@ -158,7 +157,7 @@ TEST(PrepareFaults, ASignalStopsCleanly) {
   progress.bytes = [](std::int64_t, std::int64_t) { request_stop(SIGTERM); };
   EXPECT_SAYS(error_text([&] { test.prepare(progress); }), "stopped by signal 15");
   clear_stop();
-  EXPECT_EQ(test.complete(), 0);
+  EXPECT_FALSE(fs::exists(test.name("cache")));
 }
 
 TEST(PrepareFaults, TwoProcessesMakeItOnce) {

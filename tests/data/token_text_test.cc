@@ -42,6 +42,23 @@ class TokenText : public testing::Test {
   TokenizerConfig tokenizer;
 };
 
+TEST_F(TokenText, WhatLooksWrongIsSaid) {
+  std::string notes;
+  PrepareProgress progress;
+  progress.note = [&](const std::string& line) { notes += line + "\n"; };
+  data.train = {put("a.bin", raw<std::uint16_t>({'a' + 3, kEnd, 'b' + 3, 'c' + 3, 'd' + 3, kEnd}))};
+  data.valid = data.train;
+  prepare_text(data, tokenizer, 1, progress);
+  EXPECT_SAYS(notes, "a.bin is in data.train and in data.valid");
+  notes.clear();
+  data.valid.clear();
+  data.valid_fraction = 0.01;
+  const PreparedText text = prepare_text(data, tokenizer, 1, progress);
+  EXPECT_EQ(notes.find("% of the tokens are held out, not 1.0 %") != std::string::npos,
+            text.valid.size() * 33 > text.train.size() + text.valid.size())
+      << notes;
+}
+
 // As llm.c's shards lie in one folder.
 TEST_F(TokenText, APatternNamesSeveralFiles) {
   put("text_train_2.bin", raw<std::uint16_t>({'b' + 3, kEnd}));

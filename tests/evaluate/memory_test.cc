@@ -40,6 +40,17 @@ TEST(OutOfMemory, IsKnownByItsWords) {
   EXPECT_FALSE(is_out_of_memory(std::runtime_error("a tensor has another shape")));
 }
 
+// In LibTorch's words; memory that did not last is no failure of the device.
+TEST(OutOfMemory, AFailedDeviceIsToldFromMemoryThatDidNotLast) {
+  const auto fails = [](const char* words) { return is_device_failure(std::runtime_error(words)); };
+  EXPECT_TRUE(fails("CUDA error: unspecified launch failure\nCUDA kernel errors might be"));
+  EXPECT_TRUE(fails("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling cublasGemmEx"));
+  EXPECT_TRUE(fails("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"));
+  EXPECT_FALSE(fails("CUDA error: out of memory"));
+  EXPECT_FALSE(fails("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"));
+  EXPECT_FALSE(fails("a tensor has another shape"));
+}
+
 TEST(OutOfMemory, LabelsItsLengthAndMeasuresTheOthers) {
   const Curve curve = failing({}, kTargets, 2 * kTargets, std::bad_alloc());
   ASSERT_EQ(curve.points.size(), 3U);

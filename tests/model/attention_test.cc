@@ -198,11 +198,12 @@ class AttentionCuda : public testing::Test {
  protected:
   void SetUp() override {
     if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+    ASSERT_NE(cuda_kernels().module, nullptr) << cuda_kernels().reason;
+    ASSERT_NE(cudnn_kernels().module, nullptr) << cudnn_kernels().reason;
   }
 };
 
 TEST_F(AttentionCuda, KernelsEqualTheFormula) {
-  ASSERT_NE(cuda_kernels().module, nullptr) << cuda_kernels().reason;
   for (const torch::ScalarType type : {torch::kBFloat16, torch::kFloat})
     check_all(type, torch::kCUDA);
 }
