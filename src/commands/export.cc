@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, to, output, type = "f32", curve;
+  std::string checkpoint, to, output, type = "f32", curve, shard_size = "5GB";
   bool custom_code = false;
   std::vector<std::string> overrides;
 };
@@ -120,6 +120,7 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
   how.target = huggingface_target(loaded, options.custom_code);
   how.type = torch_type(options.type);
   how.longest = about.longest;
+  how.shard_bytes = *parse_bytes(options.shard_size);
   how.trained = batch_shape(loaded.config.batch).length;
   make_folders(folder);
   write_huggingface(folder, *loaded.model, loaded.tokenizer, how);
@@ -167,6 +168,8 @@ Verified export_safetensors(LoadedModel& loaded, const Options& options, const f
 int run(const Options& options) {
   if (options.custom_code && options.to != "hf")
     throw usage_error("--custom-code", cat("has no effect on --to ", options.to), "leave it out");
+  if (parse_bytes(options.shard_size).value_or(0) <= 0)
+    throw usage_error("--shard-size", "found \"" + options.shard_size + "\"", "for example 5GB");
   allow_overrides(options.overrides, {"runtime.threads"}, "has no effect on export");
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), {"runtime.device=cpu", "runtime.precision=fp32"});
@@ -228,6 +231,10 @@ void add_export_command(CLI::App& app, Session& session) {
       "--curve", options->curve,
       "Folder of alibi evaluate --output: its longest length becomes the model's, its "
       "table goes into the model card");
+  command
+      ->add_option("--shard-size", options->shard_size,
+                   "With --to hf: weights beyond it go into several files")
+      ->capture_default_str();
   command->add_flag("--custom-code", options->custom_code,
                     "With --to hf: a model of any kind, with a modelling file of its own beside it "
                     "(trust_remote_code=True)");

@@ -90,6 +90,11 @@ TEST_F(ExportsInterop, MptIsTheSameModelInTransformers) {
   EXPECT_EQ(place_.json("hf/config.json")["max_seq_len"], 8 * kLength);
   EXPECT_EQ(place_.json("hf/config.json")["model_type"], "mpt");
   expect_agrees("hf hf expected.safetensors");
+  place_.works({"export", "runs/tiny", "--to", "hf", "--shard-size", "100KB", "--curve", "curve",
+                "--output", "parts"});
+  EXPECT_FALSE(place_.has("parts/model.safetensors"));
+  EXPECT_TRUE(place_.has("parts/model.safetensors.index.json"));
+  expect_agrees("hf parts expected.safetensors");
 }
 
 // Slopes of a number of heads that is no power of two, and what the usual model leaves as it is.
