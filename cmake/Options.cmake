@@ -21,6 +21,8 @@ elseif(ALIBI_SANITIZE_THREADS)
 elseif(ALIBI_SANITIZE)
   target_compile_options(alibi_options INTERFACE ${sanitizers} -fno-sanitize-recover=undefined
                          -fno-omit-frame-pointer -g1)
+  # By this GCC says so itself.
+  target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:Clang>:-D__SANITIZE_ADDRESS__=1>)
   # With sanitizers GCC 12 takes the unused members of a std::variant for uninitialised reads.
   target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(alibi_options INTERFACE ${sanitizers})
