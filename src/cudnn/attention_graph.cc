@@ -31,7 +31,7 @@ class Builder {
     const Tensor q = query_rows(GraphTensor::kQ, shape_.q);
     const Tensor k = key_rows(GraphTensor::kK, shape_.k);
     const auto [output, lse] = graph_->sdpa(q, k, key_rows(GraphTensor::kV, shape_.v), options);
-    describe(output, shape_.heads, shape_.output, GraphTensor::kOutput).set_output(true);
+    describe(*output, shape_.heads, shape_.output, GraphTensor::kOutput).set_output(true);
     lse->set_output(true).set_data_type(fe::DataType_t::FLOAT).set_uid(name(GraphTensor::kLse));
     return graph_;
   }
@@ -47,10 +47,10 @@ class Builder {
     const Tensor output = query_rows(GraphTensor::kOutput, shape_.output);
     const Tensor gradient = query_rows(GraphTensor::kOutputGradient, shape_.output_gradient);
     const auto [dq, dk, dv] = graph_->sdpa_backward(q, k, v, output, gradient, lse(), options);
-    describe(dq, shape_.heads, shape_.q_gradient, GraphTensor::kQGradient).set_output(true);
-    describe(dk, shape_.key_value_heads, shape_.k_gradient, GraphTensor::kKGradient)
+    describe(*dq, shape_.heads, shape_.q_gradient, GraphTensor::kQGradient).set_output(true);
+    describe(*dk, shape_.key_value_heads, shape_.k_gradient, GraphTensor::kKGradient)
         .set_output(true);
-    describe(dv, shape_.key_value_heads, shape_.v_gradient, GraphTensor::kVGradient)
+    describe(*dv, shape_.key_value_heads, shape_.v_gradient, GraphTensor::kVGradient)
         .set_output(true);
     return graph_;
   }
@@ -80,19 +80,16 @@ class Builder {
     });
   }
 
-  Attributes& describe(const Tensor& tensor, std::int64_t heads, const RowStrides& rows,
+  Attributes& describe(Attributes& attributes, std::int64_t heads, const RowStrides& rows,
                        GraphTensor which) const {
-    return tensor->set_dim({shape_.sequences, heads, shape_.length, shape_.width})
+    return attributes.set_dim({shape_.sequences, heads, shape_.length, shape_.width})
         .set_stride({rows.sequence, rows.head, rows.row, 1})
         .set_uid(name(which));
   }
 
   Tensor input(std::int64_t heads, const RowStrides& rows, GraphTensor which) const {
     Attributes attributes;
-    attributes.set_dim({shape_.sequences, heads, shape_.length, shape_.width})
-        .set_stride({rows.sequence, rows.head, rows.row, 1})
-        .set_uid(name(which));
-    return graph_->tensor(attributes);
+    return graph_->tensor(describe(attributes, heads, rows, which));
   }
 
   Tensor query_rows(GraphTensor which, const RowStrides& rows) const {
