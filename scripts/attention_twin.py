@@ -4,8 +4,8 @@
 usage: attention_twin.py --lengths 1024,4096 [--tokens N] [--heads N] [--head-width N] [--device cpu|cuda] [--seconds S]
 
 mask     scaled_dot_product_attention under an additive mask of T x T, as long as one fits (masks above 8 GiB are left out)
-efficient  the same by the memory-efficient kernel (CUDA only)
-flex     compiled FlexAttention: the bias as score_mod, causal blocks (CUDA only)
+efficient, cudnn-mask  the same by the memory-efficient kernel and by cuDNN (CUDA only)
+flex     compiled FlexAttention: the bias as score_mod, causal blocks; compiled for each length (CUDA only)
 cudnn    scaled_dot_product_attention by cuDNN, causal, without the bias: no contestant, a bound (CUDA only)
 flash    the same by FlashAttention (CUDA only)
 """
@@ -23,40 +23,37 @@ LARGEST_MASK = 8 << 30
 
 
 def by_mask(heads, length, dtype, device):
-    if heads * length * length * 4 > LARGEST_MASK:
+    if heads * length * length * dtype.itemsize > LARGEST_MASK:
         return None
     return speed_twin.by_mask(heads, length, dtype, device)
 
 
-def by_efficient(heads, length, dtype, device):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-    attend = by_mask(heads, length, dtype, device)
-
-    def attend_efficiently(q, k, v):
-        with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
-            return attend(q, k, v)
-    return attend_efficiently if attend else None
-
-
 def by_flex(heads, length, dtype, device):
     from torch.nn.attention.flex_attention import flex_attention
-    return speed_twin.by_flex(heads, length, device, torch.compile(flex_attention))
+    torch._dynamo.reset()  # a second length would be compiled for any length, which is slower
+    return speed_twin.by_flex(heads, length, device, torch.compile(flex_attention, dynamic=False))
 
 
-def by_backend(name):
-    def make(heads, length, dtype, device):
+def without_bias(heads, length, dtype, device):
+    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def by_backend(name, make):
+    """What `make` makes, held to one of PyTorch's kernels."""
+    def make_for_it(heads, length, dtype, device):
         from torch.nn.attention import SDPBackend, sdpa_kernel
-        backend = getattr(SDPBackend, name)
+        attend = make(heads, length, dtype, device)
 
-        def attend(q, k, v):
-            with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return attend
-    return make
+        def attend_by_it(q, k, v):
+            with sdpa_kernel(getattr(SDPBackend, name)):
+                return attend(q, k, v)
+        return attend_by_it if attend else None
+    return make_for_it
 
 
-CONTESTANTS = {"mask": by_mask, "efficient": by_efficient, "flex": by_flex, "cudnn": by_backend("CUDNN_ATTENTION"),
-               "flash": by_backend("FLASH_ATTENTION")}
+CONTESTANTS = {"mask": by_mask, "efficient": by_backend("EFFICIENT_ATTENTION", by_mask),
+               "cudnn-mask": by_backend("CUDNN_ATTENTION", by_mask), "flex": by_flex,
+               "cudnn": by_backend("CUDNN_ATTENTION", without_bias), "flash": by_backend("FLASH_ATTENTION", without_bias)}
 
 
 def timed(call, device, seconds):
@@ -112,6 +109,8 @@ def main():
                 row = {"kernel": f"PyTorch {name}", "length": length, "failed": str(error).splitlines()[0][:200]}
             if row:
                 print(json.dumps(row), flush=True)
+            if options.device == "cuda":
+                torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import sys
 LEVELS = [
     ["base"],
     ["config", "kernels", "text", "formats", "report"],
-    ["data", "device", "distributed"],
+    ["data", "device"],
     ["products"],
     ["model", "loss"],
     ["checkpoint", "optimizer"],
@@ -33,7 +33,7 @@ LIBRARIES = [
     ("libarchive and zlib", r"(archive(_entry)?|zlib)\.h", [r"text/packed_text\.cc"]),
     ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
-    ("nlohmann/json", r"nlohmann/", [r"(config|checkpoint|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
+    ("nlohmann/json", r"nlohmann/", [r"(config|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
     ("LibTorch's umbrella", r"torch/(torch|all)\.h", [r"nothing: device/libtorch.h has what is needed"]),
     ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"cudnn/.*"]),

@@ -65,8 +65,10 @@ def slopes_of(heads, device):
 def alibi_mask(heads, length, dtype, device):
     place = torch.arange(length, device=device)
     distance = place[None, :] - place[:, None]
-    bias = slopes_of(heads, device)[:, None, None] * distance
-    return bias.masked_fill(distance > 0, float("-inf"))[None].to(dtype)
+    mask = torch.empty(1, heads, length, length, dtype=dtype, device=device)
+    for head, slope in enumerate(slopes_of(heads, device)):  # all at once would take some times the memory
+        mask[0, head] = (slope * distance).masked_fill(distance > 0, float("-inf"))
+    return mask
 
 
 def by_mask(heads, length, dtype, device):

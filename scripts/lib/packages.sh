@@ -12,6 +12,20 @@ headers_missing() {
   "${CXX:-g++}" -x c++ -std=c++17 -E -P - <<<"$program" | sed -n 's/^needs *- *//p' | tr -d ' '
 }
 
+# clang_runtime_missing: prints the package of libFuzzer and of clang's sanitizers, named after its version, where clang
+# has none.
+clang_runtime_missing() {
+  local version
+  if command -v clang++ >/dev/null; then
+    if [ -e "$(clang++ -print-file-name=libclang_rt.fuzzer-x86_64.a)" ]; then return; fi
+    version="$(clang++ -dumpversion)"
+  else
+    version="$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)"
+  fi
+  version="${version%%.*}"
+  echo "libclang-rt-${version:-14}-dev"
+}
+
 # missing_packages VERIFY: prints the names of missing packages, one a line.
 missing_packages() {
   local pair
@@ -33,8 +47,10 @@ missing_packages() {
     command -v clang-format >/dev/null || echo clang-format
     command -v clang-tidy >/dev/null || echo clang-tidy
     command -v strace >/dev/null || echo strace
-    # libFuzzer and the sanitizers of clang lie in a package of their own, named after its version.
-    command -v clang++ >/dev/null || printf '%s\n' clang libclang-rt-14-dev
+    command -v zsh >/dev/null || echo zsh  # with fish, for what completion offers in them
+    command -v fish >/dev/null || echo fish
+    command -v clang++ >/dev/null || echo clang
+    clang_runtime_missing
   fi
 }
 

@@ -133,10 +133,14 @@ void write_file_atomic(const fs::path& path, std::string_view text) {
   }
 }
 
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
 fs::path make_folders(const fs::path& path) {
   std::error_code ignored;
   std::vector<fs::path> missing;  // the deepest one first
-  fs::path folder = path.has_filename() ? path : path.parent_path();
+  fs::path folder = without_slash(path);
   for (; !folder.empty() && !fs::is_directory(folder, ignored); folder = folder.parent_path())
     missing.push_back(folder);
   for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
@@ -153,7 +157,7 @@ fs::path make_folders(const fs::path& path) {
 
 void remove_empty_folders(const fs::path& path, const fs::path& topmost) {
   std::error_code ignored;
-  fs::path folder = path.has_filename() ? path : path.parent_path();
+  fs::path folder = without_slash(path);
   while (!topmost.empty() && !folder.empty() && fs::remove(folder, ignored) && folder != topmost)
     folder = folder.parent_path();
 }
@@ -210,12 +214,12 @@ FileLock::FileLock(const fs::path& path, const std::string& who) : path_(path), 
     const int number = errno;
     ::close(descriptor_);
     if (number != EWOULDBLOCK) fail(path, "lock", number);
-    throw Error(path.string(), who + " is in use by another process",
-                "wait for it to end or choose another folder");
+    throw LockHeld(path.string(), who + " is in use by another process",
+                   "wait for it to end or choose another folder");
   }
   if (is_named()) return;
   ::close(descriptor_);  // its former holder removed the file: another process may hold a new one
-  throw Error(path.string(), who + " was removed by another process just now", "run it again");
+  throw LockHeld(path.string(), who + " was removed by another process just now", "run it again");
 }
 
 bool FileLock::is_named() const {

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace alibi {
 
 // A file being written. Every failure is an Error with the path and the system's reason.
@@ -42,6 +44,9 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1
 // Writes `path` beside itself, fsyncs, renames over it, fsyncs the folder: old or new, never half.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
+// "out/" names the folder "out".
+std::filesystem::path without_slash(const std::filesystem::path& path);
+
 // Each name is durable. Returns the topmost folder that was made; empty where all were there.
 std::filesystem::path make_folders(const std::filesystem::path& path);
 // Removes `path` and the folders above it up to `topmost`, as far as they are empty; nothing where
@@ -54,10 +59,16 @@ void sync_folder(const std::filesystem::path& path);
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 void remove_tree(const std::filesystem::path& path);  // nothing there is fine
 
+// Another process holds a lock, or removed its file just now.
+struct LockHeld : Error {
+  using Error::Error;
+};
+
 // An exclusive advisory lock on `path` (made when missing), held until destruction.
 class FileLock {
  public:
-  // Throws Error at once when another process holds it; `who` names what is locked for the message.
+  // Throws LockHeld at once when another process holds it, Error where it cannot be locked; `who`
+  // names what is locked for the message.
   FileLock(const std::filesystem::path& path, const std::string& who);
   ~FileLock();
   FileLock(const FileLock&) = delete;

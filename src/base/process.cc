@@ -69,7 +69,9 @@ bool ChildProcess::ended(double seconds) {
     const pid_t found = wait4(child_, &status, WNOHANG, &usage);
     if (found == child_ || (found < 0 && errno != EINTR)) {
       child_ = -1;
-      result_.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      result_.code = found < 0             ? kUnknownEnd
+                     : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                           : WEXITSTATUS(status);
       result_.seconds = seconds_now() - start_;
       result_.peak_memory_bytes = usage.ru_maxrss * 1024;
       break;

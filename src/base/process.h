@@ -10,8 +10,10 @@
 
 namespace alibi {
 
+inline constexpr int kUnknownEnd = 256;  // nobody told how it ended: somebody else waited for it
+
 struct ProcessResult {
-  int code = 0;  // exit code, or 128 + signal
+  int code = 0;  // exit code, 128 + signal, or kUnknownEnd
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;  // its largest resident set
 };

@@ -14,7 +14,7 @@
 namespace alibi {
 namespace {
 
-// One of the two mutable globals of the program (the other is the log): a handler has no other way.
+// A mutable global: a handler has no other way.
 std::atomic<int> requested = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
 
@@ -39,6 +39,7 @@ void install_stop_handlers() {
   }
   // What these two would kill us for comes back as the error of a write, which says where.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, as some supervisors leave it, no child's end is told
 }
 
 int stop_signal() { return requested; }

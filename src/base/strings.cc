@@ -1,6 +1,7 @@
 #include "base/strings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -38,7 +39,7 @@ std::size_t sequence_length(std::string_view text) {
   const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
   if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
+    if (!inside_character(text[i])) return 0;
   }
   const unsigned second = byte(1);
   // Overlong forms, surrogates and code points above U+10FFFF.
@@ -111,6 +112,12 @@ std::string human_seconds(double seconds) {
   return cat(whole / 3600, " h ", whole % 3600 / 60, " min");
 }
 
+std::string zero_padded(std::uint64_t number, std::size_t digits) {
+  std::string text = std::to_string(number);
+  if (text.size() < digits) text.insert(0, digits - text.size(), '0');
+  return text;
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -153,6 +160,27 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     }
   }
   return best;
+}
+
+std::string quoted_for_shell(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./+=:,@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string literal_pattern(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    const bool ascii = static_cast<unsigned char>(c) < 0x80;
+    if (ascii && std::isalnum(static_cast<unsigned char>(c)) == 0) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
 }
 
 std::size_t first_invalid_utf8(std::string_view text) {

@@ -25,13 +25,23 @@ std::string human_count(double value);              // 29400000 -> "29.4M"
 std::string human_bytes(double bytes);              // 1536 -> "1.5 KiB"
 // "12GiB", "1.5 GB", "800000": bytes, by powers of 1024 (KiB) or of 1000 (KB). Nothing for others.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
-std::string human_seconds(double seconds);  // 3725 -> "1 h 02 min"
+std::string human_seconds(double seconds);                          // 3725 -> "1 h 2 min"
+std::string zero_padded(std::uint64_t number, std::size_t digits);  // 42, 5 -> "00042"
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);  // keeps empty parts
 std::string lower_hex(std::span<const unsigned char> bytes);
 
 // The candidate nearest to `word` by edit distance, or "" when none is close enough to suggest.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// As one word of a shell's command: as it is, else between single quotes.
+std::string quoted_for_shell(const std::string& text);
+
+// `text` as a regular expression (PCRE2's or Oniguruma's) that matches it and nothing else.
+std::string literal_pattern(std::string_view text);
+
+// Of UTF-8: a byte that continues a character, not one that begins it.
+constexpr bool inside_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 // Position of the first byte that is not part of valid UTF-8 (RFC 3629), or npos.
 std::size_t first_invalid_utf8(std::string_view text);

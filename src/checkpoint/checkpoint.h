@@ -57,6 +57,9 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& checkpoints_f
 // Its config.json alone, verified: what must be known before any tensor is made.
 std::string checkpoint_config(const std::filesystem::path& checkpoint_folder);
 
+// SHA-256 of its tokenizer's file by its manifest; "" for bytes.
+std::string checkpoint_tokenizer_hash(const std::filesystem::path& checkpoint_folder);
+
 // Turns RUN, RUN/checkpoints, RUN/best or a checkpoint's folder into the latter. A run gives its
 // newest valid one; `best` the one with the lowest validation loss. Throws Error that says what is
 // missing: nothing there, a run without checkpoint yet, all damaged, no checkpoint at all.

@@ -43,9 +43,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
 }  // namespace
 
 std::string step_name(std::int64_t step) {
-  std::string digits = std::to_string(step);
-  if (digits.size() < 8) digits.insert(0, 8 - digits.size(), '0');
-  return std::string(kStepPrefix) + digits;
+  return cat(kStepPrefix, zero_padded(static_cast<std::uint64_t>(step), 8));
 }
 
 fs::path checkpoint_path(const fs::path& checkpoints_folder, std::int64_t step) {

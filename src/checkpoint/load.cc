@@ -5,13 +5,13 @@
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
+#include "text/tokenizer.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kLargestText = 16ull << 20;
-constexpr std::uint64_t kLargestTokenizer = 64ull << 20;
 
 ProgressFile read_progress(const fs::path& folder) {
   const fs::path path = folder / kProgressFile;
@@ -46,6 +46,13 @@ std::string checkpoint_config(const fs::path& checkpoint_folder) {
     throw Error(faults, ExitCode::kFailure);
   }
   return read_file(checkpoint_folder / kConfigFile, kLargestText);
+}
+
+std::string checkpoint_tokenizer_hash(const fs::path& checkpoint_folder) {
+  const Manifest manifest = checkpoint_manifest(checkpoint_folder);
+  for (const char* name : kTokenizerFiles)
+    if (const ManifestFile* file = manifest.find(name)) return file->sha256;
+  return {};
 }
 
 Checkpoint load_checkpoint(const fs::path& given, Load parts) {

@@ -33,15 +33,6 @@ Tensors weights_of(const torch::nn::Module& model) {
   return weights;
 }
 
-namespace {
-
-bool names_key(const std::vector<std::string>& overrides, const std::string& key) {
-  return std::ranges::any_of(overrides,
-                             [&](const std::string& one) { return one.starts_with(key + "="); });
-}
-
-}  // namespace
-
 ModelPlan plan_model(const std::filesystem::path& given,
                      const std::vector<std::string>& overrides) {
   // Whatever is not how a model is measured or run was fixed when it was trained.
@@ -74,7 +65,6 @@ LoadedModel load_model(const ModelPlan& plan) {
             config.runtime.attention);
   copy_weights(checkpoint.weights, *model, (plan.folder / "weights.safetensors").string());
   model->to(plan.device);
-  model->eval();
   return {plan.folder,         config,     std::move(model), std::move(tokenizer),
           checkpoint.progress, plan.device};
 }

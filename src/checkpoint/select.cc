@@ -85,8 +85,7 @@ std::optional<fs::path> newest_valid_checkpoint(const fs::path& checkpoints_fold
 }
 
 fs::path resolve_checkpoint(const fs::path& given) {
-  fs::path path = given.lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "run/" is "run"
+  const fs::path path = without_slash(given.lexically_normal());
   if (!is_there(path)) {
     const fs::path checkpoints =
         path.filename() == kBest ? checkpoints_of(path.parent_path()) : fs::path();

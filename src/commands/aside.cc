@@ -32,11 +32,6 @@ void remove_left_over(const fs::path& folder, const std::string& name) {
   for (const fs::path& path : dead) fs::remove_all(path, ignored);
 }
 
-// "out/" means "out".
-fs::path without_slash(const fs::path& target) {
-  return target.has_filename() ? target : target.parent_path();
-}
-
 // The user knows the target's name, not the one beside it.
 std::string with_target(std::string text, const std::string& aside, const std::string& target) {
   for (std::size_t at = text.find(aside); at != std::string::npos; at = text.find(aside, at))

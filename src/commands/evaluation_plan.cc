@@ -62,18 +62,12 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
   }
 }
 
-// The model of a checkpoint's tokenizer; "" for bytes.
-std::string tokenizer_of(const EvaluationCase& one) {
-  const std::filesystem::path file = one.plan.folder / "tokenizer.model";
-  return std::filesystem::exists(file) ? read_file(file) : "";
-}
-
 // A token of one is another stretch of text than a token of the other: neither losses per token nor
 // equal numbers of targets say anything.
 void refuse_other_tokenizers(const std::vector<EvaluationCase>& cases) {
-  const std::string first = tokenizer_of(cases.front());
+  const std::string first = checkpoint_tokenizer_hash(cases.front().plan.folder);
   for (const EvaluationCase& one : cases) {
-    if (tokenizer_of(one) == first) continue;
+    if (checkpoint_tokenizer_hash(one.plan.folder) == first) continue;
     throw usage_error("evaluate",
                       cat(cases.front().name, " and ", one.name,
                           " have different tokenizers: their losses per token are of other tokens"),

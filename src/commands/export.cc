@@ -27,7 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, to, output, type = "f32", curve, shard_size = "5GB";
+  std::string checkpoint, to, output, type = "f32", curve, shard_size;
+  std::int64_t shard_bytes = HuggingFaceOptions().shard_bytes;
   bool custom_code = false;
   std::vector<std::string> overrides;
 };
@@ -52,8 +53,8 @@ GgufElement gguf_element(const std::string& type) {
   return type == "q8_0" ? GgufElement::kQ8 : GgufElement::kF32;
 }
 
-// What rounding to the type may do to each tensor, relative to its norm, and to logits. Eight bits
-// of 32 numbers each: half a step of 127 in the worst of them.
+// What rounding to the type may do to each row, relative to its norm, and to logits. Eight bits of
+// 32 numbers each: half a step of 127 in the worst of them.
 MostDifference most_difference(const std::string& type) {
   constexpr double kAny = std::numeric_limits<double>::infinity();  // weights say enough
   if (type == "f16") return {2e-3, kAny};
@@ -120,7 +121,7 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
   how.target = huggingface_target(loaded, options.custom_code);
   how.type = torch_type(options.type);
   how.longest = about.longest;
-  how.shard_bytes = *parse_bytes(options.shard_size);
+  how.shard_bytes = options.shard_bytes;
   how.trained = batch_shape(loaded.config.batch).length;
   make_folders(folder);
   write_huggingface(folder, *loaded.model, loaded.tokenizer, how);
@@ -165,11 +166,23 @@ Verified export_safetensors(LoadedModel& loaded, const Options& options, const f
                        file.string());
 }
 
-int run(const Options& options) {
-  if (options.custom_code && options.to != "hf")
-    throw usage_error("--custom-code", cat("has no effect on --to ", options.to), "leave it out");
-  if (parse_bytes(options.shard_size).value_or(0) <= 0)
+void check_options(Options& options) {
+  const auto only_for = [&](const std::string& name, bool given, bool has_effect) {
+    if (given && !has_effect)
+      throw usage_error(name, cat("has no effect on --to ", options.to), "leave it out");
+  };
+  const bool folder = options.to == "hf";
+  only_for("--custom-code", options.custom_code, folder);
+  only_for("--shard-size", !options.shard_size.empty(), folder);
+  only_for("--curve", !options.curve.empty(), options.to != "safetensors");
+  if (options.shard_size.empty()) return;
+  options.shard_bytes = parse_bytes(options.shard_size).value_or(0);
+  if (options.shard_bytes <= 0)
     throw usage_error("--shard-size", "found \"" + options.shard_size + "\"", "for example 5GB");
+}
+
+int run(Options options) {
+  check_options(options);
   allow_overrides(options.overrides, {"runtime.threads"}, "has no effect on export");
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), {"runtime.device=cpu", "runtime.precision=fp32"});
@@ -192,9 +205,9 @@ int run(const Options& options) {
                                             : export_safetensors(loaded, options, aside);
   });
   log_info(cat("step ", loaded.progress.step, " of ", loaded.folder.string()));
-  log_info(cat("read back: no tensor differs by more than ", significant(about.verified.weights, 2),
-               " of its norm, logits by at most ", significant(about.verified.logits, 2), " over ",
-               about.verified.length, " tokens"));
+  log_info(cat("read back: no row of a tensor differs by more than ",
+               significant(about.verified.weights, 2), " of its norm, logits by at most ",
+               significant(about.verified.logits, 2), " over ", about.verified.length, " tokens"));
   if (about.curve && !about.curve->has_figure)
     log_info("note: the card has no figure: " + options.curve +
              "/curve.svg is missing, a link, or shows other models, too");
@@ -231,10 +244,8 @@ void add_export_command(CLI::App& app, Session& session) {
       "--curve", options->curve,
       "Folder of alibi evaluate --output: its longest length becomes the model's, its "
       "table goes into the model card");
-  command
-      ->add_option("--shard-size", options->shard_size,
-                   "With --to hf: weights beyond it go into several files")
-      ->capture_default_str();
+  command->add_option("--shard-size", options->shard_size,
+                      "With --to hf: weights beyond it go into several files (default: 5GB)");
   command->add_flag("--custom-code", options->custom_code,
                     "With --to hf: a model of any kind, with a modelling file of its own beside it "
                     "(trust_remote_code=True)");

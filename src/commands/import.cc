@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/aside.h"
@@ -27,9 +28,7 @@ struct Options {
 };
 
 fs::path default_output(const fs::path& folder) {
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  return fs::path("imports") /
-         (whole.has_filename() ? whole.filename() : whole.parent_path().filename());
+  return fs::path("imports") / without_slash(fs::absolute(folder).lexically_normal()).filename();
 }
 
 std::string summary(const Config& config, std::int64_t parameters) {
@@ -39,11 +38,20 @@ std::string summary(const Config& config, std::int64_t parameters) {
              with_commas(config.tokenizer.vocabulary));
 }
 
+// What our own config does not take is the folder's fault, not a wrong command line.
+template <class Make>
+Config config_of(const std::string& folder, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    throw Error(folder, cat("describes a model that this program cannot have: ", error.what()));
+  }
+}
+
 int run(const Options& options) {
   if (options.folder.empty()) throw usage_error("FOLDER", "is empty", "name a folder");
-  fs::path target =
-      options.output.empty() ? default_output(options.folder) : fs::path(options.output);
-  if (!target.has_filename()) target = target.parent_path();  // "out/" means "out"
+  const fs::path target =
+      options.output.empty() ? default_output(options.folder) : without_slash(options.output);
   refuse_existing(target);
   ForeignModel foreign = read_huggingface(options.folder);
   const Tokenizer tokenizer = import_tokenizer(foreign, options.folder);
@@ -53,15 +61,18 @@ int run(const Options& options) {
                       "a name that does not begin with a dot");
   const fs::path tokenizer_file =
       checkpoint_path(target / "checkpoints", 0) / Tokenizer::file_name(tokenizer.model());
-  const Config config = imported_config(foreign, tokenizer, name, tokenizer_file);
+  const Config config = config_of(
+      options.folder, [&] { return imported_config(foreign, tokenizer, name, tokenizer_file); });
   const bool has_table = config.model.position == Position::kLearned;
   std::int64_t parameters = 0;
   for (const auto& [tensor, values] : foreign.weights) parameters += values.numel();
   Checkpoint checkpoint{
       config_json(config), tokenizer.model(), "imported", "", {}, std::move(foreign.weights), {}};
   write_aside(target, [&](const fs::path& aside) {
+    leave_if_stopped("import");
     make_folders(aside);
     save_checkpoint(aside / "checkpoints", checkpoint);
+    leave_if_stopped("import");
     write_file_atomic(aside / "config.schema.json", config_schema());
     write_file_atomic(aside / "train.json", continuing_config(config, target, false));
     if (has_table)

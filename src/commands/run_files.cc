@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "report/event_file.h"
+#include "report/jsonl.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -23,6 +24,13 @@ void put(const fs::path& path, const std::string& text, OutputFile::Mode mode) {
   OutputFile file(path, mode);
   file.write(text);
   file.close();
+}
+
+// Whoever reads it meanwhile finds the old one or the new one.
+void replace(const fs::path& path, const std::string& text) {
+  const fs::path aside = path.string() + ".tmp";
+  put(aside, text, OutputFile::Mode::kCreate);
+  fs::rename(aside, path);
 }
 
 void remove_events(const fs::path& folder) {
@@ -59,12 +67,12 @@ void RunFiles::write(bool alive, bool with_samples) {
   try {
     const fs::path path = folder_ / "log.jsonl";
     if (!fs::exists(path)) return;
-    const RunLog log = parse_run_log(read_file(path));
+    const RunLog log = parse_run_log(read_log(path));
     if (with_samples) page_.samples = samples_();
     page_.alive = alive;
     page_.updated = utc_timestamp();
-    put(folder_ / "report.html", run_page(page_, log), OutputFile::Mode::kCreate);
-    put(folder_ / "log.csv", run_csv(log), OutputFile::Mode::kCreate);
+    replace(folder_ / "report.html", run_page(page_, log));
+    replace(folder_ / "log.csv", run_csv(log));
     append_events(log);
   } catch (const std::exception& error) {
     failed_ = true;
@@ -83,8 +91,8 @@ void RunFiles::append_events(const RunLog& log) {
     events_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
     records = event_file_head(now);
   }
-  records += run_event_records(log, told_step_, now);
-  if (!log.steps.empty()) told_step_ = log.steps.back().step;
+  records += run_event_records(log, told_, now);
+  told_ = {log.steps.size(), log.validations.size()};
   put(folder_ / events_, records, OutputFile::Mode::kAppend);
 }
 

@@ -34,9 +34,9 @@ class RunFiles {
   std::filesystem::path folder_;
   RunPage page_;
   Samples samples_;
-  double next_ = 0;              // when to write again, on the clock
-  std::int64_t told_step_ = -1;  // the last step in the events' file
-  std::string events_;           // its name
+  double next_ = 0;     // when to write again, on the clock
+  ToldLines told_;      // to the events' file
+  std::string events_;  // its name
   bool failed_ = false;
 };
 

@@ -187,7 +187,6 @@ std::string end_summary(Trainer& trainer, const RunFolder& folder, double second
 std::vector<std::string> samples_of(Gpt& model, const PreparedText& text, const Config& config,
                                     torch::Device device) {
   constexpr double kMostSeconds = 0.5;
-  const bool training = model->is_training();
   GenerateOptions options;
   options.tokens = std::min<std::int64_t>(80, batch_shape(config.batch).length - 1);
   options.sample.temperature = 0.8;
@@ -195,7 +194,6 @@ std::vector<std::string> samples_of(Gpt& model, const PreparedText& text, const 
   options.never = text.tokenizer.specials();
   std::vector<std::string> samples;
   const double start = seconds_now();
-  model->eval();
   try {
     for (const std::uint64_t seed : {0, 1}) {
       options.sample.seed = seed;
@@ -207,7 +205,6 @@ std::vector<std::string> samples_of(Gpt& model, const PreparedText& text, const 
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
   }
-  model->train(training);
   return samples;
 }
 

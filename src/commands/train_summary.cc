@@ -47,6 +47,13 @@ std::string text_words(const PreparedText& text) {
       ", ", with_commas(text.valid.size()), " held out");
 }
 
+// Why no other one.
+std::string reference_words(torch::Device device) {
+  if (device.is_cuda())
+    return " (cuda and cudnn are taken by their names only, until they were measured on a device)";
+  return " (the only one listed that supports this model)";
+}
+
 }  // namespace
 
 double training_operations(const Config& c, const GptImpl& model) {
@@ -78,9 +85,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
                    percent_of(total, static_cast<double>(text.train.size())), " of the text)")},
        {"device", describe_device(device)},
        {"precision", precision_words(c.runtime.precision)},
-       {"attention",
-        cat("kernel ", kernel,
-            kernel == "reference" ? " (the only one listed that supports this model)" : "")},
+       {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_words(device) : "")},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"estimates",
         cat("memory ",

@@ -1,5 +1,6 @@
 // Which keys may be overridden where only some have an effect.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/strings.h"
@@ -9,30 +10,53 @@
 namespace alibi {
 namespace {
 
-// One key lies inside the other: "runtime" and "runtime.threads".
-bool nested(const std::string& a, const std::string& b) {
-  return a == b || a.starts_with(b + ".") || b.starts_with(a + ".");
+using Keys = std::vector<std::string>;
+
+void add_keys(const std::string& path, const nlohmann::json& value, Keys& keys) {
+  if (!value.is_object() || value.empty()) return keys.push_back(path);
+  for (const auto& [name, below] : value.items()) add_keys(path + "." + name, below, keys);
+}
+
+// What `change` sets, in either form: model.heads=4 or model={"heads": 4}.
+Keys keys_of(const std::string& change) {
+  const std::size_t equals = std::min(change.find('='), change.size());
+  Keys keys;
+  add_keys(
+      change.substr(0, equals),
+      nlohmann::json::parse(change.substr(std::min(equals + 1, change.size())), nullptr, false),
+      keys);
+  return keys;
+}
+
+bool lies_in(const std::string& key, const std::string& allowed) {
+  return key == allowed || key.starts_with(allowed + ".");
 }
 
 }  // namespace
 
-void allow_overrides(const std::vector<std::string>& overrides,
-                     const std::vector<std::string>& allowed, const std::string& problem) {
+bool names_key(const Keys& overrides, const std::string& key) {
+  return std::ranges::any_of(overrides, [&](const std::string& change) {
+    return std::ranges::count(keys_of(change), key) > 0;
+  });
+}
+
+void allow_overrides(const Keys& overrides, const Keys& allowed, const std::string& problem) {
   Config any;
   const std::vector<Section> all = sections(any);
-  std::vector<std::string> words;
+  Keys words;
   for (const std::string& key : allowed)
     words.push_back(key.find('.') == std::string::npos ? key + ".*" : key);
   for (const std::string& change : overrides) {
-    const std::string path = change.substr(0, change.find('='));
-    const std::string first = path.substr(0, path.find('.'));
-    const bool known =
-        std::any_of(all.begin(), all.end(), [&](const Section& s) { return s.path == first; });
-    const bool fine = std::any_of(allowed.begin(), allowed.end(),
-                                  [&](const std::string& key) { return nested(path, key); });
-    if (!known || fine) continue;
-    throw usage_error("--set " + change, problem,
-                      "only " + join(words, " and ") + " keys may be set here");
+    for (const std::string& key : keys_of(change)) {
+      const std::string first = key.substr(0, key.find('.'));
+      const bool known =
+          std::ranges::any_of(all, [&](const Section& section) { return section.path == first; });
+      const bool fine =
+          std::ranges::any_of(allowed, [&](const std::string& one) { return lies_in(key, one); });
+      if (!known || fine) continue;
+      throw usage_error("--set " + change, problem,
+                        "only " + join(words, " and ") + " keys may be set here");
+    }
   }
 }
 

@@ -7,8 +7,8 @@
 //    "config": {"run": {"train_tokens": 1e6}},  // changes for all variants
 //    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
 //    "seeds": [0, 1, 2],
-//    "reference": "alibi",                      // what others are compared with; default: the
-//    first "text": ["held-out.txt"]}                  // default: what the runs held out
+//    "reference": "alibi",                      // others are compared with it; default: the first
+//    "text": ["held-out.txt"]}                  // default: what the runs held out
 //
 // Comments are allowed; names of files are relative to the current folder, as in a config.
 #pragma once

@@ -27,7 +27,11 @@ class Reader {
   void read_text(const std::string& text, const std::string& place) {
     std::vector<JsonFault> problems;
     const ordered_json root = parse_strict(text, problems);
-    for (const JsonFault& problem : problems) fault(place, problem.pointer, problem.problem);
+    const bool yaml = place.ends_with(".yaml") || place.ends_with(".yml");
+    const std::string way_out =
+        yaml ? "a config is JSON; configs/NAMES.md has the keys of other trainers" : "";
+    for (const JsonFault& problem : problems)
+      fault(place, problem.pointer, problem.problem, way_out);
     if (problems.empty() && root.is_object()) return read_object(root, "", place);
     if (problems.empty()) fault(place, "", "found " + describe(root) + ", expected an object");
     incomplete_ = true;

@@ -32,6 +32,9 @@ Config parse_config(const std::string& text, const std::string& place,
 void allow_overrides(const std::vector<std::string>& overrides,
                      const std::vector<std::string>& allowed, const std::string& problem);
 
+// Whether one of the overrides sets `key` ("runtime.device"), in either form.
+bool names_key(const std::vector<std::string>& overrides, const std::string& key);
+
 // Pretty JSON of every key that has an effect; parse_config reads it back to an equal Config.
 std::string config_json(const Config& config);
 

@@ -18,7 +18,7 @@ nlohmann::ordered_json parse_strict(const std::string& text, std::vector<JsonFau
 // A key as a part of a JSON pointer (RFC 6901): "~" and "/" escaped.
 std::string pointer_part(const std::string& key);
 
-// "the string \"x\"", "the number 4.7", "an object": what was found, for messages; never long.
+// What was found, for messages, cut short: "x" with its quotes, 4.7, "an object".
 std::string describe(const nlohmann::ordered_json& value);
 
 }  // namespace alibi

@@ -78,6 +78,9 @@ void read_common(const Keys& c, ForeignConfig& foreign) {
   if (const StrictJson* end = c.find("eos_token_id"); end != nullptr) {
     const auto* list = std::get_if<StrictArray>(&end->value);
     const bool one = list != nullptr && list->size() == 1;
+    if (list != nullptr && !one)
+      throw Error(c.at("eos_token_id"), cat("names ", list->size(), " end tokens"),
+                  "documents end with one: keep that one there");
     const std::int64_t id = as_count(one ? list->front() : *end, c.at("eos_token_id"));
     if (id < foreign.vocabulary)
       foreign.end = id;

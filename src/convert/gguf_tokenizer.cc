@@ -1,5 +1,7 @@
 #include "convert/gguf_tokenizer.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
@@ -62,6 +64,38 @@ GgufKeys byte_level_keys(const Tokenizer& tokenizer) {
           {"tokenizer.ggml.merges", std::move(merges)}};
 }
 
+// Whether a text may hold both with a part in common: which one is found then differs between
+// programs that look for the longest first and those that go from left to right. Runs of one
+// character, as of spaces, come out the same.
+bool overlap(std::string_view first, std::string_view second) {
+  const auto is_run = [&](std::string_view text) {
+    return text.find_first_not_of(text.front()) == std::string_view::npos;
+  };
+  if (is_run(first) && is_run(second)) return false;
+  for (std::size_t common = 1; common < std::min(first.size(), second.size()); ++common)
+    if (first.ends_with(second.substr(0, common))) return true;
+  return false;
+}
+
+void add_overlap(const std::vector<std::string>& pieces, std::vector<std::string>& found) {
+  for (const std::string& first : pieces) {
+    for (const std::string& second : pieces) {
+      if (first == second || !overlap(first, second)) continue;
+      found.push_back(cat("the pieces ", shown(first), " and ", shown(second),
+                          " that may overlap in a text: llama.cpp finds the longer one first"));
+      return;
+    }
+  }
+}
+
+// The texts that are looked for before others are cut.
+std::vector<std::string> user_pieces(const TokenizerModel& model) {
+  std::vector<std::string> texts;
+  for (const TokenizerPiece& piece : model.pieces)
+    if (piece.type == PieceType::kUserDefined) texts.push_back(piece.text);
+  return texts;
+}
+
 }  // namespace
 
 std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
@@ -77,6 +111,13 @@ std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
     if (const std::string piece = spaced_user_piece(model); !piece.empty())
       found.push_back(
           cat("the user-defined piece ", shown(piece), ": its spaces mean others there"));
+    const std::vector<std::string> pieces = user_pieces(model);
+    if (model.add_dummy_prefix && !pieces.empty())
+      found.push_back(
+          cat("a tokenizer that puts a space in front of texts and has the "
+              "user-defined piece ",
+              shown(pieces.front()), ": llama.cpp puts another one behind it"));
+    add_overlap(pieces, found);
     return found;
   }
   const ByteLevelModel model = byte_level(tokenizer);
@@ -84,6 +125,10 @@ std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
     found.emplace_back("a tokenizer.json that cuts text by other patterns than GPT-2's");
   if (model.words_before_merges)
     found.emplace_back("a tokenizer.json with ignore_merges: llama.cpp's GPT-2 merges always");
+  std::vector<std::string> added;
+  for (const AddedToken& token : model.added)
+    if (!token.special) added.push_back(token.text);
+  add_overlap(added, found);
   return found;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "convert/foreign_config.h"
 #include "convert/huggingface.h"
@@ -20,7 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kLargestJson = 64ull << 20;
-constexpr std::uint64_t kLargestTokenizer = 64ull << 20;
 
 StrictObject read_json(const fs::path& path) {
   return parse_strict_json(read_file(path, kLargestJson), path.string(),
@@ -44,6 +44,7 @@ Tensors read_shards(const fs::path& folder, const fs::path& index) {
     files[as_string(file, place + "/" + name)].insert(name);
   Tensors all;
   for (const auto& [file, names] : files) {
+    leave_if_stopped(folder.string());
     Tensors here = load_tensors(file_inside(folder, file, place));
     for (const std::string& name : names)
       if (!here.contains(name)) throw Error(place, cat(shown(name), " is not in ", file));
@@ -84,7 +85,7 @@ Tensors read_weights(const fs::path& folder) {
                 cat("transformers makes a folder without it: python3 -c 'import sys, transformers "
                     "as t; [c.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[2]) for c in "
                     "(t.AutoModelForCausalLM, t.AutoTokenizer)]' ",
-                    folder.string(), " NEW"));
+                    quoted_for_shell(folder.string()), " NEW"));
   }
   return read_shards(folder, index);
 }
@@ -121,6 +122,7 @@ Tensors to_ours(const Tensors& theirs, Dialect dialect, const ForeignModel& fore
   const auto shapes = parameter_shapes(foreign.model, foreign.vocabulary);
   const auto names = tensor_names(dialect, foreign.model);
   for (std::size_t i = 0; i < names.size(); ++i) {
+    leave_if_stopped(place);
     const auto found = theirs.find(names[i].theirs);
     if (found == theirs.end()) throw Error(place, cat("has no tensor ", shown(names[i].theirs)));
     known.insert(names[i].theirs);

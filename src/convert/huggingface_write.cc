@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/strings.h"
+#include "checkpoint/load_model.h"
 #include "config/load.h"
 #include "convert/custom_code.h"
 #include "convert/huggingface.h"
@@ -121,11 +122,7 @@ Dialect dialect_of(Target target) {
 
 std::string shard_name(std::size_t number, std::size_t count) {
   if (count == 1) return "model.safetensors";
-  const auto digits = [](std::size_t n) {
-    const std::string text = std::to_string(n);
-    return std::string(text.size() < 5 ? 5 - text.size() : 0, '0') + text;
-  };
-  return cat("model-", digits(number), "-of-", digits(count), ".safetensors");
+  return cat("model-", zero_padded(number, 5), "-of-", zero_padded(count, 5), ".safetensors");
 }
 
 // Names in order, cut wherever the next tensor would pass the limit.
@@ -150,9 +147,7 @@ std::vector<std::vector<TensorName>> shards_of(const std::vector<TensorName>& na
 void write_weights(const fs::path& folder, const GptImpl& model,
                    const HuggingFaceOptions& options) {
   const torch::NoGradGuard guard;
-  Tensors ours;
-  for (const auto& parameter : model.named_parameters())
-    ours[parameter.key()] = parameter.value().detach();
+  const Tensors ours = weights_of(model);
   const auto names = tensor_names(dialect_of(options.target), model.config());
   const auto shards = shards_of(names, ours, options);
   Json map = Json::object();

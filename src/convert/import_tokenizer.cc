@@ -59,11 +59,10 @@ std::string with_end_and_rows(const ForeignModel& foreign, std::int64_t ids,
 
 // Who has both files reads either: they must say the same.
 void check_both_agree(const Tokenizer& tokenizer, const std::filesystem::path& folder) {
-  constexpr std::uint64_t kLargest = 64ull << 20;
   const std::filesystem::path other = folder / "tokenizer.json";
   std::error_code ignored;
   if (!std::filesystem::exists(other, ignored)) return;
-  if (!same_tokenizer_json(read_file(other, kLargest), tokenizer_json(tokenizer)))
+  if (!same_tokenizer_json(read_file(other, kLargestTokenizer), tokenizer_json(tokenizer)))
     throw Error(other.string(), "is not what tokenizer.model beside it comes to",
                 "remove the one of the two that the model was not trained with");
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "text/sentencepiece_model.h"
+
 namespace alibi {
 namespace {
 
@@ -33,8 +35,8 @@ TokenizerModel tokenizer_pieces(const Tokenizer& tokenizer) {
 
 std::string spaced_user_piece(const TokenizerModel& model) {
   for (const TokenizerPiece& piece : model.pieces) {
-    const bool spaced = piece.text.find(' ') != std::string::npos ||
-                        piece.text.find("\xe2\x96\x81") != std::string::npos;
+    const bool spaced =
+        piece.text.find(' ') != std::string::npos || piece.text.find(kSpace) != std::string::npos;
     if (piece.type == PieceType::kUserDefined && spaced) return piece.text;
   }
   return "";

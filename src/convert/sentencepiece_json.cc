@@ -122,7 +122,10 @@ bool is_of_this_kind(const Json& file) {
   if (!file.is_object() || !file.contains("model") || !file["model"].is_object()) return false;
   const Json& model = file["model"];
   const Json type = model.value("type", Json());
-  return type == "Unigram" || (type == "BPE" && model.value("byte_fallback", Json()) == true);
+  // A byte-level BPE has a pre-tokenizer that writes bytes as characters.
+  const bool characters = model.value("byte_fallback", Json()) == true ||
+                          (file.contains("pre_tokenizer") && file["pre_tokenizer"].is_null());
+  return type == "Unigram" || ((type == "BPE" || type.is_null()) && characters);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "convert/tokenizer_json.h"
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <unordered_map>
@@ -12,13 +11,12 @@
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
 #include "formats/strict_json.h"
+#include "text/sentencepiece_model.h"
 
 namespace alibi {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kSpace = "\xe2\x96\x81";  // U+2581
 
 struct Merge {
   float score;
@@ -35,7 +33,7 @@ Json merges_of(const TokenizerModel& model) {
   std::vector<Merge> merges;
   for (const auto& [text, id] : normal) {
     for (std::size_t cut = 1; cut < text.size(); ++cut) {
-      if ((static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) continue;  // inside a character
+      if (inside_character(text[cut])) continue;  // inside a character
       const auto left = normal.find(text.substr(0, cut)), right = normal.find(text.substr(cut));
       if (left != normal.end() && right != normal.end())
         merges.push_back({model.pieces[id].score, left->second, right->second});
@@ -79,19 +77,9 @@ Json unigram(const TokenizerModel& model) {
           {"byte_fallback", model.byte_fallback}};
 }
 
-std::string escaped(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x80 && std::isalnum(static_cast<unsigned char>(c)) == 0)
-      pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 std::size_t character_bytes(std::string_view text) {
   std::size_t bytes = 1;
-  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) ++bytes;
+  while (bytes < text.size() && inside_character(text[bytes])) ++bytes;
   return bytes;
 }
 
@@ -125,8 +113,8 @@ Json cuts(const TokenizerModel& model) {
                   "the first two characters of that name");
     }
     const std::size_t first = character_bytes(piece.text);
-    pattern += cat(pattern.empty() ? "" : "|", escaped(piece.text.substr(0, first)),
-                   "(?=", escaped(piece.text.substr(first)), ")");
+    pattern += cat(pattern.empty() ? "" : "|", literal_pattern(piece.text.substr(0, first)),
+                   "(?=", literal_pattern(piece.text.substr(first)), ")");
   }
   return {{"type", "Split"},
           {"pattern", {{"Regex", pattern}}},
@@ -177,6 +165,7 @@ std::string byte_level_json(const Tokenizer& tokenizer) {
   auto file = nlohmann::json::parse(tokenizer.model());  // ordered_json is quadratic in the keys
   file.erase("alibi");
   for (const char* part : {"truncation", "padding", "post_processor"}) file[part] = nullptr;
+  file["model"]["type"] = "BPE";  // which the first files do not say
   // tokenizers' own reader insists on every member.
   for (auto& token : file["added_tokens"])
     for (const char* member : {"single_word", "lstrip", "rstrip", "normalized", "special"})

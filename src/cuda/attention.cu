@@ -29,28 +29,25 @@ __global__ void __launch_bounds__(32)
   Body::run(a, norms_BGN, block);
 }
 
-dim3 grid_of(int x, int y, int z) {
-  return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+dim3 blocks(const KernelGrid& grid) {
+  return {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
+          static_cast<unsigned>(grid.z)};
 }
-
-int blocks_of(int rows, int each) { return (rows + each - 1) / each; }
 
 // More shared memory than 48 KiB must be asked for once a kernel.
 template <class Body, int kWarps>
-cudaError_t launch(const DeviceAttention& a, dim3 grid, cudaStream_t stream) {
+cudaError_t launch(const DeviceAttention& a, const KernelGrid& grid, cudaStream_t stream) {
   static const cudaError_t allowed = cudaFuncSetAttribute(
       run_body<Body, kWarps>, cudaFuncAttributeMaxDynamicSharedMemorySize, Body::kSharedBytes);
   if (allowed != cudaSuccess) return allowed;
-  run_body<Body, kWarps><<<grid, 32 * kWarps, Body::kSharedBytes, stream>>>(a);
+  run_body<Body, kWarps><<<blocks(grid), 32 * kWarps, Body::kSharedBytes, stream>>>(a);
   return cudaGetLastError();
 }
 
 int key_reach(const DeviceAttention& a, float* reach_BGN, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
-  const dim3 blocks = grid_of(a.key_blocks(), a.key_value_heads, a.sequences);
-  run_norms<KeyNorms<DeviceBlock>><<<blocks, 32, 0, queue>>>(a, reach_BGN);
-  run_norms<KeyReach<DeviceBlock>>
-      <<<grid_of(a.key_value_heads, a.sequences, 1), 32, 0, queue>>>(a, reach_BGN);
+  run_norms<KeyNorms<DeviceBlock>><<<blocks(key_grid(a, 1)), 32, 0, queue>>>(a, reach_BGN);
+  run_norms<KeyReach<DeviceBlock>><<<blocks(reach_grid(a)), 32, 0, queue>>>(a, reach_BGN);
   return cudaGetLastError();
 }
 
@@ -58,25 +55,23 @@ int forward(const DeviceAttention& a, void* stream) {
   return with_kernel_width(a.width, [&](auto kernel_width) -> int {
     using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
     using Body = typename Shapes::Forward;
-    return launch<Body, Shapes::kForwardWarps>(
-        a, grid_of(blocks_of(a.queries, Body::kRows), a.heads, a.sequences),
-        static_cast<cudaStream_t>(stream));
+    return launch<Body, Shapes::kForwardWarps>(a, query_grid(a, Body::kRows),
+                                               static_cast<cudaStream_t>(stream));
   });
 }
 
 int backward(const DeviceAttention& a, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
-  const int rows = AttentionDelta<DeviceBlock>::kRows;
-  run_delta<<<grid_of(blocks_of(a.queries, rows), a.heads, a.sequences), 32, 0, queue>>>(a);
+  const KernelGrid grid = query_grid(a, AttentionDelta<DeviceBlock>::kRows);
+  run_delta<<<blocks(grid), 32, 0, queue>>>(a);
   return with_kernel_width(a.width, [&](auto kernel_width) -> int {
     using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
     using Queries = typename Shapes::QueryGradient;
     using Keys = typename Shapes::KeyGradient;
-    const cudaError_t failed = launch<Queries, 4>(
-        a, grid_of(blocks_of(a.queries, Queries::kRows), a.heads, a.sequences), queue);
+    const cudaError_t failed =
+        launch<Queries, Shapes::kQueryWarps>(a, query_grid(a, Queries::kRows), queue);
     if (failed != cudaSuccess) return failed;
-    return launch<Keys, Keys::kWarps>(
-        a, grid_of(a.key_blocks() * Shapes::kParts, a.key_value_heads, a.sequences), queue);
+    return launch<Keys, Keys::kWarps>(a, key_grid(a, Shapes::kParts), queue);
   });
 }
 
@@ -95,12 +90,21 @@ bool takes(int width) {
 
 const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
+// Launches that cannot be; all else comes from the device or from work before.
+bool is_own(int error) {
+  return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
+         error == cudaErrorInvalidDeviceFunction || error == cudaErrorNoKernelImageForDevice ||
+         error == cudaErrorInvalidPtx || error == cudaErrorUnsupportedPtxVersion ||
+         error == cudaErrorLaunchOutOfResources;
+}
+
 constexpr CudaModule kModule{.takes = takes,
                              .forward_rows = forward_rows<DeviceBlock>,
                              .key_reach = key_reach,
                              .forward = forward,
                              .backward = backward,
-                             .error_text = error_text};
+                             .error_text = error_text,
+                             .is_own = is_own};
 
 }  // namespace
 }  // namespace alibi

@@ -5,10 +5,21 @@
 
 #include "cuda/attention_backward_keys.h"
 #include "cuda/attention_forward.h"
+#include "cuda/kernel_block.h"
 
 namespace alibi {
 
 inline constexpr int kWidestHead = 256;
+
+inline KernelGrid query_grid(const DeviceAttention& a, int rows) {
+  return {(a.queries + rows - 1) / rows, a.heads, a.sequences};
+}
+inline KernelGrid key_grid(const DeviceAttention& a, int parts) {
+  return {a.key_blocks() * parts, a.key_value_heads, a.sequences};
+}
+inline KernelGrid reach_grid(const DeviceAttention& a) {
+  return {a.key_value_heads, a.sequences, 1};
+}
 
 // Calls f with the narrowest kernel width, as a constant, that holds heads of `width` numbers.
 template <class F>
@@ -26,10 +37,11 @@ template <class Block, int kWidth>
 struct AttentionShapes {
   static constexpr int kForwardWarps = kWidth == 128 ? 8 : 4;
   static constexpr int kForwardTiles = kWidth == 64 ? 2 : 1;
+  static constexpr int kQueryWarps = 4;
   static constexpr int kParts = kWidth > 128 ? 2 : 1;
   static constexpr int kQueries = kWidth == 64 ? 64 : 32;
   using Forward = AttentionForward<Block, kWidth, kForwardWarps, kForwardTiles>;
-  using QueryGradient = AttentionQueryGradient<Block, kWidth, 4>;
+  using QueryGradient = AttentionQueryGradient<Block, kWidth, kQueryWarps>;
   using KeyGradient = AttentionKeyGradient<Block, kWidth, kParts, kQueries>;
 };
 

@@ -40,6 +40,11 @@
 
 namespace alibi {
 
+// Blocks of a launch.
+struct KernelGrid {
+  int x = 1, y = 1, z = 1;
+};
+
 struct Floats4 {
   float v[4];
 };

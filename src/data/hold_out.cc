@@ -21,10 +21,7 @@ std::size_t line_cut(std::string_view text, std::size_t wanted) {
   if (after != std::string_view::npos && after + 1 < text.size()) return after + 1;
   const std::size_t before = wanted < 2 ? std::string_view::npos : text.rfind('\n', wanted - 2);
   if (before != std::string_view::npos) return before + 1;
-  while (wanted > 0 && wanted < text.size() &&
-         (static_cast<unsigned char>(text[wanted]) & 0xc0) == 0x80) {
-    --wanted;
-  }
+  while (wanted > 0 && wanted < text.size() && inside_character(text[wanted])) --wanted;
   return wanted;
 }
 

@@ -3,9 +3,8 @@
 // given  data.valid names it
 // hash   a document validates when the SHA-256 of its text, as a fraction of its range, is below
 //        valid_fraction: equal documents land on one side, whatever else the corpus holds
-// tail   where that leaves one side without a document: the last valid_fraction of the bytes, cut
-// at a
-//        line end
+// tail   where that leaves one side without a document: the last valid_fraction of the bytes,
+//        cut at a line end
 // none   valid_fraction is 0
 #pragma once
 

@@ -1,9 +1,6 @@
 #include "data/prepare.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <system_error>
@@ -310,16 +307,16 @@ PreparedText open_named(const DataConfig& data, const TokenizerConfig& config) {
   return prepared;
 }
 
-// Waits while another process holds the lock; nothing to wait for when it cannot be opened at all.
+// Waits while another process holds the lock.
 FileLock wait_for_lock(const fs::path& path, const Job& job) {
   bool told = false;
   while (true) {
     try {
       return FileLock(path, "this prepared text");
+    } catch (const LockHeld&) {
     } catch (const Error&) {
-      // Gone by now: the other process is done, and the next try makes the file anew.
-      if (::access(path.c_str(), R_OK | W_OK) != 0 && errno != ENOENT) throw;
-      make_folders(path.parent_path());  // where it failed, the folder may be gone, too
+      if (fs::exists(path.parent_path())) throw;
+      make_folders(path.parent_path());  // the other process failed and took its folders with it
     }
     if (!std::exchange(told, true))
       job.note("waiting for another process that prepares the same text");
@@ -352,15 +349,19 @@ PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokeniz
   if (auto kept = open_kept(folder, job)) return *kept;
   const fs::path made = make_folders(root);
   const FileLock lock = wait_for_lock(lock_of(folder), job);
-  if (auto kept = open_kept(folder, job)) return *kept;  // the other process made it
-  remove_tree(folder);                                   // a damaged one
+  if (auto kept = open_kept(folder, job)) {  // the other process made it
+    std::error_code ignored;
+    fs::remove(lock_of(folder), ignored);
+    return *kept;
+  }
+  remove_tree(folder);  // a damaged one
   return make(job, given, folder, made);
 }
 
 PreparedText prepare_text_into(const fs::path& named, const DataConfig& data,
                                const TokenizerConfig& tokenizer, int threads,
                                const PrepareProgress& progress) {
-  const fs::path folder = named.has_filename() ? named : named.parent_path();  // "out/" means "out"
+  const fs::path folder = without_slash(named);
   std::error_code code;
   if (fs::exists(folder, code))
     throw Error(folder.string(), "exists already", "choose a new folder");

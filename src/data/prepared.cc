@@ -52,12 +52,6 @@ SplitStatistics statistics_from(const Part& part) {
           part.count("unknown"),   part.count("byte_fallback"), part.count("changed_documents")};
 }
 
-std::string shard_name(const std::string& split, std::size_t index) {
-  std::string digits = std::to_string(index);
-  digits.insert(0, digits.size() < 5 ? 5 - digits.size() : 0, '0');
-  return split + "-" + digits + ".tokens";
-}
-
 std::string split_json(const std::string& name, const TokenShards& shards,
                        const SplitStatistics& s) {
   std::vector<std::string> files;

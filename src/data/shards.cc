@@ -80,6 +80,10 @@ std::vector<ShardHeader> TokenShards::headers() const {
   return all;
 }
 
+std::string shard_name(const std::string& split, std::size_t index) {
+  return cat(split, "-", zero_padded(index, 5), ".tokens");
+}
+
 ShardSetWriter::ShardSetWriter(fs::path folder, std::string name, ShardIds ids,
                                std::int64_t tokens_per_file)
     : folder_(std::move(folder)),
@@ -90,9 +94,7 @@ ShardSetWriter::ShardSetWriter(fs::path folder, std::string name, ShardIds ids,
 }
 
 void ShardSetWriter::start_file() {
-  char number[16];
-  std::snprintf(number, sizeof number, "-%05zu", files_.size());
-  files_.push_back(folder_ / (name_ + number + ".tokens"));
+  files_.push_back(folder_ / shard_name(name_, files_.size()));
   writer_ = std::make_unique<ShardWriter>(files_.back(), (ids_.marks ? 2 : 1) * ids_.vocabulary);
 }
 

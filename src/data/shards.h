@@ -16,6 +16,8 @@
 
 namespace alibi {
 
+std::string shard_name(const std::string& split, std::size_t index);  // "train-00000.tokens"
+
 // A value: copies share the mapped files.
 class TokenShards {
  public:

@@ -11,8 +11,7 @@ namespace alibi {
 namespace {
 
 // The driver's own count: asking LibTorch would fix its answer before CUDA is loaded.
-std::string why_no_device() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+std::string why_no_device(void* driver) {
   if (driver == nullptr) return "no NVIDIA driver on this machine";
   using Initialise = int (*)(unsigned);
   using Count = int (*)(int*);
@@ -26,11 +25,9 @@ std::string why_no_device() {
 }
 
 // Of device 0; "" where the driver does not tell.
-std::string device_name() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+std::string device_name(void* driver) {
   using Name = int (*)(char*, int, int);
-  const auto name =
-      driver == nullptr ? nullptr : reinterpret_cast<Name>(dlsym(driver, "cuDeviceGetName"));
+  const auto name = reinterpret_cast<Name>(dlsym(driver, "cuDeviceGetName"));
   std::array<char, 256> text{};
   if (name == nullptr || name(text.data(), static_cast<int>(text.size()), 0) != 0) return {};
   return text.data();
@@ -45,7 +42,8 @@ std::filesystem::path library_beside_torch(const char* name) {
 }
 
 CudaState open_once() {
-  const std::string missing = why_no_device();
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  const std::string missing = why_no_device(driver);
   if (!missing.empty()) return {false, missing, {}};
   const std::filesystem::path library = library_beside_torch("libtorch_cuda.so");
   if (!std::filesystem::exists(library)) {
@@ -54,7 +52,7 @@ CudaState open_once() {
   // cuBLAS gives the same bits twice only with workspaces of its own; it looks once.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return {false, dlerror(), {}};
-  return {true, {}, device_name()};
+  return {true, {}, device_name(driver)};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace alibi {
 
-inline constexpr int kCudaModuleVersion = 3;
+inline constexpr int kCudaModuleVersion = 4;
 inline constexpr const char* kCudaModuleFile = "libalibi_cuda.so";
 inline constexpr const char* kCudnnModuleFile = "libalibi_cudnn.so";
 inline constexpr const char* kCudaModuleSymbol = "alibi_cuda_module";
@@ -35,6 +35,8 @@ struct CudaModule {
   int (*forward)(const DeviceAttention& a, void* stream) = nullptr;
   int (*backward)(const DeviceAttention& a, void* stream) = nullptr;  // fills delta_BHT, too
   const char* (*error_text)(int error) = nullptr;
+  // Whether an error is the call's own, not one of the device's; null: all are.
+  bool (*is_own)(int error) = nullptr;
 };
 
 using CudaModuleFunction = const CudaModule* (*)();

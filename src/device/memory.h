@@ -35,6 +35,18 @@ void return_large_blocks();
 // Whether what was thrown says that memory did not last, the processor's or a device's.
 bool is_out_of_memory(const std::exception& error);
 
+// Runs `work`; false where its memory did not last.
+template <class Work>
+bool memory_lasts(const Work& work) {
+  try {
+    work();
+    return true;
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    return false;
+  }
+}
+
 // Whether it says that a CUDA device, or a library on it, failed in another way. This process can
 // do nothing more on it.
 bool is_device_failure(const std::exception& error);

@@ -72,6 +72,7 @@ class CurveMeasurement {
   }
   bool streaming() const { return options_.rules.protocol == Protocol::kStreaming; }
 
+  // A length that does not fit into memory is a labelled point; the others are measured.
   void each_length() {
     for (MeasuredLength& measured : all_) {
       const std::int64_t length = measured.point.length;
@@ -92,18 +93,6 @@ class CurveMeasurement {
     }
   }
 
-  // A length that does not fit into memory is a labelled point; the others are measured. Says
-  // whether memory lasted.
-  template <class Pass>
-  static bool memory_lasts(const Pass& pass) {
-    try {
-      pass();
-      return true;
-    } catch (const std::exception& error) {
-      if (!is_out_of_memory(error)) throw;
-      return false;
-    }
-  }
   static void add_note(CurvePoint& point, const std::string& words) {
     point.note += (point.note.empty() ? "" : "; ") + words;
   }

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "device/memory.h"
 #include "evaluate/protocol.h"
 #include "evaluate/statistics.h"
 #include "model/position.h"
+#include "report/curve.h"
 
 namespace alibi {
 namespace {
@@ -107,6 +109,11 @@ class Retrieval {
     return "";
   }
 
+  void count_cell() {
+    ++cells_;
+    tell();
+  }
+
   void fill(PasskeyCell& cell) {
     const std::int64_t length = cell.length;
     const double depth = cell.depth;
@@ -135,6 +142,7 @@ class Retrieval {
             passkey_text(loaded_.tokenizer, filler_,
                          {length, depth, trial, options_.rules.passkey.documents, false_key}));
       answer_batch(texts, length, all);
+      tell();
     }
     return all;
   }
@@ -163,8 +171,15 @@ class Retrieval {
   }
 
   LoadedModel& loaded_;
+  void tell() const {
+    const PasskeyConfig& rules = options_.rules.passkey;
+    if (options_.progress)
+      options_.progress(cells_, std::ssize(options_.lengths) * std::ssize(rules.depths));
+  }
+
   const TextSample& filler_;
   const PasskeyOptions& options_;
+  std::int64_t cells_ = 0;
 };
 
 }  // namespace
@@ -216,7 +231,6 @@ PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
   result.checkpoint = loaded.folder.string();
   result.trained_length = batch_shape(loaded.config.batch).length;
   const std::vector<double>& depths = options.rules.passkey.depths;
-  const std::int64_t total = std::ssize(options.lengths) * std::ssize(depths);
   Retrieval retrieval(loaded, filler, options);
   for (const std::int64_t length : options.lengths) {
     const std::string note = retrieval.why_not(length);
@@ -225,8 +239,8 @@ PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
       cell.length = length;
       cell.depth = depth;
       cell.note = note;
-      if (note.empty()) retrieval.fill(cell);
-      if (options.progress) options.progress(std::ssize(result.cells), total);
+      if (note.empty() && !memory_lasts([&] { retrieval.fill(cell); })) cell.note = kOutOfMemory;
+      retrieval.count_cell();
     }
   }
   return result;

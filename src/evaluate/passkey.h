@@ -48,11 +48,11 @@ PasskeyAnswer judge_answer(const torch::Tensor& logits_AV, const torch::Tensor& 
 struct PasskeyOptions {
   std::vector<std::int64_t> lengths;
   EvaluateConfig rules;
-  std::function<void(std::int64_t done, std::int64_t total)> progress;
+  std::function<void(std::int64_t done, std::int64_t total)> progress;  // cells; also in between
 };
 
-// A cell for each length and depth. Lengths that the model cannot take, or that are too short for
-// the sentences, become cells with a note.
+// A cell for each length and depth. Lengths that the model or memory cannot take, or that are too
+// short for the sentences, become cells with a note.
 PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
                                const PasskeyOptions& options);
 

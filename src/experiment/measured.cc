@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "formats/strict_json.h"
 #include "report/curve_files.h"
+#include "report/jsonl.h"
 
 namespace alibi {
 namespace {
@@ -20,31 +21,39 @@ class Members {
   Members(const StrictObject& object, std::string place)
       : object_(object), place_(std::move(place)) {}
 
+  std::string at(std::string_view name) const { return cat(place_, "/", name); }
   double number(std::string_view name) const {
-    const StrictJson& value = required(object_, name, place_);
+    const StrictJson& value = member_of(name);
     const bool null = std::holds_alternative<std::monostate>(value.value);
-    return null ? kNotMeasured : as_number(value, place_);
+    return null ? kNotMeasured : as_number(value, at(name));
   }
   bool present(std::string_view name) const {  // and not null
-    return !std::holds_alternative<std::monostate>(required(object_, name, place_).value);
+    return !std::holds_alternative<std::monostate>(member_of(name).value);
   }
-  std::int64_t count(std::string_view name) const {
-    return as_count(required(object_, name, place_), place_);
-  }
-  std::string text(std::string_view name) const {
-    return as_string(required(object_, name, place_), place_);
-  }
-  bool truth(std::string_view name) const {
-    return as_bool(required(object_, name, place_), place_);
-  }
+  std::int64_t count(std::string_view name) const { return as_count(member_of(name), at(name)); }
+  std::string text(std::string_view name) const { return as_string(member_of(name), at(name)); }
+  bool truth(std::string_view name) const { return as_bool(member_of(name), at(name)); }
   Members member(std::string_view name) const {
-    return {as_object(required(object_, name, place_), place_), place_};
+    return {as_object(member_of(name), at(name)), at(name)};
+  }
+  // Of a list of objects.
+  std::vector<Members> members(std::string_view name) const {
+    std::vector<Members> all;
+    for (const StrictJson& value : list(name)) {
+      const std::string place = cat(at(name), "/", all.size());
+      all.emplace_back(as_object(value, place), place);
+    }
+    return all;
   }
   const StrictArray& list(std::string_view name) const {
-    return as_array(required(object_, name, place_), place_);
+    return as_array(member_of(name), at(name));
   }
 
  private:
+  const StrictJson& member_of(std::string_view name) const {
+    return required(object_, name, place_);
+  }
+
   const StrictObject& object_;
   std::string place_;
 };
@@ -95,10 +104,9 @@ LossChange read_change(const Members& m, const std::string& name) {
   return {m.number(name), m.number(name + "_low"), m.number(name + "_high")};
 }
 
-FarContext read_far_context(const Members& m, const std::string& place) {
+FarContext read_far_context(const Members& m) {
   FarContext far{m.count("window"), m.count("targets"), {}};
-  for (const StrictJson& value : m.list("bins")) {
-    const Members bin(as_object(value, place), place);
+  for (const Members& bin : m.members("bins")) {
     far.bins.push_back({bin.count("first"), bin.count("last"), bin.count("targets"),
                         read_change(bin, "swapped"), read_change(bin, "shuffled"),
                         read_change(bin, "cut")});
@@ -106,7 +114,7 @@ FarContext read_far_context(const Members& m, const std::string& place) {
   return far;
 }
 
-Curve read_curve(const Members& m, const std::string& place) {
+Curve read_curve(const Members& m) {
   Curve c;
   c.name = m.text("name");
   c.position = m.text("position");
@@ -117,10 +125,10 @@ Curve read_curve(const Members& m, const std::string& place) {
   c.sequence_length = m.count("sequence_length");
   c.train_sequence_length_scaling = m.number("train_sequence_length_scaling");
   c.parameters = m.count("parameters");
-  for (const StrictJson& slope : m.list("slopes")) c.slopes.push_back(as_number(slope, place));
-  for (const StrictJson& point : m.list("points"))
-    c.points.push_back(read_point({as_object(point, place), place}));
-  if (m.present("far_context")) c.far_context = read_far_context(m.member("far_context"), place);
+  for (const StrictJson& slope : m.list("slopes"))
+    c.slopes.push_back(as_number(slope, m.at("slopes")));
+  for (const Members& point : m.members("points")) c.points.push_back(read_point(point));
+  if (m.present("far_context")) c.far_context = read_far_context(m.member("far_context"));
   return c;
 }
 
@@ -129,7 +137,8 @@ Curve read_curve(const Members& m, const std::string& place) {
 CurveSet read_curves(const std::filesystem::path& file) {
   const std::string place = file.string();
   const StrictObject object = parse_strict_json(read_file(file), place);
-  const Members root(object, place), protocol = root.member("protocol"), text = root.member("text");
+  const Members root(object, place + ": "), protocol = root.member("protocol"),
+                                            text = root.member("text");
   check_head(root, "curve", kCurveFormat, place);
   CurveSet set;
   CurveProtocol& p = set.protocol;
@@ -151,16 +160,15 @@ CurveSet read_curves(const std::filesystem::path& file) {
               text.count("bytes"),
               text.count("words")};
   for (const StrictJson& name : text.list("files"))
-    set.text.files.push_back(as_string(name, place));
-  for (const StrictJson& curve : root.list("curves"))
-    set.curves.push_back(read_curve({as_object(curve, place), place}, place));
+    set.text.files.push_back(as_string(name, text.at("files")));
+  for (const Members& curve : root.members("curves")) set.curves.push_back(read_curve(curve));
   return set;
 }
 
 Usage read_usage(const std::filesystem::path& file) {
   const std::string place = file.string();
   const StrictObject object = parse_strict_json(read_file(file), place);
-  const Members root(object, place);
+  const Members root(object, place + ": ");
   check_head(root, "usage", 1, place);
   return {root.number("seconds"), root.count("peak_memory_bytes")};
 }
@@ -174,12 +182,12 @@ LoggedSteps read_steps(const std::filesystem::path& log) {
   LoggedSteps steps;
   std::int64_t step_tokens = 0;
   std::vector<double> seconds;
-  for (const std::string& line : split(read_file(log), '\n')) {
+  for (const std::string& line : split(read_log(log), '\n')) {
     const bool step = line.find("\"loss\":") != std::string::npos;
     if ((!step && line.find("\"peak_memory_bytes\":") == std::string::npos) || line.back() != '}')
       continue;
     const StrictObject object = parse_strict_json(line, log.string());
-    const Members members(object, log.string());
+    const Members members(object, log.string() + ": ");
     if (!step) {
       steps.peak_memory_bytes =
           std::max(steps.peak_memory_bytes, members.count("peak_memory_bytes"));

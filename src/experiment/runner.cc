@@ -1,6 +1,7 @@
 #include "experiment/runner.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/checksums.h"
 #include "base/error.h"
@@ -21,11 +22,24 @@ namespace {
 
 constexpr double kLook = 0.5;  // seconds between two looks at a process
 
-// Why a process failed: the last line it printed.
-std::string last_line(const fs::path& log) {
-  std::vector<std::string> lines = split(read_file(log), '\n');
+std::uint64_t size_of(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) ? fs::file_size(file, ignored) : 0;
+}
+
+// Why a process failed: what ended it, and the last line that it printed behind `from` bytes of the
+// log.
+std::string why_failed(int code, const fs::path& log, std::uint64_t from) {
+  const std::string text = read_file(log);
+  std::vector<std::string> lines =
+      split(text.substr(std::min<std::size_t>(from, text.size())), '\n');
   std::erase(lines, "");
-  return lines.empty() ? "it printed nothing" : lines.back();
+  const std::string last = lines.empty() ? "it printed nothing" : lines.back();
+  if (code == kUnknownEnd) return "nobody knows how it ended; its last line: " + last;
+  if (code == 128 + SIGKILL)
+    return cat("killed by signal 9, as the system does where memory runs out; its last line: ",
+               last);
+  return last;
 }
 
 template <class Number>
@@ -78,6 +92,18 @@ class Runner {
     result.failure = train(index);
     if (result.failure.empty()) result.failure = measure(index, result.curve);
     if (!result.failure.empty()) return result;
+    try {
+      add_cost(planned, result);
+    } catch (const Error& error) {  // a damaged file of one run leaves the others
+      result.failure = error.what();
+    }
+    return result;
+  }
+
+  const CurveSet& measured() const { return measured_; }  // protocol and text of the last run
+
+ private:
+  static void add_cost(const PlannedRun& planned, ComparedRun& result) {
     const Usage usage = read_usage(usage_file(planned));
     const LoggedSteps steps = read_steps(fs::path(result.folder) / "log.jsonl");
     // A process that was killed has not told its time; the steps it left have.
@@ -86,12 +112,8 @@ class Runner {
         steps.peak_memory_bytes > 0 ? steps.peak_memory_bytes : usage.peak_memory_bytes;
     result.train_tokens_per_second = steps.tokens_per_second;
     result.train_targets = steps.tokens;
-    return result;
   }
 
-  const CurveSet& measured() const { return measured_; }  // protocol and text of the last run
-
- private:
   static fs::path usage_file(const PlannedRun& run) {
     return fs::path(run.config.run.folder) / "usage.json";
   }
@@ -114,12 +136,13 @@ class Runner {
       hooks_.progress({index, "training", static_cast<double>(read_trained_tokens(log)),
                        static_cast<double>(run.config.run.train_tokens)});
     };
+    const std::uint64_t before = size_of(log_file(run));
     const ProcessResult result = call(run, {"train", config.string(), "--resume"}, look);
     usage.seconds += result.seconds;
     usage.peak_memory_bytes = std::max(usage.peak_memory_bytes, result.peak_memory_bytes);
     write_file_atomic(result.code == 0 ? usage_file(run) : partial, usage_json(usage));
     if (stop_signal() != 0) throw_stopped();
-    if (result.code != 0) return cat("training: ", last_line(log_file(run)));
+    if (result.code != 0) return "training: " + why_failed(result.code, log_file(run), before);
     if (hooks_.finished) hooks_.finished(index, "trained in " + human_seconds(usage.seconds));
     return {};
   }
@@ -144,9 +167,10 @@ class Runner {
       for (const auto& sets : {protocol_arguments(run.config), place_arguments(run.config)})
         arguments.insert(arguments.end(), sets.begin(), sets.end());
       if (hooks_.progress) hooks_.progress({index, "measuring", 0, 0});
+      const std::uint64_t before = size_of(log_file(run));
       const ProcessResult result = call(run, arguments, [] {});
       if (stop_signal() != 0) throw_stopped();
-      if (result.code != 0) return cat("measuring: ", last_line(log_file(run)));
+      if (result.code != 0) return "measuring: " + why_failed(result.code, log_file(run), before);
     }
     measured_ = read_curves(file);
     curve = measured_.curves.at(0);

@@ -192,7 +192,9 @@ void read_merges(const Part& bpe, ByteLevelModel& model, const Ids& ids) {
 
 void read_bpe(const Part& root, ByteLevelModel& model) {
   const Part bpe = root.part("model");
-  if (bpe.type() != "BPE") bpe.refuse("type", cat("is ", shown(bpe.type())));
+  // The first files, GPT-2's own among them, do not say it: they tell by their members.
+  const std::string type = bpe.find("merges") != nullptr ? bpe.text("type", "BPE") : bpe.type();
+  if (type != "BPE") bpe.refuse("type", cat("is ", shown(type)));
   if (bpe.flag("byte_fallback", false))
     bpe.refuse("byte_fallback", "is true: a sentencepiece model, read from its tokenizer.model");
   if (bpe.find("dropout") != nullptr && as_number(*bpe.find("dropout"), bpe.at("dropout")) != 0)
@@ -210,22 +212,14 @@ void read_bpe(const Part& root, ByteLevelModel& model) {
   if (lacking != 256) bpe.refuse("vocab", cat("has no piece for byte ", lacking));
 }
 
-std::string escaped(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 void read_split(const Part& step, ByteLevelModel& model) {
   const Part pattern = step.part("pattern");
   const std::string behavior = step.text("behavior", "");
   if (behavior != "Isolated") step.refuse("behavior", cat("is ", shown(behavior)));
   if (step.flag("invert", false)) step.refuse("invert", "is true");
   const bool regex = pattern.find("Regex") != nullptr;
-  std::string text = regex ? pattern.text("Regex", "") : escaped(pattern.text("String", ""));
+  std::string text =
+      regex ? pattern.text("Regex", "") : literal_pattern(pattern.text("String", ""));
   if (text.empty() || text.size() > kLongestPattern)
     pattern.refuse(regex ? "Regex" : "String", cat("has ", text.size(), " bytes"));
   model.patterns.push_back(std::move(text));
@@ -281,9 +275,11 @@ void read_normalizer(const Part& root, ByteLevelModel& model) {
 void check_decoder(const Part& root) {
   if (root.find("decoder") == nullptr) return;
   const Part part = root.part("decoder");
-  const std::string type = part.type();
-  if (type != "ByteLevel" && type != "Sequence")
-    part.refuse("type", cat("is ", shown(type), ", expected ByteLevel"));
+  std::string type = part.type();
+  if (type == "Sequence" && part.list("decoders").size() == 1)
+    type = Part{as_object(part.list("decoders")[0], part.at("decoders")), part.at("decoders/0")}
+               .type();
+  if (type != "ByteLevel") part.refuse("type", cat("is ", shown(type), ", expected ByteLevel"));
 }
 
 void find_end(const Part& root, bool needed, ByteLevelModel& model) {

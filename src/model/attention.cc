@@ -206,30 +206,33 @@ void check_attention_name(const std::string& choice) {
 
 namespace {
 
-const AttentionKernel* named(const std::string& choice) {
+using Kernels = std::span<const AttentionKernel>;
+
+const AttentionKernel* named(Kernels kernels, const std::string& choice) {
   const auto found = std::ranges::find_if(
-      kKernels, [&](const AttentionKernel& kernel) { return choice == kernel.name; });
-  return found == kKernels.end() ? nullptr : &*found;
+      kernels, [&](const AttentionKernel& kernel) { return choice == kernel.name; });
+  return found == kernels.end() ? nullptr : &*found;
 }
 
 // What a device's kernel does not take.
-const AttentionKernel& other_on_device(const AttentionProblem& problem, torch::Device device) {
-  for (const AttentionKernel& kernel : kKernels)
+const AttentionKernel& other_on_device(Kernels kernels, const AttentionProblem& problem,
+                                       torch::Device device) {
+  for (const AttentionKernel& kernel : kernels)
     if (kernel.library != nullptr && kernel.supports(problem, device)) return kernel;
-  return kKernels.back();
+  return kernels.back();
 }
 
 }  // namespace
 
 bool needs_cuda(const std::string& choice) {
-  const AttentionKernel* const kernel = named(choice);
+  const AttentionKernel* const kernel = named(kKernels, choice);
   return kernel != nullptr && kernel->library != nullptr;
 }
 
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
-                                        const std::string& choice) {
+                                        const std::string& choice, Kernels kernels) {
   check_attention_name(choice);
-  if (const AttentionKernel* const kernel = named(choice)) {
+  if (const AttentionKernel* const kernel = named(kernels, choice)) {
     if (kernel->supports(problem, device)) return *kernel;
     if (kernel->library == nullptr || !device.is_cuda())
       throw usage_error("/runtime/attention/kernel",
@@ -238,12 +241,15 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
     if (kernel->library().module == nullptr)
       throw usage_error("/runtime/attention/kernel",
                         "\"" + choice + "\": " + kernel->library().reason, "use \"auto\"");
-    return other_on_device(problem, device);
+    return other_on_device(kernels, problem, device);
   }
-  for (const AttentionKernel& kernel : kKernels)
-    if (kernel.automatic && kernel.supports(problem, device)) return kernel;
+  const bool check = choice == "check";  // a device's kernels are what there is to check there
+  for (const AttentionKernel& kernel : kernels) {
+    const bool chosen = kernel.automatic || (check && kernel.library != nullptr);
+    if (chosen && kernel.supports(problem, device)) return kernel;
+  }
   ensure(false, "the last kernel takes everything");
-  return kKernels.back();
+  return kernels.back();
 }
 
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/strings.h"
@@ -37,9 +38,13 @@ DeviceRows device_rows(const torch::Tensor& x_BHTD) {
 }
 
 void expect_queued(const DeviceQueue& queue, int code) {
-  if (code != 0)
-    throw Error("CUDA device", cat("an attention kernel: ", queue.module->error_text(code)),
-                "set runtime.attention.kernel to \"reference\", and report this line");
+  if (code == 0) return;
+  const std::string words = queue.module->error_text(code);
+  // What is wrong with the device may come from any work before this.
+  if (queue.module->is_own != nullptr && !queue.module->is_own(code))
+    throw std::runtime_error("CUDA error: " + words);
+  throw Error("CUDA device", "an attention kernel: " + words,
+              "set runtime.attention.kernel to \"reference\", and report this line");
 }
 
 Call make_call(const CudaModule& module, const AttentionInputs& inputs) {

@@ -41,7 +41,7 @@ struct CurvePoint {
 };
 
 struct Curve {
-  std::string name, position;  // the label in every legend; "alibi", "sinusoidal", ...
+  std::string name, position;  // "alibi", "sinusoidal", ...
   std::string checkpoint, checkpoint_sha256;
   std::int64_t step = 0;
   std::int64_t trained_length = 0;   // L * s, what "1x" means
@@ -52,6 +52,8 @@ struct Curve {
   std::vector<CurvePoint> points;  // by rising length
   std::vector<LossByPosition> loss_by_position;
   FarContext far_context;  // without bins: not measured
+
+  const std::string& label() const { return name.empty() ? position : name; }  // in every legend
 };
 
 struct CurveProtocol {

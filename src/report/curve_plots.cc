@@ -9,8 +9,6 @@
 namespace alibi {
 namespace {
 
-std::string label(const Curve& curve) { return curve.name.empty() ? curve.position : curve.name; }
-
 PlotPoint plot_point(const CurvePoint& point, CurveFigure figure) {
   const auto x = static_cast<double>(point.length);
   switch (figure) {
@@ -58,7 +56,7 @@ std::vector<PlotMark> trained_marks(const CurveSet& set) {
       return entry.first == curve.trained_length;
     });
     if (found == lengths.end()) found = lengths.insert(found, {curve.trained_length, {}});
-    found->second.push_back(label(curve));
+    found->second.push_back(curve.label());
   }
   std::sort(lengths.begin(), lengths.end());
   std::vector<PlotMark> marks;
@@ -120,7 +118,7 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
   plot.marks = trained_marks(set);
   if (plot.marks.size() == 1) plot.x_unit = plot.marks.front().x;
   for (const Curve& curve : set.curves) {
-    PlotSeries series{label(curve), missing_note(curve), {}};
+    PlotSeries series{curve.label(), missing_note(curve), {}};
     for (const CurvePoint& point : curve.points) {
       if (point.applicable) series.points.push_back(plot_point(point, figure));
     }
@@ -131,7 +129,7 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
 
 PlotSpec position_plot(const CurveSet& set, const Curve& curve) {
   PlotSpec plot;
-  plot.title = "Loss by position in the window: " + label(curve);
+  plot.title = "Loss by position in the window: " + curve.label();
   plot.subtitle = protocol_line(set);
   plot.x_title = "position of the target in the window (tokens of context)";
   plot.y_title = "loss (nats per token)";

@@ -16,9 +16,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kLogFormatVersion = 1;
 
-// A log of a line every step stays far below this.
-constexpr std::uint64_t kLargestLog = 8ull << 30;
-
 Json json_value(const JsonValue& value) {
   if (const double* number = std::get_if<double>(&value);
       number != nullptr && !std::isfinite(*number)) {
@@ -84,9 +81,11 @@ KeptLines lines_up_to_step(std::string_view log, const LastLine& last) {
   return kept;
 }
 
+std::string read_log(const std::filesystem::path& path) { return read_file(path, 8ull << 30); }
+
 KeptLines truncate_after_step(const std::filesystem::path& path, const LastLine& last) {
   if (!std::filesystem::exists(path)) return {};
-  KeptLines kept = lines_up_to_step(read_file(path, kLargestLog), last);
+  KeptLines kept = lines_up_to_step(read_log(path), last);
   if (kept.dropped > 0) write_file_atomic(path, kept.text);
   return kept;
 }

@@ -36,6 +36,9 @@ class JsonLines {
   bool empty_;
 };
 
+// Whole. Throws Error; a log of a line every step stays far below its limit.
+std::string read_log(const std::filesystem::path& path);
+
 // Where a log is cut off: lines of `step` stay, but for those with the key `without`.
 struct LastLine {
   std::int64_t step = 0;

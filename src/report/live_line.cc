@@ -31,8 +31,7 @@ bool can_redraw(std::FILE* out) {
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t seen = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80 && seen++ == columns)
-      return text.substr(0, i);
+    if (!inside_character(text[i]) && seen++ == columns) return text.substr(0, i);
   }
   return text;
 }

@@ -13,11 +13,9 @@
 namespace alibi {
 namespace {
 
-std::string label(const Curve& curve) { return curve.name.empty() ? curve.position : curve.name; }
-
 std::string default_title(const CurveSet& set) {
   std::vector<std::string> names;
-  for (const Curve& curve : set.curves) names.push_back(label(curve));
+  for (const Curve& curve : set.curves) names.push_back(curve.label());
   if (names.empty() || names.size() > 4) return "Perplexity beyond the trained length";
   return "Perplexity beyond the trained length: " + join(names, ", ");
 }
@@ -100,7 +98,7 @@ std::string table_row(const Curve& curve, const CurvePoint& point) {
 std::string tables(const CurveSet& set) {
   std::string text = "<h2>Figures</h2>\n";
   for (const Curve& curve : set.curves) {
-    text += element("h3", label(curve));
+    text += element("h3", curve.label());
     text += cat("<div class=\"wide\"><table>\n", kTableHead, "<tbody>\n");
     for (const CurvePoint& point : curve.points) {
       text += table_row(curve, point);
@@ -119,7 +117,7 @@ std::string tables(const CurveSet& set) {
 std::string models(const CurveSet& set) {
   std::string text = "<h2>Models</h2>\n";
   for (const Curve& curve : set.curves) {
-    text += element("h3", label(curve));
+    text += element("h3", curve.label());
     const std::string trained =
         cat(with_commas(curve.trained_length), " tokens (sequence length ",
             with_commas(curve.sequence_length), " x train_sequence_length_scaling ",

@@ -87,10 +87,10 @@ std::string run_csv(const RunLog& log) {
   return csv;
 }
 
-std::string run_event_records(const RunLog& log, std::int64_t from_step, double wall_time) {
+std::string run_event_records(const RunLog& log, const ToldLines& told, double wall_time) {
   std::string records;
-  for (const LoggedStep& step : log.steps) {
-    if (step.step <= from_step) continue;
+  for (std::size_t i = told.steps; i < log.steps.size(); ++i) {
+    const LoggedStep& step = log.steps[i];
     Scalars scalars;
     add(scalars, "train/loss", step.loss);
     add(scalars, "train/learning_rate", step.learning_rate);
@@ -98,8 +98,8 @@ std::string run_event_records(const RunLog& log, std::int64_t from_step, double 
     add(scalars, "train/tokens_per_second", step.tokens_per_second);
     records += event_record(wall_time, step.step, scalars);
   }
-  for (const LoggedValidation& validation : log.validations) {
-    if (validation.step <= from_step) continue;
+  for (std::size_t i = told.validations; i < log.validations.size(); ++i) {
+    const LoggedValidation& validation = log.validations[i];
     Scalars scalars;
     add(scalars, "valid/loss", validation.loss);
     add(scalars, "valid/perplexity", std::exp(validation.loss));

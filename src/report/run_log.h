@@ -34,9 +34,14 @@ RunLog parse_run_log(std::string_view text);
 // A line a step, comma separated, with a heading; a validation stands in the line of its step.
 std::string run_csv(const RunLog& log);
 
-// The scalars of lines `from_step` + 1 and later as records of TensorBoard (report/event_file.h):
+// How many of a log's steps and validations were told before.
+struct ToldLines {
+  std::size_t steps = 0, validations = 0;
+};
+
+// The scalars of what comes behind those as records of TensorBoard (report/event_file.h):
 // train/loss, train/learning_rate, train/gradient_norm, train/tokens_per_second, valid/loss,
 // valid/perplexity, memory/peak_bytes.
-std::string run_event_records(const RunLog& log, std::int64_t from_step, double wall_time);
+std::string run_event_records(const RunLog& log, const ToldLines& told, double wall_time);
 
 }  // namespace alibi

@@ -78,9 +78,8 @@ std::string coordinate(double value) {
 double text_width(std::string_view text, double size) {
   double units = 0;  // advance widths of DejaVu Sans, the widest of the usual fonts, rounded up
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xc0) == 0x80) continue;
-    if (byte >= 0x80)
+    if (inside_character(c)) continue;
+    if (static_cast<unsigned char>(c) >= 0x80)
       units += 1;
     else if (std::string_view("iljtfr.,:;|!'()[]/ I-").find(c) != std::string_view::npos)
       units += 0.42;
@@ -96,8 +95,7 @@ std::string shorten(std::string_view text, double size, double width) {
   if (text_width(text, size) <= width) return std::string(text);
   std::string kept;
   for (const char c : text) {
-    const bool starts = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-    if (starts && text_width(kept + c + "...", size) > width) break;
+    if (!inside_character(c) && text_width(kept + c + "...", size) > width) break;
     kept += c;
   }
   return kept + "...";

@@ -79,9 +79,8 @@ std::string format_pairs(const std::vector<std::pair<std::string, std::string>>&
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !inside_character(c); }));
 }
 
 std::string printable(std::string_view text) {

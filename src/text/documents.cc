@@ -236,9 +236,7 @@ void add_folder(const fs::path& folder, TextFiles& found) {
     if (!at->is_regular_file(code)) continue;
     if (!is_text(at->path())) {
       ++found.other_files;
-    } else if (at->file_size(code) == 0) {
-      ++found.empty_files;
-    } else {
+    } else if (at->file_size(code) > 0) {
       inside.push_back(at->path());
     }
     if (code) break;

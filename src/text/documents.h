@@ -32,7 +32,6 @@ std::vector<std::string> match_names(const std::vector<std::string>& names);
 struct TextFiles {
   std::vector<std::filesystem::path> files;
   std::int64_t other_files = 0;  // in folders, with another ending: not read
-  std::int64_t empty_files = 0;  // in folders: not read
 };
 
 // Expands names: .txt and .jsonl files, packed or not, as they are, folders walked recursively in

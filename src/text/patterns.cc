@@ -182,7 +182,7 @@ void Patterns::cut_from(std::size_t pattern, std::string_view text,
       if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), take);
       done = ends[0];
       from = ends[1] + 1;
-      while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0) == 0x80) ++from;
+      while (from < text.size() && inside_character(text[from])) ++from;
       continue;
     }
     if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), take);

@@ -17,7 +17,6 @@
 namespace alibi {
 namespace {
 
-constexpr std::uint64_t kLargestModel = 1 << 28;
 constexpr std::int32_t kFirstByte = 3;
 // Stretches handed to sentencepiece at once. Its agenda is a heap over the whole of what it is
 // given, so short is fast (lines 7.2, whole texts 4.9 MB/s a thread, Zen 5).
@@ -30,7 +29,7 @@ constexpr std::size_t kLongestLine = 1 << 16;  // beyond it a cut before a space
 constexpr std::size_t kForcedCut = 1 << 20;  // sentencepiece takes some 100 bytes of memory a byte
 
 std::size_t character_start(std::string_view text, std::size_t at) {
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  while (at > 0 && inside_character(text[at])) --at;
   return at;
 }
 
@@ -157,7 +156,7 @@ const char* Tokenizer::file_name(std::string_view model) {
 }
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
-  return from_model(read_file(path, kLargestModel), path.string());
+  return from_model(read_file(path, kLargestTokenizer), path.string());
 }
 
 Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {

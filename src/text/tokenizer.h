@@ -21,6 +21,8 @@ inline constexpr std::int32_t marked(std::int32_t id) { return ~id; }
 inline constexpr bool is_marked(std::int64_t id) { return id < 0; }
 inline constexpr std::int64_t unmarked(std::int64_t id) { return id < 0 ? ~id : id; }
 
+inline constexpr std::uint64_t kLargestTokenizer = 64ull << 20;  // bytes of its file
+
 // A value: cheap to copy; all const functions may be called from several threads.
 class Tokenizer {
  public:

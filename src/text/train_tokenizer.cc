@@ -46,7 +46,7 @@ class Sampler {
   void add_line(std::string_view line) {
     while (!line.empty()) {
       std::size_t size = std::min(line.size(), kLongestPiece);
-      while (size < line.size() && (static_cast<unsigned char>(line[size]) & 0xc0) == 0x80) --size;
+      while (size < line.size() && inside_character(line[size])) --size;
       add_piece(line.substr(0, size));
       line.remove_prefix(size);
     }

@@ -2,6 +2,7 @@
 
 #include "base/checksums.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
@@ -10,10 +11,6 @@
 namespace alibi {
 namespace fs = std::filesystem;
 namespace {
-
-fs::path without_slash(const fs::path& path) {
-  return path.has_filename() ? path : path.parent_path();
-}
 
 // Names every key that differs and may not; the first one with its values.
 void refuse_other_config(const Config& now, const Config& stored, const fs::path& place) {

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <csignal>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "support/temporary_folder.h"
 
@@ -52,6 +55,27 @@ TEST(ChildProcess, DoesNotOutliveItsOwner) {
   }
   const auto id = static_cast<pid_t>(std::stol(read_file(output)));
   EXPECT_EQ(kill(id, 0), -1);
+}
+
+// As some supervisors leave it: the system then forgets how children ended. Seen taken for success.
+TEST(ChildProcess, AnEndThatNobodyToldIsNoSuccess) {
+  const TemporaryFolder folder;
+  std::signal(SIGCHLD, SIG_IGN);
+  ChildProcess child(shell("exit 0"), folder.path() / "output.txt");
+  EXPECT_TRUE(child.ended(30));
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(child.result().code, kUnknownEnd);
+}
+
+TEST(ChildProcessDeathTest, TheProgramIsToldHowItsChildrenEnd) {
+  const TemporaryFolder folder;
+  const auto run = [&] {
+    std::signal(SIGCHLD, SIG_IGN);
+    install_stop_handlers();
+    ChildProcess child(shell("exit 3"), folder.path() / "output.txt");
+    _exit(child.ended(30) ? child.result().code : 1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(3), "");
 }
 
 TEST(ChildProcess, SaysWhenItCannotBeRun) {

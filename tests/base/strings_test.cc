@@ -28,6 +28,28 @@ TEST(Utf8, FindsTheFirstBadByte) {
   EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0u);  // above U+10FFFF
 }
 
+TEST(Utf8, ContinuingBytesAreInsideACharacter) {
+  EXPECT_TRUE(inside_character('\x80') && inside_character('\xbf'));
+  EXPECT_FALSE(inside_character('a') || inside_character('\xc3') || inside_character('\xf0'));
+}
+
+TEST(Strings, AShellTakesItForOneWord) {
+  EXPECT_EQ(quoted_for_shell("a/b-1.bin"), "a/b-1.bin");
+  EXPECT_EQ(quoted_for_shell("it's here"), "'it'\\''s here'");
+  EXPECT_EQ(quoted_for_shell(""), "''");
+}
+
+TEST(Strings, NumbersHaveTheirZeros) {
+  EXPECT_EQ(zero_padded(42, 5), "00042");
+  EXPECT_EQ(zero_padded(1234567, 5), "1234567");
+}
+
+TEST(Strings, AnyTextIsAPatternOfItself) {
+  EXPECT_EQ(literal_pattern("a.b*(c)"), "a\\.b\\*\\(c\\)");
+  EXPECT_EQ(literal_pattern("<s>[1]\\"), "\\<s\\>\\[1\\]\\\\");
+  EXPECT_EQ(literal_pattern("a\xc3\xa9"), "a\xc3\xa9");
+}
+
 TEST(Strings, SplitKeepsEmptyParts) {
   EXPECT_EQ(split("a..b", '.'), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split("", '.'), (std::vector<std::string>{""}));

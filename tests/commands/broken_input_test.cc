@@ -6,6 +6,7 @@
 #include <sys/file.h>
 
 #include "commands/workplace.h"
+#include "support/small_byte_level.h"
 
 namespace alibi {
 namespace {
@@ -95,6 +96,26 @@ TEST(BrokenTokenizer, IsRefusedByTrain) {
   place.works({"evaluate", "runs/c"});
   place.put("text.txt", small_text(50'000, 5));
   expect_refused(place.run({"evaluate", "runs/c"}), 1, "text.txt", "another tokenizer");
+}
+
+// Seen measured with the first one's ids: only sentencepiece's files were compared.
+TEST(BrokenTokenizer, OtherByteLevelTokenizersAreToldApart) {
+  const Workplace place;
+  place.put("one.json", small_byte_level().dump());
+  place.put("two.json", small_byte_level({{"i", "n"}, {"in", "g"}, {"o", "n"}}).dump());
+  const auto train = [&](const std::string& name, const char* vocabulary) {
+    place.works({"train", "tiny.json", "--set", "run.train_tokens=1280", "--set",
+                 "run.name=" + name, "--set", "tokenizer.kind=bpe", "--set",
+                 "tokenizer.file=" + name + ".json", "--set",
+                 std::string("tokenizer.vocabulary=") + vocabulary});
+  };
+  train("one", "262");
+  train("two", "260");
+  place.works({"train", "tiny.json", "--set", "run.train_tokens=1280"});
+  for (const char* other : {"two", "tiny"})
+    expect_refused(place.run({"evaluate", "runs/one", std::string("runs/") + other, "--text",
+                              "text.txt", "--lengths", "1x"}),
+                   2, std::string("one and ") + other, "have different tokenizers");
 }
 
 TEST(BrokenPreparedFolder, IsRefusedByTrain) {

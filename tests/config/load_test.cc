@@ -87,6 +87,11 @@ TEST(LoadConfig, FaultsOfAllSourcesNameTheirSource) {
 }
 
 // What a missing file holds may be what makes the other one right.
+TEST(LoadConfig, YamlOfOtherTrainersIsTakenForNoJson) {
+  EXPECT_SAYS(error_text([] { parse_config("max_seq_len: 2048\n", "mpt.yaml"); }),
+              "a config is JSON; configs/NAMES.md has the keys of other trainers");
+}
+
 TEST(LoadConfig, KeysAreNotJudgedTogetherWithoutAllSources) {
   const TemporaryFolder folder;
   const std::string a = (folder.path() / "a.json").string();
@@ -154,6 +159,28 @@ TEST(Overrides, NullTakesAnEarlierValueBack) {
   const Config config =
       parse_config(learned, "x", {"model.position=alibi", "model.max_sequence_length=null"});
   EXPECT_FALSE(config.model.max_sequence_length.has_value());
+}
+
+TEST(Overrides, NameAKeyInEitherForm) {
+  EXPECT_TRUE(names_key({"run.seed=1", "runtime.device=cpu"}, "runtime.device"));
+  EXPECT_TRUE(names_key({R"(runtime={"device": "cpu"})"}, "runtime.device"));
+  EXPECT_TRUE(names_key({R"(runtime={"attention": {"kernel": "x"}})"}, "runtime.attention.kernel"));
+  EXPECT_FALSE(names_key({R"(runtime={"threads": 2})", "runtime"}, "runtime.device"));
+  EXPECT_FALSE(names_key({"runtime.attention=1"}, "runtime.attention.kernel"));
+}
+
+// Seen accepting the object form of any key beside the allowed one.
+TEST(Overrides, OfKeysThatHaveNoEffectAreRefusedInEitherForm) {
+  const auto allowed = [](const std::string& change) {
+    allow_overrides({change}, {"runtime.threads", "evaluate"}, "has no effect here");
+  };
+  EXPECT_NO_THROW(allowed("runtime.threads=2"));
+  EXPECT_NO_THROW(allowed(R"(runtime={"threads": 2})"));
+  EXPECT_NO_THROW(allowed(R"(evaluate={"passkey": {"trials": 2}})"));
+  for (const char* change : {"runtime.precision=bf16", R"(runtime={"precision": "bf16"})",
+                             R"(runtime={"threads": 2, "device": "cpu"})", "model.heads=2"})
+    EXPECT_SAYS(error_text([&] { allowed(change); }),
+                cat("--set ", change, ": has no effect here"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "support/error_text.h"
@@ -55,6 +56,14 @@ class HuggingFace : public testing::Test {
   }
   TemporaryFolder folder_;
 };
+
+TEST_F(HuggingFace, ASignalEndsTheReading) {
+  write(drawn_model(mpt_model(), Tokenizer::kByteVocabulary), {.target = Target::kMpt});
+  request_stop(15);
+  EXPECT_SAYS(fault(), "stopped by signal 15");
+  clear_stop();
+  EXPECT_EQ(read_huggingface(path()).vocabulary, Tokenizer::kByteVocabulary);
+}
 
 TEST_F(HuggingFace, ReadsBackTheSameModel) {
   for (const Target target : {Target::kMpt, Target::kBloom}) {

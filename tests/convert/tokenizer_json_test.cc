@@ -58,6 +58,16 @@ TEST(TokenizerJson, IsTheModelThatItWasMadeOf) {
   }
 }
 
+// Seen taken for a byte-level BPE.
+TEST(TokenizerJson, ABpeWithoutBytesComesBack) {
+  const Tokenizer made = Tokenizer::from_model(
+      sentencepiece_model({{"model_type", "bpe"}, {"add_dummy_prefix", "false"}}), "m");
+  const auto model = sentencepiece_of_json(tokenizer_json(made), "saved");
+  ASSERT_TRUE(model);
+  const std::string text = small_text(2'000, 5);
+  EXPECT_EQ(Tokenizer::from_model(*model, "saved").encode(text), made.encode(text));
+}
+
 TEST(TokenizerJson, OtherKindsAreLeftAndLiesRefused) {
   const Tokenizer made = Tokenizer::from_model(
       sentencepiece_model({{"vocab_size", "400"}, {"byte_fallback", "true"}}), "m");

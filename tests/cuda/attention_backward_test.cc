@@ -104,21 +104,30 @@ TEST(DeviceBackward, TakesEveryWidth) {
 }
 
 TEST(DeviceBackward, CachesSharedKeysAndDocuments) {
-  for (const int keys : {64, 100, 191}) {
-    DeviceExample example(
-        {.sequences = 2, .heads = 4, .key_value_heads = 2, .queries = 50, .keys = keys});
+  const auto holds = [](int keys, int width) {
+    DeviceExample example({.sequences = 2,
+                           .heads = 4,
+                           .key_value_heads = 2,
+                           .queries = 50,
+                           .keys = keys,
+                           .width = width});
     for (const int length : {0, 1, 20, 64, 100}) {
       if (length > 0) example.cut_into_documents(length);
       run_forward(example.work());
       run_backward(example.work());
-      if (length != 1) expect_gradients(example, cat(keys, " keys, documents of ", length));
+      if (length != 1)
+        expect_gradients(example, cat(keys, " keys, documents of ", length, ", heads of ", width));
     }
-  }
+  };
+  for (const int keys : {64, 100, 191}) holds(keys, 32);
+  for (const int width : {64, 96, 128, 192, 256}) holds(100, width);
 }
 
 // What the forward left out has no gradient, what it visited all of it; two runs are the same bits.
-TEST(DeviceBackward, VisitsWhatTheForwardVisited) {
-  const DeviceSizes sizes{.heads = 2, .key_value_heads = 1, .queries = 512, .keys = 512};
+void expect_visited(int width) {
+  SCOPED_TRACE(cat("heads of ", width));
+  const DeviceSizes sizes{
+      .heads = 2, .key_value_heads = 1, .queries = 512, .keys = 512, .width = width};
   DeviceExample example(sizes), again(sizes);
   const int rows = forward_rows<HostBlock>(sizes.width);
   std::vector<std::int32_t> first(DeviceExample::at(2 * 512 / rows), -1);
@@ -135,6 +144,10 @@ TEST(DeviceBackward, VisitsWhatTheForwardVisited) {
   EXPECT_EQ(example.q_gradient, again.q_gradient);
   EXPECT_EQ(example.k_gradient, again.k_gradient);
   EXPECT_EQ(example.v_gradient, again.v_gradient);
+}
+
+TEST(DeviceBackward, VisitsWhatTheForwardVisited) {
+  for (const int width : {32, 96, 128, 192}) expect_visited(width);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 namespace alibi {
 namespace {
 
+constexpr int kEveryKernel[] = {64, 96, 128, 192, 256};  // each another kernel
+
 // The formula's own rounding: weights and output are bf16 here.
 void expect_plain(const DeviceExample& example, const std::string& what, double most_lse = 1e-4) {
   double worst = 0, worst_lse = 0;
@@ -56,17 +58,24 @@ TEST(DeviceForward, TakesEveryWidth) {
 }
 
 TEST(DeviceForward, CachesSharedKeysAndDocuments) {
-  for (const int keys : {64, 65, 128, 191}) {
-    DeviceExample example(
-        {.sequences = 2, .heads = 4, .key_value_heads = 2, .queries = 37, .keys = keys});
+  const auto holds = [](int keys, int width) {
+    const std::string what = cat(keys, " keys, heads of ", width);
+    DeviceExample example({.sequences = 2,
+                           .heads = 4,
+                           .key_value_heads = 2,
+                           .queries = 37,
+                           .keys = keys,
+                           .width = width});
     run_forward(example.work());
-    expect_plain(example, cat(keys, " keys"));
+    expect_plain(example, what);
     for (const int length : {1, 20, 64, 100}) {
       example.cut_into_documents(length);
       run_forward(example.work());
-      expect_plain(example, cat(keys, " keys, documents of ", length));
+      expect_plain(example, cat(what, ", documents of ", length));
     }
-  }
+  };
+  for (const int keys : {64, 65, 128, 191}) holds(keys, 32);
+  for (const int width : kEveryKernel) holds(191, width);
   DeviceExample flat({.queries = 80, .keys = 100});
   flat.slopes.clear();
   run_forward(flat.work());
@@ -76,8 +85,10 @@ TEST(DeviceForward, CachesSharedKeysAndDocuments) {
 // "exact" changes no bit, "epsilon" less than a rounding, and both leave blocks out where slopes
 // are steep; a large key far back is kept by its norm. Seen failing with the reach of one block
 // only.
-TEST(DeviceForward, LeavesOutWhatCannotMatter) {
-  const DeviceSizes sizes{.heads = 2, .key_value_heads = 1, .queries = 640, .keys = 640};
+void expect_left_out(int width) {
+  SCOPED_TRACE(cat("heads of ", width));
+  const DeviceSizes sizes{
+      .heads = 2, .key_value_heads = 1, .queries = 640, .keys = 640, .width = width};
   DeviceExample whole(sizes), exact(sizes), epsilon(sizes);
   for (DeviceExample* example : {&whole, &exact, &epsilon}) example->slopes = {0.5F, 0.004F};
   run_forward(whole.work());
@@ -99,6 +110,10 @@ TEST(DeviceForward, LeavesOutWhatCannotMatter) {
   EXPECT_GT(in_epsilon, in_exact);
   EXPECT_EQ(first[DeviceExample::at(blocks)], 0) << "the flat head sees everything";
   expect_plain(epsilon, "epsilon");
+}
+
+TEST(DeviceForward, LeavesOutWhatCannotMatter) {
+  for (const int width : {32, 96, 128, 192}) expect_left_out(width);
 }
 
 // Of one head: runs it, skipping what "epsilon" may, and expects that nothing was.

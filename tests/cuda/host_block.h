@@ -17,10 +17,6 @@
 
 namespace alibi {
 
-struct HostGrid {
-  int x = 1, y = 1, z = 1;
-};
-
 // What the warps of one block share.
 struct HostShared {
   HostShared(int bytes, int warps)
@@ -45,7 +41,7 @@ class HostBlock {
     const T& operator[](int lane) const { return lanes[static_cast<std::size_t>(lane)]; }
   };
 
-  HostBlock(HostShared& shared, HostGrid place, int warp)
+  HostBlock(HostShared& shared, KernelGrid place, int warp)
       : shared_(shared), place_(place), warp_(warp) {}
 
   int x() const { return place_.x; }
@@ -181,13 +177,13 @@ class HostBlock {
   }
 
   HostShared& shared_;
-  HostGrid place_;
+  KernelGrid place_;
   int warp_;
   std::vector<Pending> pending_;
 };
 
 // Runs body(block) for every block of the grid, on `warps` threads each.
-inline void run_grid(const HostGrid& grid, int warps, int shared_bytes, const auto& body) {
+inline void run_grid(const KernelGrid& grid, int warps, int shared_bytes, const auto& body) {
   for (int z = 0; z < grid.z; ++z) {
     for (int y = 0; y < grid.y; ++y) {
       for (int x = 0; x < grid.x; ++x) {

@@ -11,7 +11,7 @@ namespace alibi {
 
 // One body for each warp, kept off the stack: on a device its members are registers.
 template <class Body>
-void run_body(const DeviceAttention& a, const HostGrid& grid, int warps) {
+void run_body(const DeviceAttention& a, const KernelGrid& grid, int warps) {
   run_grid(grid, warps, Body::kSharedBytes,
            [&](HostBlock& block) { std::make_unique<Body>(a, block)->run(); });
 }
@@ -19,9 +19,9 @@ void run_body(const DeviceAttention& a, const HostGrid& grid, int warps) {
 inline void run_key_reach(const DeviceAttention& a, float* reach_BGN) {
   using Norms = KeyNorms<HostBlock>;
   using Reach = KeyReach<HostBlock>;
-  run_grid({a.key_blocks(), a.key_value_heads, a.sequences}, 1, Norms::kSharedBytes,
+  run_grid(key_grid(a, 1), 1, Norms::kSharedBytes,
            [&](HostBlock& block) { Norms::run(a, reach_BGN, block); });
-  run_grid({a.key_value_heads, a.sequences, 1}, 1, Reach::kSharedBytes,
+  run_grid(reach_grid(a), 1, Reach::kSharedBytes,
            [&](HostBlock& block) { Reach::run(a, reach_BGN, block); });
 }
 
@@ -29,23 +29,20 @@ inline void run_forward(const DeviceAttention& a) {
   with_kernel_width(a.width, [&](auto kernel_width) {
     using Shapes = AttentionShapes<HostBlock, kernel_width()>;
     using Body = typename Shapes::Forward;
-    const int blocks = (a.queries + Body::kRows - 1) / Body::kRows;
-    run_body<Body>(a, {blocks, a.heads, a.sequences}, Shapes::kForwardWarps);
+    run_body<Body>(a, query_grid(a, Body::kRows), Shapes::kForwardWarps);
   });
 }
 
 inline void run_backward(const DeviceAttention& a) {
   using Delta = AttentionDelta<HostBlock>;
-  run_grid({(a.queries + Delta::kRows - 1) / Delta::kRows, a.heads, a.sequences}, 1,
-           Delta::kSharedBytes, [&](HostBlock& block) { Delta::run(a, block); });
+  run_grid(query_grid(a, Delta::kRows), 1, Delta::kSharedBytes,
+           [&](HostBlock& block) { Delta::run(a, block); });
   with_kernel_width(a.width, [&](auto kernel_width) {
     using Shapes = AttentionShapes<HostBlock, kernel_width()>;
     using Queries = typename Shapes::QueryGradient;
     using Keys = typename Shapes::KeyGradient;
-    const int blocks = (a.queries + Queries::kRows - 1) / Queries::kRows;
-    run_body<Queries>(a, {blocks, a.heads, a.sequences}, 4);
-    run_body<Keys>(a, {a.key_blocks() * Shapes::kParts, a.key_value_heads, a.sequences},
-                   Keys::kWarps);
+    run_body<Queries>(a, query_grid(a, Queries::kRows), Shapes::kQueryWarps);
+    run_body<Keys>(a, key_grid(a, Shapes::kParts), Keys::kWarps);
   });
 }
 

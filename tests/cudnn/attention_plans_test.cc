@@ -79,6 +79,31 @@ TEST_F(AttentionPlansInterop, EveryShapeHasOne) {
               << length << " " << width << " " << biased << " " << backward;
 }
 
+// q, k and v, and their gradients, are parts of one tensor in the model.
+AttentionShape fused(std::int64_t length, std::int64_t heads, std::int64_t width, bool backward) {
+  AttentionShape s = shape(length, width, true, backward);
+  s.heads = heads;
+  s.key_value_heads = heads / 2;
+  const std::int64_t row = 2 * heads * width;
+  s.q = s.k = s.v = {length * row, width, row};
+  s.output = rows(length, heads, width);
+  if (!backward) return s;
+  s.output_gradient = s.output;
+  s.q_gradient = s.k_gradient = s.v_gradient = s.q;
+  return s;
+}
+
+// What the tests with a device ask for.
+TEST_F(AttentionPlansInterop, ShapesOfTheModelHaveOne) {
+  const auto has = [&](std::int64_t length, std::int64_t heads, std::int64_t width) {
+    for (const bool backward : {false, true})
+      EXPECT_NO_THROW(plans_.plan(fused(length, heads, width, backward)))
+          << length << " " << heads << " " << width << " " << backward;
+  };
+  for (const std::int64_t width : {8, 16, 24, 40, 80, 96, 160, 192}) has(33, 2, width);
+  for (const std::int64_t length : {15, 16, 17, 31, 127, 128, 129}) has(length, 4, 16);
+}
+
 TEST_F(AttentionPlansInterop, MemoryGrowsWithTheLengthNotItsSquare) {
   EXPECT_LE(plans_.plan(shape(131'072, 64, true, false)).get_workspace_size(), 1 << 20);
   const auto bytes = [&](std::int64_t length) {

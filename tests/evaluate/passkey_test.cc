@@ -144,6 +144,24 @@ TEST(Passkey, TheGainIsWhatStatingTheKeyIsWorth) {
             result.cells.at(0).gain.mean);
 }
 
+// Seen failing while it threw away what was measured.
+TEST(Passkey, ALengthThatMemoryDoesNotTakeIsSaidAndTheOthersAreMeasured) {
+  LoadedModel loaded = tiny("alibi");
+  PasskeyOptions options{.lengths = {256, 512}, .rules = {}, .progress = {}};
+  options.rules.passkey.trials = 4;
+  options.rules.passkey.depths = {0.5};
+  bool lacking = true;
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(total, 2);
+    if (done == 0 && std::exchange(lacking, false)) throw std::bad_alloc();
+  };
+  const PasskeyResult result = measure_passkeys(loaded, whole(some_targets(400), 100), options);
+  ASSERT_EQ(result.cells.size(), 2U);
+  EXPECT_EQ(result.cells[0].note, "out of memory");
+  EXPECT_EQ(result.cells[1].note, "");
+  EXPECT_EQ(result.cells[1].trials, 4);
+}
+
 TEST(Passkey, EveryLengthAndDepthIsACell) {
   LoadedModel loaded = tiny("learned", {"model.max_sequence_length=256"});
   PasskeyOptions options{.lengths = {32, 256, 512}, .rules = {}, .progress = {}};

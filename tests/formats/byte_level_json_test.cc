@@ -53,6 +53,24 @@ TEST(ByteLevelJson, ReadsTheFormsThatAreAround) {
   EXPECT_EQ(model.patterns, (std::vector<std::string>{"\\p{N}", "a\\.b"}));
 }
 
+// GPT-2's own file on the hub. Seen refused.
+TEST(ByteLevelJson, AModelWithoutItsTypeIsKnownByItsMembers) {
+  nlohmann::json json = small_byte_level();
+  json["model"].erase("type");
+  EXPECT_EQ(read(json).merges.size(), 5);
+  json["model"].erase("merges");
+  EXPECT_SAYS(fault(json), "/model: has no \"type\"");
+}
+
+TEST(ByteLevelJson, ADecoderThatDoesMoreIsRefused) {
+  nlohmann::json json = small_byte_level();
+  const nlohmann::json bytes = {{"type", "ByteLevel"}}, strip = {{"type", "Strip"}};
+  json["decoder"] = {{"type", "Sequence"}, {"decoders", {bytes}}};
+  EXPECT_NO_THROW(read(json));
+  json["decoder"]["decoders"].push_back(strip);
+  EXPECT_SAYS(fault(json), "/decoder/type: is \"Sequence\", expected ByteLevel");
+}
+
 TEST(ByteLevelJson, ReadsTheOlderPairOfFiles) {
   const nlohmann::json json = small_byte_level();
   nlohmann::json vocabulary = json["model"]["vocab"];

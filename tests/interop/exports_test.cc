@@ -76,7 +76,9 @@ class ExportsInterop : public testing::Test {
   void expect_agrees(const std::string& words) const {
     const std::string command = cat("cd '", place_.path().string(), "' && '", python_, "' '",
                                     ALIBI_SOURCE_DIR, "/tests/interop/exports.py' ", words);
-    EXPECT_EQ(std::system(command.c_str()), 0) << words;
+    const int status = std::system(command.c_str());
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "Python is too old for it";
+    EXPECT_EQ(status, 0) << words;
   }
 
   Workplace place_;

@@ -166,6 +166,70 @@ TEST(ChooseAttention, KnowsItsNamesAndRefusesOthers) {
   EXPECT_SAYS(text, attention_kernels().back().name);
 }
 
+// Stand-ins for what a device has: one whose library is there and which takes nothing, one that
+// takes what has no documents, the last.
+const CudaKernels& kernels_that_are_there() {
+  static const CudaModule module;
+  static const CudaKernels there{&module, ""};
+  return there;
+}
+const CudaKernels& kernels_that_are_missing() {
+  static const CudaKernels missing{nullptr, "no such file"};
+  return missing;
+}
+AttentionKernel stand_in(const char* name, bool (*takes)(const AttentionProblem&, torch::Device),
+                         const CudaKernels& (*library)()) {
+  AttentionKernel kernel{name, takes, nullptr, nullptr};
+  kernel.automatic = library == nullptr;
+  kernel.library = library;
+  return kernel;
+}
+
+// Seen failing with a refusal in place of the other kernel.
+TEST(ChooseAttention, WhatADevicesKernelDoesNotTakeGoesToTheNextOneThere) {
+  const auto nothing = [](const AttentionProblem&, torch::Device) { return false; };
+  const auto anything = [](const AttentionProblem&, torch::Device) { return true; };
+  const auto no_documents = [](const AttentionProblem& p, torch::Device) { return !p.documents; };
+  std::vector<AttentionKernel> kernels = {stand_in("cuda", no_documents, kernels_that_are_there),
+                                          stand_in("cudnn", nothing, kernels_that_are_there),
+                                          stand_in("avx512", nothing, nullptr),
+                                          stand_in("reference", anything, nullptr)};
+  const torch::Device cuda("cuda");
+  const auto chosen = [&](const std::string& choice, bool documents, torch::Device device) {
+    AttentionProblem problem = describe_problem(window(0, torch::kFloat, ScoreBias::kLinear));
+    problem.documents = documents;
+    return std::string(choose_attention(problem, device, choice, kernels).name);
+  };
+  EXPECT_EQ(chosen("cudnn", false, cuda), "cuda");
+  EXPECT_EQ(chosen("cudnn", true, cuda), "reference");
+  EXPECT_EQ(chosen("cuda", true, cuda), "reference");
+  EXPECT_EQ(chosen("auto", false, cuda), "reference") << "only its name chooses a device's kernel";
+  EXPECT_EQ(chosen("check", false, cuda), "cuda");
+  EXPECT_EQ(chosen("check", true, cuda), "reference");
+  EXPECT_SAYS(error_text([&] { chosen("cudnn", false, torch::kCPU); }), "does not support");
+  EXPECT_SAYS(error_text([&] { chosen("avx512", false, cuda); }), "does not support");
+  kernels[1].library = kernels_that_are_missing;
+  EXPECT_SAYS(error_text([&] { chosen("cudnn", false, cuda); }), "\"cudnn\": no such file");
+}
+
+// Seen failing while every code was the kernel's fault.
+TEST(DeviceAttention, ALostDeviceIsNotTakenForAFaultyKernel) {
+  static CudaModule module = host_module();
+  module.error_text = [](int code) { return code == 1 ? "invalid argument" : "device lost"; };
+  module.is_own = [](int code) { return code == 1; };
+  const AttentionInputs inputs = window(0, torch::kBFloat16, ScoreBias::kLinear);
+  const auto fault = [&] { device_attention_forward({&module, nullptr}, inputs); };
+  module.forward = [](const DeviceAttention&, void*) { return 1; };
+  EXPECT_SAYS(error_text(fault), "CUDA device: an attention kernel: invalid argument");
+  module.forward = [](const DeviceAttention&, void*) { return 7; };
+  try {
+    fault();
+    FAIL();
+  } catch (const std::exception& error) {
+    EXPECT_TRUE(is_device_failure(error)) << error.what();
+  }
+}
+
 TEST(ChooseAttention, TheLastKernelTakesEverything) {
   const AttentionKernel& last = attention_kernels().back();
   for (const ScalarKind scalar : {ScalarKind::kFp64, ScalarKind::kFp32, ScalarKind::kBf16}) {

@@ -69,10 +69,15 @@ TEST(EventFile, ARecordIsFramed) {
 
 TEST(EventFile, OnlyNewStepsAreTold) {
   const RunLog log = parse_run_log(kLog);
-  const std::string all = run_event_records(log, -1, 1), later = run_event_records(log, 1, 1);
-  EXPECT_GT(all.size(), later.size());
-  EXPECT_EQ(all.find("valid/perplexity") == std::string::npos, false);
-  EXPECT_EQ(run_event_records(log, 2, 1), "");
+  const auto tells = [&](const ToldLines& told, const char* name) {
+    return run_event_records(log, told, 1).find(name) != std::string::npos;
+  };
+  EXPECT_TRUE(tells({}, "train/loss") && tells({}, "valid/perplexity"));
+  // A validation is logged behind its step, which may have been told alone.
+  EXPECT_TRUE(tells({log.steps.size(), 0}, "valid/perplexity"));
+  EXPECT_FALSE(tells({log.steps.size(), 0}, "train/loss"));
+  EXPECT_FALSE(tells({0, log.validations.size()}, "valid/perplexity"));
+  EXPECT_EQ(run_event_records(log, {log.steps.size(), log.validations.size()}, 1), "");
 }
 
 TEST(RunPage, IsWellFormedAndLivesWhileTheRunDoes) {

@@ -1,0 +1,47 @@
+// Tokenizers whose texts llama.cpp would cut otherwise are refused. Tried in llama.cpp with the
+// wheel of scripts/setup --verify: another space behind "\n", and "bcd" found in "abcd" first.
+#include "convert/gguf_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "support/sentencepiece_model.h"
+#include "support/small_byte_level.h"
+
+namespace alibi {
+namespace {
+
+std::string obstacles(const std::string& model) {
+  return join(gguf_tokenizer_obstacles(Tokenizer::from_model(model, "t")), "; ");
+}
+
+std::string with_pieces(const std::string& pieces, const char* prefix = "false") {
+  return obstacles(sentencepiece_model({{"byte_fallback", "true"},
+                                        {"vocab_size", "600"},
+                                        {"add_dummy_prefix", prefix},
+                                        {"user_defined_symbols", pieces}}));
+}
+
+std::string with_added(const std::vector<std::string>& added) {
+  nlohmann::json json = small_byte_level();
+  for (const std::string& text : added)
+    json["added_tokens"].push_back(
+        {{"id", 262 + json["added_tokens"].size()}, {"content", text}, {"special", false}});
+  return obstacles(json.dump());
+}
+
+TEST(GgufTokenizer, PiecesThatMayOverlapAreRefused) {
+  EXPECT_EQ(with_pieces("ab,cd,ef"), "");
+  EXPECT_EQ(with_pieces("##,###"), "") << "runs of one character come out the same";
+  EXPECT_NE(with_pieces("ab,bcd").find("\"ab\" and \"bcd\" that may overlap"), std::string::npos);
+  EXPECT_EQ(with_added({"  ", "    ", "xy"}), "");
+  EXPECT_NE(with_added({"xyz", "wxy"}).find("\"wxy\" and \"xyz\""), std::string::npos);
+}
+
+TEST(GgufTokenizer, ASpaceInFrontAndUserDefinedPiecesAreRefusedTogether) {
+  EXPECT_EQ(with_pieces("", "true"), "");
+  EXPECT_NE(with_pieces("##", "true").find("puts another one behind it"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace alibi
