@@ -85,7 +85,7 @@ class Run:
         return False
     def log(self, values, step):
         for name, value in values.items():
-            print(name, step, repr(value))
+            print(name, step, repr(float(value)))
 def init(project, name, config):
     print(project, config["run"]["seed"], name)
     return Run()
