@@ -1,18 +1,18 @@
 // Which keys may be overridden where only some have an effect.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/strings.h"
 #include "config/fields.h"
 #include "config/load.h"
+#include "config/strict_json.h"
 
 namespace alibi {
 namespace {
 
 using Keys = std::vector<std::string>;
 
-void add_keys(const std::string& path, const nlohmann::json& value, Keys& keys) {
+void add_keys(const std::string& path, const nlohmann::ordered_json& value, Keys& keys) {
   if (!value.is_object() || value.empty()) return keys.push_back(path);
   for (const auto& [name, below] : value.items()) add_keys(path + "." + name, below, keys);
 }
@@ -20,11 +20,10 @@ void add_keys(const std::string& path, const nlohmann::json& value, Keys& keys) 
 // What `change` sets, in either form: model.heads=4 or model={"heads": 4}.
 Keys keys_of(const std::string& change) {
   const std::size_t equals = std::min(change.find('='), change.size());
+  std::vector<JsonFault> ignored;  // as the reader: what is no JSON is a string
   Keys keys;
-  add_keys(
-      change.substr(0, equals),
-      nlohmann::json::parse(change.substr(std::min(equals + 1, change.size())), nullptr, false),
-      keys);
+  add_keys(change.substr(0, equals),
+           parse_strict(change.substr(std::min(equals + 1, change.size())), ignored), keys);
   return keys;
 }
 

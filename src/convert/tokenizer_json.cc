@@ -33,7 +33,7 @@ Json merges_of(const TokenizerModel& model) {
   std::vector<Merge> merges;
   for (const auto& [text, id] : normal) {
     for (std::size_t cut = 1; cut < text.size(); ++cut) {
-      if (inside_character(text[cut])) continue;  // inside a character
+      if (inside_character(text[cut])) continue;
       const auto left = normal.find(text.substr(0, cut)), right = normal.find(text.substr(cut));
       if (left != normal.end() && right != normal.end())
         merges.push_back({model.pieces[id].score, left->second, right->second});

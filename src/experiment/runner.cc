@@ -136,13 +136,12 @@ class Runner {
       hooks_.progress({index, "training", static_cast<double>(read_trained_tokens(log)),
                        static_cast<double>(run.config.run.train_tokens)});
     };
-    const std::uint64_t before = size_of(log_file(run));
-    const ProcessResult result = call(run, {"train", config.string(), "--resume"}, look);
+    const auto [result, why] = call(run, {"train", config.string(), "--resume"}, look);
     usage.seconds += result.seconds;
     usage.peak_memory_bytes = std::max(usage.peak_memory_bytes, result.peak_memory_bytes);
     write_file_atomic(result.code == 0 ? usage_file(run) : partial, usage_json(usage));
     if (stop_signal() != 0) throw_stopped();
-    if (result.code != 0) return "training: " + why_failed(result.code, log_file(run), before);
+    if (result.code != 0) return "training: " + why;
     if (hooks_.finished) hooks_.finished(index, "trained in " + human_seconds(usage.seconds));
     return {};
   }
@@ -167,10 +166,9 @@ class Runner {
       for (const auto& sets : {protocol_arguments(run.config), place_arguments(run.config)})
         arguments.insert(arguments.end(), sets.begin(), sets.end());
       if (hooks_.progress) hooks_.progress({index, "measuring", 0, 0});
-      const std::uint64_t before = size_of(log_file(run));
-      const ProcessResult result = call(run, arguments, [] {});
+      const auto [result, why] = call(run, arguments, [] {});
       if (stop_signal() != 0) throw_stopped();
-      if (result.code != 0) return "measuring: " + why_failed(result.code, log_file(run), before);
+      if (result.code != 0) return "measuring: " + why;
     }
     measured_ = read_curves(file);
     curve = measured_.curves.at(0);
@@ -189,17 +187,25 @@ class Runner {
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }
 
+  struct Ended {
+    ProcessResult result;
+    std::string why;  // it failed; else empty
+  };
+
   // Runs the program to its end; a signal to us is passed on, once.
   template <class Look>
-  ProcessResult call(const PlannedRun& run, std::vector<std::string> arguments, const Look& look) {
+  Ended call(const PlannedRun& run, std::vector<std::string> arguments, const Look& look) {
     arguments.insert(arguments.begin(), program_);
-    ChildProcess child(arguments, log_file(run));
+    const fs::path log = log_file(run);
+    const std::uint64_t before = size_of(log);
+    ChildProcess child(arguments, log);
     for (bool told = false; !child.ended(kLook);) {
       if (stop_signal() != 0 && !told) child.signal(stop_signal());
       told = stop_signal() != 0;
       look();
     }
-    return child.result();
+    const int code = child.result().code;
+    return {child.result(), code == 0 ? "" : why_failed(code, log, before)};
   }
 
   [[noreturn]] void throw_stopped() const {

@@ -66,10 +66,9 @@ std::span<const AttentionKernel> attention_kernels();
 AttentionProblem describe_problem(const AttentionInputs& inputs);
 
 // `choice`: "auto" or "check" (first that supports the problem; a device's own kernels by "check"
-// only) or a kernel's name. Throws Error
-// when the named kernel does not exist or does not support the problem; one of a CUDA device's
-// leaves that to another one of them or to the reference, where it is there at all.
-// `kernels`: what there is to choose from; the last one takes everything.
+// only) or a kernel's name. Throws Error when the named kernel does not exist or does not support
+// the problem; one of a CUDA device's leaves that to another one of them or to the reference, where
+// it is there at all. `kernels`: what there is to choose from; the last one takes everything.
 const AttentionKernel& choose_attention(
     const AttentionProblem& problem, torch::Device device, const std::string& choice,
     std::span<const AttentionKernel> kernels = attention_kernels());

@@ -167,6 +167,10 @@ TEST(Overrides, NameAKeyInEitherForm) {
   EXPECT_TRUE(names_key({R"(runtime={"attention": {"kernel": "x"}})"}, "runtime.attention.kernel"));
   EXPECT_FALSE(names_key({R"(runtime={"threads": 2})", "runtime"}, "runtime.device"));
   EXPECT_FALSE(names_key({"runtime.attention=1"}, "runtime.attention.kernel"));
+  EXPECT_TRUE(names_key({R"(runtime={"device": "cpu" /* here */})"}, "runtime.device"));
+  std::string deep = "runtime=";
+  for (int i = 0; i < 20'000; ++i) deep += R"({"a":)";
+  EXPECT_FALSE(names_key({deep + "1" + std::string(20'000, '}')}, "runtime.device"));
 }
 
 // Seen accepting the object form of any key beside the allowed one.

@@ -11,8 +11,6 @@
 namespace alibi {
 namespace {
 
-constexpr int kEveryKernel[] = {64, 96, 128, 192, 256};  // each another kernel
-
 // The formula's own rounding: weights and output are bf16 here.
 void expect_plain(const DeviceExample& example, const std::string& what, double most_lse = 1e-4) {
   double worst = 0, worst_lse = 0;

@@ -9,6 +9,8 @@
 
 namespace alibi {
 
+inline constexpr int kEveryKernel[] = {64, 96, 128, 192, 256};  // widths, each another kernel
+
 // One body for each warp, kept off the stack: on a device its members are registers.
 template <class Body>
 void run_body(const DeviceAttention& a, const KernelGrid& grid, int warps) {
