@@ -47,6 +47,7 @@ missing_packages() {
     command -v clang-format >/dev/null || echo clang-format
     command -v clang-tidy >/dev/null || echo clang-tidy
     command -v strace >/dev/null || echo strace
+    command -v debootstrap >/dev/null || echo debootstrap
     command -v zsh >/dev/null || echo zsh  # with fish, for what completion offers in them
     command -v fish >/dev/null || echo fish
     command -v clang++ >/dev/null || echo clang

@@ -1,8 +1,12 @@
-// The program's version, in --version, checkpoints and reports.
+// The program's version and the revision of its arithmetic.
 #pragma once
 
 namespace alibi {
 
-inline constexpr const char* kVersion = "0.1.0";
+inline constexpr const char* kVersion = "0.1.0";  // in --version and reports
+
+// Raised only when a change of the program changes the bits of a run's weights. Checkpoints store
+// it: a run is resumed by any program version of the same revision.
+inline constexpr int kArithmeticRevision = 1;
 
 }  // namespace alibi

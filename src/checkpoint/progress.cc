@@ -12,7 +12,7 @@
 namespace alibi {
 namespace {
 
-constexpr std::int64_t kFormatVersion = 5;
+constexpr std::int64_t kFormatVersion = 6;
 // The longest window of a guard is 100,000 steps, each with two numbers.
 constexpr JsonLimits kProgressLimits{.depth = 2, .values = 200'100};
 
@@ -23,7 +23,7 @@ struct Count {
 };
 constexpr std::int64_t kMostTokens = 1'000'000'000'000'000;  // as run.train_tokens
 constexpr std::int64_t kMostThreads = 4096;
-constexpr std::array<Count, 10> kCounts{
+constexpr std::array<Count, 11> kCounts{
     {{"step", &Progress::step, 1},
      {"tokens", &Progress::tokens, 1},
      {"best_step", &Progress::best_step, 1},
@@ -33,7 +33,8 @@ constexpr std::array<Count, 10> kCounts{
      {"micro_batch_tokens", &Progress::micro_batch_tokens, 2},
      {"validated_step", &Progress::validated_step, 3},
      {"threads", &Progress::threads, 3},
-     {"skipped_in_a_row", &Progress::skipped_in_a_row, 4}}};
+     {"skipped_in_a_row", &Progress::skipped_in_a_row, 4},
+     {"arithmetic_revision", &Progress::arithmetic_revision, 6}}};
 
 constexpr std::array<std::pair<const char*, std::vector<double> Progress::*>, 2> kRecent{
     {{"recent_losses", &Progress::recent_losses},
@@ -118,7 +119,7 @@ ProgressFile parse_progress(std::string_view text, const std::string& place) {
                 "use the program version that wrote it");
   }
   refuse_unknown(root,
-                 {"format_version", "identity", "data", "arithmetic", "validated_step", "threads",
+                 {"format_version", "identity", "data", "arithmetic", "arithmetic_revision", "validated_step", "threads",
                   "step", "tokens", "best_step", "skipped_steps", "skipped_in_a_row", "rollbacks",
                   "micro_batch_tokens", "recent_losses", "recent_gradient_norms",
                   "evaluations_without_improvement", "best_validation_loss", "finished"},
@@ -134,6 +135,7 @@ ProgressFile parse_progress(std::string_view text, const std::string& place) {
     progress.*count.field =
         as_count(required(root, count.name, place), cat(place, ": /", count.name));
   }
+  if (version < 6) progress.arithmetic_revision = 1;
   if (version < 3) progress.validated_step = progress.step;
   check_counts(progress, place);
   for (const auto& [name, field] : kRecent) {

@@ -1,13 +1,14 @@
 // progress.json: how far a run is, the whole of its state beside tensors.
 //
-//   {"format_version": 5, "identity": "run hash", "data": "its part for the text", "step": 123,
+//   {"format_version": 6, "identity": "run hash", "data": "its part for the text", "step": 123,
 //    "tokens": 456, "best_validation_loss": 1.25, ...the fields of Progress by name...,
 //    "finished": false, "recent_losses": [3.25, 3.5], "recent_gradient_norms": [0.5, 0.75]}
 //
 // "best_validation_loss" is null while nothing was evaluated: JSON has no infinity. Version 1 had
 // neither "rollbacks", "micro_batch_tokens" nor the recent steps, version 2 neither "data",
-// "validated_step" nor "threads", version 3 no "skipped_in_a_row", version 4 no "arithmetic"; they
-// are read as if they were 0 or empty, "validated_step" as if it were "step".
+// "validated_step" nor "threads", version 3 no "skipped_in_a_row", version 4 no "arithmetic", version 5
+// no "arithmetic_revision"; they are read as if they were 0 or empty, "validated_step" as if it were
+// "step", "arithmetic_revision" as 1.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/version.h"
 
 namespace alibi {
 
@@ -32,6 +35,7 @@ struct Progress {
   std::int64_t validated_step = 0;      // a validation that was due later was cut off by a signal
   std::int64_t threads = 0;             // what the run was computed with; 0: not known
   std::string arithmetic;               // the kernels and the processor it was computed with
+  std::int64_t arithmetic_revision = kArithmeticRevision;  // of its last step
   bool finished = false;
   // Of the newest steps that the guard let pass, oldest first (optimizer/guard.h).
   std::vector<double> recent_losses, recent_gradient_norms;

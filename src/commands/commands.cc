@@ -3,7 +3,6 @@
 #include <torch/version.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
 
 #include "base/strings.h"
@@ -21,14 +20,6 @@ constexpr const char* kFooter =
     "once;\n"
     "134 a fault of this program, with its place.\n"
     "Every setting is a config key: alibi inspect schema --markdown lists them.";
-
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string("-_./=,:+@%").find(static_cast<char>(c)) != std::string::npos;
-  });
-  return plain ? word : "'" + word + "'";
-}
 
 // The command that was called without one of those it consists of; null: none was.
 const CLI::App* command_without_subcommand(const CLI::App& app) {
@@ -51,7 +42,7 @@ std::string missing_subcommand(const CLI::App& command, const std::vector<std::s
 
 std::string Session::command_line() const {
   std::string text = "alibi";
-  for (std::size_t i = 1; i < arguments.size(); ++i) text += " " + quoted(arguments[i]);
+  for (std::size_t i = 1; i < arguments.size(); ++i) text += " " + quoted_for_shell(arguments[i]);
   return text;
 }
 

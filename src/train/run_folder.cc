@@ -12,6 +12,17 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
+// The weights of such a run would not be those of an uninterrupted one.
+void refuse_other_arithmetic(const Progress& stored, const fs::path& place) {
+  if (stored.arithmetic_revision == kArithmeticRevision) return;
+  throw usage_error(
+      place.string(),
+      cat("computed by revision ", stored.arithmetic_revision, " of the arithmetic, this program (",
+          kVersion, ") has revision ", kArithmeticRevision),
+      "resume with a program version of that revision, or choose another run.folder; "
+      "initialize.from begins with this run's weights");
+}
+
 // Names every key that differs and may not; the first one with its values.
 void refuse_other_config(const Config& now, const Config& stored, const fs::path& place) {
   std::vector<ConfigDifference> different = identity_differences(stored, now);
@@ -30,7 +41,7 @@ void refuse_other_config(const Config& now, const Config& stored, const fs::path
 }  // namespace
 
 std::string run_identity(const Config& config, const std::string& data_hash) {
-  return sha256_hex(identity_json(config) + "\n" + data_hash + "\n" + kVersion);
+  return sha256_hex(identity_json(config) + "\n" + data_hash);
 }
 
 RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(config.run.folder)) {
@@ -75,6 +86,7 @@ std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {
   }
   warn_of_damaged(damaged);
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
+  refuse_other_arithmetic(checkpoint.progress, *newest);
   const fs::path stored_file = *newest / "config.json";
   refuse_other_config(config, parse_config(checkpoint.config_json, stored_file.string()),
                       stored_file);
@@ -86,16 +98,12 @@ void RunFolder::refuse_other_text(const Checkpoint& checkpoint, const PreparedTe
   const std::string way_out = "put the old one back, or choose another run.folder";
   if (checkpoint.tokenizer_model != text.tokenizer.model())
     throw usage_error("/tokenizer", place + " was made with another tokenizer", way_out);
-  if (!checkpoint.data_hash.empty() && checkpoint.data_hash != text.data_hash) {
+  if (checkpoint.data_hash != text.data_hash) {  // empty before format 3 of progress.json
     throw usage_error(
         "/data",
         cat("the text of data.train or data.valid is not the one that ", place, ", was made from"),
         way_out);
   }
-  const Config stored = parse_config(checkpoint.config_json, "config.json of the checkpoint");
-  if (checkpoint.identity == run_identity(stored, text.data_hash)) return;
-  throw usage_error(place, cat("was made by another program version than ", kVersion),
-                    "resume with that one, or choose another run.folder");
 }
 
 std::optional<Precision> stored_precision(const fs::path& run_folder) {

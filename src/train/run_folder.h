@@ -18,7 +18,7 @@
 
 namespace alibi {
 
-// Checksum of everything that decides a run's result: identity keys, data and program version.
+// Checksum of what decides a run's result: identity keys and data.
 std::string run_identity(const Config& config, const std::string& data_hash);
 
 class RunFolder {
@@ -38,11 +38,12 @@ class RunFolder {
   void check_lock() const { lock_->check(); }  // throws Error where somebody removed it
 
   // The newest valid checkpoint; nothing when the run has none yet. Throws Error when there are
-  // some and none is whole, and (exit code 2) when it belongs to another config, naming each key
-  // that differs and may not (config/fields.h: adjustable).
+  // some and none is whole, and (exit code 2) when it was computed by another revision of the
+  // arithmetic (base/version.h) or belongs to another config, naming each key that differs and may
+  // not (config/fields.h: adjustable).
   std::optional<Checkpoint> resume_point(const Config& config) const;
   // Throws Error (exit code 2) when that checkpoint was made from another text or with another
-  // tokenizer or program version. Separate, for preparing a text may take long.
+  // tokenizer. Separate, for preparing a text may take long.
   void refuse_other_text(const Checkpoint& checkpoint, const PreparedText& text) const;
 
  private:

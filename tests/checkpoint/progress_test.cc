@@ -41,6 +41,7 @@ TEST(Progress, ReadsTheSameBits) {
                       .validated_step = 4,
                       .threads = 2,
                       .arithmetic = "cpu, AVX2",
+                      .arithmetic_revision = 3,
                       .finished = true,
                       .recent_losses = {0.1, 1.0 / 3},
                       .recent_gradient_norms = {1e-300, 7}};
@@ -75,8 +76,8 @@ TEST(Progress, IsStrict) {
            {"[0.75]", "[NaN]"},
            {"\"hash\"", "null"},
            {"false", "0"},
-           {"\"format_version\": 5", "\"format_version\": 6"},
-           {"\"format_version\": 5", "\"format_version\": 0"}}) {
+           {"\"format_version\": 6", "\"format_version\": 7"},
+           {"\"format_version\": 6", "\"format_version\": 0"}}) {
     EXPECT_THROW(parse_progress(replaced(good, from, to), "file"), Error) << to;
   }
   EXPECT_THROW(parse_progress(good + "x", "file"), Error);

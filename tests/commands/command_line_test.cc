@@ -1,6 +1,8 @@
 // Help, version, wrong command lines: one line, exit code 2, nothing made.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "commands/workplace.h"
 #include "support/error_text.h"
 
@@ -48,6 +50,27 @@ TEST(CommandLine, TheVersionComesAtOnce) {
   GTEST_SKIP() << "not timed under a sanitizer";
 #endif
   EXPECT_LT(best, 0.5);
+}
+
+// What the OpenMP runtime says of its settings. Seen failing without src/spin_limit.cc.
+TEST(CommandLine, ThreadsSpinBrieflyUnlessTheUserChose) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "built with clang, without OpenMP";
+#endif
+  const auto settings = [](const char* name, const char* value) {
+    setenv("OMP_DISPLAY_ENV", "verbose", 1);
+    if (name != nullptr) setenv(name, value, 1);
+    const std::string said = run_program({"--version"}).err;
+    if (name != nullptr) unsetenv(name);
+    unsetenv("OMP_DISPLAY_ENV");
+    return said;
+  };
+  unsetenv("GOMP_SPINCOUNT");
+  unsetenv("OMP_WAIT_POLICY");
+  EXPECT_NE(settings(nullptr, "").find("GOMP_SPINCOUNT = '1000'"), std::string::npos);
+  EXPECT_NE(settings("GOMP_SPINCOUNT", "77").find("GOMP_SPINCOUNT = '77'"), std::string::npos);
+  EXPECT_NE(settings("OMP_WAIT_POLICY", "active").find("OMP_WAIT_POLICY = 'ACTIVE'"),
+            std::string::npos);
 }
 
 TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {

@@ -79,6 +79,24 @@ TEST(RunFolder, StaysWhenItHoldsALogOrWasThere) {
   EXPECT_FALSE(fs::exists(example.path("bad")));
 }
 
+// A program version is none of what a run is bound to; the revision of the arithmetic is. Seen
+// failing without the comparison.
+TEST(RunFolder, IsResumedByItsRevisionOfTheArithmeticOnly) {
+  TrainExample example;
+  const Config config = example.config("run");
+  example.train(config, false, 1);
+  RunFolder folder(config, true);
+  auto stored = folder.resume_point(config);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->progress.arithmetic_revision, kArithmeticRevision);
+  stored->progress.arithmetic_revision = kArithmeticRevision + 1;
+  save_checkpoint(folder.checkpoints(), *stored);
+  const std::string text = error_text([&] { folder.resume_point(config); });
+  EXPECT_SAYS(text, "step-00000001");
+  EXPECT_SAYS(text, cat("revision ", kArithmeticRevision + 1));
+  EXPECT_SAYS(text, cat("revision ", kArithmeticRevision));
+}
+
 TEST(RunFolder, KeepsTheFirstAnswerForPrecision) {
   TrainExample example;
   const Config config = example.config("run");
