@@ -10,6 +10,7 @@ import sys
 
 LEVELS = [
     ["base"],
+    ["json"],
     ["config", "kernels", "text", "formats", "report"],
     ["data", "device"],
     ["products"],
@@ -33,13 +34,13 @@ LIBRARIES = [
     ("libarchive and zlib", r"(archive(_entry)?|zlib)\.h", [r"text/packed_text\.cc"]),
     ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
-    ("nlohmann/json", r"nlohmann/", [r"(config|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
+    ("nlohmann/json", r"nlohmann/", [r"(json|config|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
     ("LibTorch's umbrella", r"torch/(torch|all)\.h", [r"nothing: device/libtorch.h has what is needed"]),
     ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"cudnn/.*"]),
 ]
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
-NO_TORCH = {"base", "config", "kernels", "formats", "text", "report"}
+NO_TORCH = {"base", "json", "config", "kernels", "formats", "text", "report"}
 CUDA = re.compile(r"(cuda|cu[a-z]+|nccl|nvtx3/.*)(_[a-z0-9_]+)?\.h")
 CUDA_FOLDERS = {"cuda", "cudnn"}
 CONTAINERS = {"vector", "map", "unordered_map", "set", "unordered_set", "deque", "list", "string", "queue", "stack"}

@@ -164,13 +164,4 @@ std::string json_quoted(std::string_view text) {
   return nlohmann::json(text).dump();
 }
 
-std::string shown(std::string_view name) {
-  constexpr std::size_t kLongest = 80;
-  std::string text = "\"";
-  for (const char c : name.substr(0, kLongest)) {
-    text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return text + (name.size() > kLongest ? "...\"" : "\"");
-}
-
 }  // namespace alibi

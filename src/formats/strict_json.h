@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/printable.h"
+
 namespace alibi {
 
 struct StrictJson;
@@ -53,8 +55,5 @@ std::int64_t as_count(const StrictJson& json, const std::string& place);  // 0 .
 
 // Text as a JSON string with its quotes. Throws Error when it is not UTF-8.
 std::string json_quoted(std::string_view text);
-
-// A name out of a file as a message shows it: quoted, printable, at most 80 bytes.
-std::string shown(std::string_view name);
 
 }  // namespace alibi

@@ -1,0 +1,34 @@
+#include "json/record.h"
+
+#include "base/error.h"
+
+namespace alibi {
+
+void RecordWriter::format(const FormatRule& rule) {
+  json_.append("format_version", rule.newest);
+  if (rule.kind != nullptr) json_.append("kind", rule.kind);
+}
+
+void RecordReader::format(const FormatRule& rule) {
+  known_.emplace_back("format_version");
+  if (rule.kind != nullptr) {
+    known_.emplace_back("kind");
+    object_.expect("kind", rule.kind, rule.way_out);
+  }
+  const JsonReader version = object_.at("format_version");
+  version_ = version.count();
+  if (version_ >= rule.oldest && version_ <= rule.newest) return;
+  version.expected(
+      rule.oldest == rule.newest ? cat(rule.newest) : cat(rule.oldest, " to ", rule.newest),
+      rule.way_out);
+}
+
+void RecordReader::check_keys() const {
+  if (unknown_ == UnknownKeys::kIgnore) return;
+  for (const JsonMember& member : object_.object()) {
+    if (std::ranges::find(known_, member.key) == known_.end())
+      throw Error(object_.place_of(member.key), "unknown key");
+  }
+}
+
+}  // namespace alibi
