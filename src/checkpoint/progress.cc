@@ -1,79 +1,47 @@
 #include "checkpoint/progress.h"
 
-#include <array>
-#include <charconv>
+#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/error.h"
 #include "base/strings.h"
-#include "formats/strict_json.h"
+#include "json/parse.h"
+#include "json/record.h"
+#include "json/write.h"
 
 namespace alibi {
+
+template <class Fields>
+void fields(Fields& f, ProgressFile& file) {
+  Progress& p = file.progress;
+  f.format({.newest = 6, .oldest = 1});
+  f("identity", file.identity);
+  f("data", file.data_hash, {.since = 3});
+  f("arithmetic", p.arithmetic, {.since = 5});
+  f("arithmetic_revision", p.arithmetic_revision, {.since = 6});
+  f("step", p.step);
+  f("tokens", p.tokens);
+  f("best_step", p.best_step);
+  f("evaluations_without_improvement", p.evaluations_without_improvement);
+  f("skipped_steps", p.skipped_steps);
+  f("rollbacks", p.rollbacks, {.since = 2});
+  f("micro_batch_tokens", p.micro_batch_tokens, {.since = 2});
+  f("validated_step", p.validated_step, {.since = 3});
+  f("threads", p.threads, {.since = 3});
+  f("skipped_in_a_row", p.skipped_in_a_row, {.since = 4});
+  f("recent_losses", p.recent_losses, {.since = 2});
+  f("recent_gradient_norms", p.recent_gradient_norms, {.since = 2});
+  f("best_validation_loss", p.best_validation_loss,
+    {.null = std::numeric_limits<double>::infinity()});
+  f("finished", p.finished);
+}
+
 namespace {
 
-constexpr std::int64_t kFormatVersion = 6;
 // The longest window of a guard is 100,000 steps, each with two numbers.
-constexpr JsonLimits kProgressLimits{.depth = 2, .values = 200'100};
-
-struct Count {
-  const char* name;
-  std::int64_t Progress::*field;
-  std::int64_t since;  // format version
-};
+constexpr JsonOptions kProgressLimits{.depth = 2, .values = 200'100};
 constexpr std::int64_t kMostTokens = 1'000'000'000'000'000;  // as run.train_tokens
 constexpr std::int64_t kMostThreads = 4096;
-constexpr std::array<Count, 11> kCounts{
-    {{"step", &Progress::step, 1},
-     {"tokens", &Progress::tokens, 1},
-     {"best_step", &Progress::best_step, 1},
-     {"evaluations_without_improvement", &Progress::evaluations_without_improvement, 1},
-     {"skipped_steps", &Progress::skipped_steps, 1},
-     {"rollbacks", &Progress::rollbacks, 2},
-     {"micro_batch_tokens", &Progress::micro_batch_tokens, 2},
-     {"validated_step", &Progress::validated_step, 3},
-     {"threads", &Progress::threads, 3},
-     {"skipped_in_a_row", &Progress::skipped_in_a_row, 4},
-     {"arithmetic_revision", &Progress::arithmetic_revision, 6}}};
-
-constexpr std::array<std::pair<const char*, std::vector<double> Progress::*>, 2> kRecent{
-    {{"recent_losses", &Progress::recent_losses},
-     {"recent_gradient_norms", &Progress::recent_gradient_norms}}};
-
-// The shortest text that reads back as the same bits.
-std::string number_text(double number) {
-  ensure(std::isfinite(number), "progress holds finite numbers");
-  std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.begin(), buffer.end(), number);
-  return {buffer.begin(), result.ptr};
-}
-
-std::string loss_text(double loss) {
-  return loss == std::numeric_limits<double>::infinity() ? "null" : number_text(loss);
-}
-
-std::string list_text(const std::vector<double>& numbers) {
-  std::string text = "[";
-  for (const double number : numbers) {
-    if (text.size() > 1) text += ", ";
-    text += number_text(number);
-  }
-  return text + "]";
-}
-
-std::vector<double> parse_list(const StrictJson& json, const std::string& place) {
-  std::vector<double> numbers;
-  for (const StrictJson& element : as_array(json, place))
-    numbers.push_back(as_number(element, cat(place, "/", numbers.size())));
-  return numbers;
-}
-
-double parse_loss(const StrictJson& json, const std::string& place) {
-  if (std::holds_alternative<std::monostate>(json.value)) {
-    return std::numeric_limits<double>::infinity();
-  }
-  return as_number(json, place);
-}
 
 // No run counts so: such a file was not written by this program, whatever its checksum says.
 void check_counts(const Progress& p, const std::string& place) {
@@ -89,67 +57,31 @@ void check_counts(const Progress& p, const std::string& place) {
   check("validated_step", p.validated_step, p.step);
   check("skipped_steps", p.skipped_steps, p.step);
   check("skipped_in_a_row", p.skipped_in_a_row, p.step);
+  if (p.recent_losses.size() != p.recent_gradient_norms.size()) {
+    throw Error(place + ": /recent_losses",
+                cat("holds ", p.recent_losses.size(), " numbers, /recent_gradient_norms ",
+                    p.recent_gradient_norms.size()));
+  }
 }
 
 }  // namespace
 
 std::string progress_text(const ProgressFile& file) {
-  const Progress& progress = file.progress;
-  std::string text = cat("{\n\"format_version\": ", kFormatVersion, ",\n");
-  text += "\"identity\": " + json_quoted(file.identity) + ",\n";
-  text += "\"data\": " + json_quoted(file.data_hash) + ",\n";
-  text += "\"arithmetic\": " + json_quoted(progress.arithmetic) + ",\n";
-  for (const Count& count : kCounts) {
-    ensure(progress.*count.field >= 0, "progress counts upwards from 0");
-    text += cat("\"", count.name, "\": ", progress.*count.field, ",\n");
-  }
-  for (const auto& [name, field] : kRecent)
-    text += cat("\"", name, "\": ", list_text(progress.*field), ",\n");
-  text += "\"best_validation_loss\": " + loss_text(progress.best_validation_loss) + ",\n";
-  return text + "\"finished\": " + (progress.finished ? "true" : "false") + "\n}\n";
+  const auto finite = [](double number) { return std::isfinite(number); };
+  ensure(std::ranges::all_of(file.progress.recent_losses, finite) &&
+             std::ranges::all_of(file.progress.recent_gradient_norms, finite) &&
+             file.progress.best_validation_loss > -std::numeric_limits<double>::infinity(),
+         "progress holds finite numbers");
+  return write_json(to_json(file), {.indent = 0, .levels = 1, .spaced = true}) + "\n";
 }
 
 ProgressFile parse_progress(std::string_view text, const std::string& place) {
-  const StrictObject root = parse_strict_json(text, place, kProgressLimits);
-  const auto version =
-      as_count(required(root, "format_version", place), place + ": /format_version");
-  if (version < 1 || version > kFormatVersion) {
-    throw Error(place,
-                cat("has format_version ", version, ", this program reads 1 to ", kFormatVersion),
-                "use the program version that wrote it");
-  }
-  refuse_unknown(root,
-                 {"format_version", "identity", "data", "arithmetic", "arithmetic_revision", "validated_step", "threads",
-                  "step", "tokens", "best_step", "skipped_steps", "skipped_in_a_row", "rollbacks",
-                  "micro_batch_tokens", "recent_losses", "recent_gradient_norms",
-                  "evaluations_without_improvement", "best_validation_loss", "finished"},
-                 place);
+  const Json json = parse_json(text, place, kProgressLimits);
   ProgressFile file;
-  Progress& progress = file.progress;
-  file.identity = as_string(required(root, "identity", place), place + ": /identity");
-  if (version >= 3) file.data_hash = as_string(required(root, "data", place), place + ": /data");
-  if (version >= 5)
-    progress.arithmetic = as_string(required(root, "arithmetic", place), place + ": /arithmetic");
-  for (const Count& count : kCounts) {
-    if (count.since > version) continue;
-    progress.*count.field =
-        as_count(required(root, count.name, place), cat(place, ": /", count.name));
-  }
-  if (version < 6) progress.arithmetic_revision = 1;
-  if (version < 3) progress.validated_step = progress.step;
-  check_counts(progress, place);
-  for (const auto& [name, field] : kRecent) {
-    if (version >= 2)
-      progress.*field = parse_list(required(root, name, place), cat(place, ": /", name));
-  }
-  if (progress.recent_losses.size() != progress.recent_gradient_norms.size()) {
-    throw Error(place + ": /recent_losses",
-                cat("holds ", progress.recent_losses.size(), " numbers, /recent_gradient_norms ",
-                    progress.recent_gradient_norms.size()));
-  }
-  progress.best_validation_loss =
-      parse_loss(required(root, "best_validation_loss", place), place + ": /best_validation_loss");
-  progress.finished = as_bool(required(root, "finished", place), place + ": /finished");
+  const std::int64_t version = read_record(JsonReader(json, place), file, UnknownKeys::kRefuse);
+  if (version < 6) file.progress.arithmetic_revision = 1;
+  if (version < 3) file.progress.validated_step = file.progress.step;
+  check_counts(file.progress, place);
   return file;
 }
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
-#include "formats/strict_json.h"
 
 namespace alibi {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
-#include "formats/strict_json.h"
 
 namespace alibi {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
-#include "formats/strict_json.h"
 #include "text/sentencepiece_model.h"
 
 namespace alibi {

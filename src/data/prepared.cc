@@ -7,98 +7,129 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/strings.h"
-#include "formats/strict_json.h"
+#include "config/training_config.h"
+#include "json/parse.h"
+#include "json/record.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
+
+constexpr const char* kAgain = "remove the folder and prepare the text again";
+
+struct PreparedTokenizer {
+  TokenizerKind kind = TokenizerKind::kBpe;
+  std::int64_t vocabulary = 0;
+  std::string sha256;
+};
+
+template <class Fields>
+void fields(Fields& f, PreparedTokenizer& tokenizer) {
+  f("kind", tokenizer.kind);
+  f("vocabulary", tokenizer.vocabulary);
+  f("sha256", tokenizer.sha256);
+}
+
+struct PreparedShard {
+  std::string name;
+  std::int64_t tokens = 0;
+  std::string sha256;
+};
+
+template <class Fields>
+void fields(Fields& f, PreparedShard& shard) {
+  f("name", shard.name);
+  f("tokens", shard.tokens);
+  f("sha256", shard.sha256);
+}
+
+template <class Fields>
+void fields(Fields& f, SplitStatistics& s) {
+  f("documents", s.documents);
+  f("bytes", s.bytes);
+  f("tokens", s.tokens);
+  f("unknown", s.unknown);
+  f("byte_fallback", s.byte_fallback);
+  f("changed_documents", s.changed_documents);
+}
+
+struct PreparedSplit {
+  std::vector<PreparedShard> files;
+  SplitStatistics statistics;
+};
+
+template <class Fields>
+void fields(Fields& f, PreparedSplit& split) {
+  f("files", split.files);
+  f("statistics", split.statistics);
+}
+
+// prepared.json
+struct PreparedFile {
+  PreparedTokenizer tokenizer;
+  PreparedSplit train, valid;
+  std::int64_t empty_documents = 0, files = 0, other_files = 0;
+  std::string hold_out;
+};
+
+template <class Fields>
+void fields(Fields& f, PreparedFile& file) {
+  f.format({.newest = kPreparedFormatVersion, .way_out = kAgain});
+  f("tokenizer", file.tokenizer);
+  f("train", file.train);
+  f("valid", file.valid);
+  f("empty_documents", file.empty_documents);
+  f("files", file.files);
+  f("other_files", file.other_files);
+  f("hold_out", file.hold_out);
+}
+
 namespace {
 
 constexpr std::uint64_t kLargestJson = 16 << 20;
-constexpr const char* kAgain = "remove the folder and prepare the text again";
-
-// One object of prepared.json and the pointer to it, for messages.
-struct Part {
-  const StrictObject& object;
-  std::string place;
-  bool whole_file = false;
-
-  Part at(std::string_view key) const {
-    return {as_object(required(object, key, place), pointer(key)), pointer(key)};
-  }
-  std::string pointer(std::string_view key) const {
-    return cat(place, whole_file ? ": /" : "/", key);
-  }
-  std::int64_t count(std::string_view key) const {
-    return as_count(required(object, key, place), pointer(key));
-  }
-  const std::string& text(std::string_view key) const {
-    return as_string(required(object, key, place), pointer(key));
-  }
-  void expect(std::string_view key, const std::string& expected) const {
-    if (text(key) != expected) {
-      throw Error(pointer(key), cat("is ", shown(text(key)), ", expected ", expected), kAgain);
-    }
-  }
-  void expect(std::string_view key, std::int64_t expected) const {
-    const std::int64_t found = count(key);
-    if (found != expected)
-      throw Error(pointer(key), cat("is ", found, ", expected ", expected), kAgain);
-  }
-};
-
-SplitStatistics statistics_from(const Part& part) {
-  return {part.count("documents"), part.count("bytes"),         part.count("tokens"),
-          part.count("unknown"),   part.count("byte_fallback"), part.count("changed_documents")};
+template <class T>
+void expect(const std::string& place, const T& found, const T& expected) {
+  if (found != expected) throw Error(place, cat("is ", found, ", expected ", expected), kAgain);
 }
 
-std::string split_json(const std::string& name, const TokenShards& shards,
-                       const SplitStatistics& s) {
-  std::vector<std::string> files;
-  for (const ShardHeader& header : shards.headers()) {
-    files.push_back(cat("{\"name\": ", json_quoted(shard_name(name, files.size())),
-                        ", \"tokens\": ", header.tokens,
-                        ", \"sha256\": ", json_quoted(header.payload_sha256), "}"));
-  }
-  return cat("{\n    \"files\": [", join(files, ",\n              "),
-             "],\n    \"statistics\": {\"documents\": ", s.documents, ", \"bytes\": ", s.bytes,
-             ", \"tokens\": ", s.tokens, ", \"unknown\": ", s.unknown,
-             ", \"byte_fallback\": ", s.byte_fallback,
-             ", \"changed_documents\": ", s.changed_documents, "}\n  }");
+PreparedSplit split_of(const TokenShards& shards, const std::string& name,
+                       const SplitStatistics& statistics) {
+  PreparedSplit split{{}, statistics};
+  for (const ShardHeader& header : shards.headers())
+    split.files.push_back(
+        {shard_name(name, split.files.size()), header.tokens, header.payload_sha256});
+  return split;
 }
 
-TokenShards open_split(const Part& part, const fs::path& folder, const std::string& split,
-                       const Tokenizer& tokenizer) {
-  const StrictArray& files =
-      as_array(required(part.object, "files", part.place), part.pointer("files"));
-  if (files.empty()) throw Error(part.pointer("files"), "is empty", kAgain);
-  std::vector<Part> parts;
+TokenShards open_split(const PreparedSplit& split, const fs::path& folder, const std::string& name,
+                       const Tokenizer& tokenizer, const std::string& place) {
+  if (split.files.empty()) throw Error(place + "/files", "is empty", kAgain);
   std::vector<fs::path> paths;
-  for (const StrictJson& file : files) {
-    const std::string place = cat(part.pointer("files"), "/", parts.size());
-    parts.push_back({as_object(file, place), place});
-    parts.back().expect("name", shard_name(split, paths.size()));
-    paths.push_back(folder / shard_name(split, paths.size()));
+  for (const PreparedShard& file : split.files) {
+    const std::string plain_name = shard_name(name, paths.size());
+    expect(cat(place, "/files/", paths.size(), "/name"), shown(file.name), shown(plain_name));
+    paths.push_back(folder / plain_name);
   }
   TokenShards shards = TokenShards::open(paths, tokenizer.vocabulary(), tokenizer.end());
-  const std::vector<ShardHeader> headers = shards.headers();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].expect("sha256", headers[i].payload_sha256);
-    parts[i].expect("tokens", headers[i].tokens);
+  const PreparedSplit expected = split_of(shards, name, {});
+  for (std::size_t i = 0; i < split.files.size(); ++i) {
+    const std::string here = cat(place, "/files/", i);
+    expect(here + "/sha256", shown(split.files[i].sha256), shown(expected.files[i].sha256));
+    expect(here + "/tokens", split.files[i].tokens, expected.files[i].tokens);
   }
-  part.at("statistics").expect("tokens", shards.size());
-  part.at("statistics").expect("documents", shards.documents());
+  expect(place + "/statistics/tokens", split.statistics.tokens, shards.size());
+  expect(place + "/statistics/documents", split.statistics.documents, shards.documents());
   return shards;
 }
 
-Tokenizer open_tokenizer(const Part& part, const fs::path& folder) {
-  const std::string& kind = part.text("kind");
-  if (kind != "bpe" && kind != "bytes") {
-    throw Error(part.pointer("kind"), cat("is ", shown(kind), ", expected bpe or bytes"), kAgain);
-  }
-  Tokenizer tokenizer = kind == "bytes" ? Tokenizer::bytes() : Tokenizer::from_folder(folder);
-  part.expect("sha256", tokenizer.hash());
-  part.expect("vocabulary", tokenizer.vocabulary());
+Tokenizer open_tokenizer(const PreparedTokenizer& found, const fs::path& folder,
+                         const std::string& place) {
+  const bool bytes = found.kind == TokenizerKind::kBytes;
+  Tokenizer tokenizer = bytes ? Tokenizer::bytes() : Tokenizer::from_folder(folder);
+  expect(place + "/sha256", shown(found.sha256), shown(tokenizer.hash()));
+  expect(place + "/vocabulary", found.vocabulary, std::int64_t{tokenizer.vocabulary()});
   return tokenizer;
 }
 
@@ -121,20 +152,15 @@ bool is_prepared(const fs::path& folder) {
 }
 
 PreparedText open_prepared(const fs::path& folder) {
-  const fs::path path = folder / "prepared.json";
-  const StrictObject object = parse_strict_json(read_file(path, kLargestJson), path.string());
-  const Part root{object, path.string(), true};
-  root.expect("format_version", std::int64_t{kPreparedFormatVersion});
-  const Tokenizer tokenizer = open_tokenizer(root.at("tokenizer"), folder);
-  const TokenShards train = open_split(root.at("train"), folder, "train", tokenizer);
-  const TokenShards valid = open_split(root.at("valid"), folder, "valid", tokenizer);
-  PreparedStatistics statistics;
-  statistics.train = statistics_from(root.at("train").at("statistics"));
-  statistics.valid = statistics_from(root.at("valid").at("statistics"));
-  statistics.empty_documents = root.count("empty_documents");
-  statistics.files = root.count("files");
-  statistics.other_files = root.count("other_files");
-  statistics.hold_out = root.text("hold_out");
+  const std::string place = (folder / "prepared.json").string();
+  const Json json = parse_json(read_file(place, kLargestJson), place);
+  const auto file = read_record<PreparedFile>(JsonReader(json, place));
+  const Tokenizer tokenizer = open_tokenizer(file.tokenizer, folder, place + ": /tokenizer");
+  const TokenShards train = open_split(file.train, folder, "train", tokenizer, place + ": /train");
+  const TokenShards valid = open_split(file.valid, folder, "valid", tokenizer, place + ": /valid");
+  const PreparedStatistics statistics{file.train.statistics, file.valid.statistics,
+                                      file.empty_documents,  file.files,
+                                      file.other_files,      file.hold_out};
   return {folder, tokenizer, train, valid, statistics, hash_of(tokenizer, train, valid), true};
 }
 
@@ -142,16 +168,15 @@ void write_prepared(const fs::path& folder, const Tokenizer& tokenizer, const To
                     const TokenShards& valid, const PreparedStatistics& statistics) {
   if (!tokenizer.is_bytes())
     write_file_atomic(folder / Tokenizer::file_name(tokenizer.model()), tokenizer.model());
-  const std::string text =
-      cat("{\n  \"format_version\": ", kPreparedFormatVersion, ",\n  \"tokenizer\": {\"kind\": \"",
-          tokenizer.is_bytes() ? "bytes" : "bpe", "\", \"vocabulary\": ", tokenizer.vocabulary(),
-          ", \"sha256\": ", json_quoted(tokenizer.hash()),
-          "},\n  \"train\": ", split_json("train", train, statistics.train),
-          ",\n  \"valid\": ", split_json("valid", valid, statistics.valid),
-          ",\n  \"empty_documents\": ", statistics.empty_documents,
-          ",\n  \"files\": ", statistics.files, ",\n  \"other_files\": ", statistics.other_files,
-          ",\n  \"hold_out\": ", json_quoted(statistics.hold_out), "\n}\n");
-  write_file_atomic(folder / "prepared.json", text);
+  const auto kind = tokenizer.is_bytes() ? TokenizerKind::kBytes : TokenizerKind::kBpe;
+  const PreparedFile file{{kind, tokenizer.vocabulary(), tokenizer.hash()},
+                          split_of(train, "train", statistics.train),
+                          split_of(valid, "valid", statistics.valid),
+                          statistics.empty_documents,
+                          statistics.files,
+                          statistics.other_files,
+                          statistics.hold_out};
+  write_file_atomic(folder / "prepared.json", write_json(to_json(file), {.indent = 2}) + "\n");
 }
 
 }  // namespace alibi

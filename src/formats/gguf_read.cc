@@ -5,10 +5,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "formats/gguf.h"
 #include "formats/gguf_types.h"
-#include "formats/strict_json.h"
 
 namespace alibi {
 namespace {

@@ -7,17 +7,41 @@
 #include "base/checksums.h"
 #include "base/files.h"
 #include "base/mapped_file.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "formats/safetensors.h"
-#include "formats/strict_json.h"
+#include "json/parse.h"
+#include "json/record.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
+
+template <class Fields>
+void fields(Fields& f, ManifestFile& file) {
+  f("name", file.name);
+  f("size", file.size);
+  f("sha256", file.sha256);
+}
+
+template <class Fields>
+void fields(Fields& f, ManifestTensor& tensor) {
+  f("file", tensor.file);
+  f("name", tensor.name);
+  f("sha256", tensor.sha256);
+}
+
+template <class Fields>
+void fields(Fields& f, Manifest& manifest) {
+  f.format({.newest = 1});
+  f("files", manifest.files);
+  f("tensors", manifest.tensors);
+}
+
 namespace {
 
-constexpr std::int64_t kFormatVersion = 1;
 constexpr std::uint64_t kLargestManifest = 64ull << 20;
-constexpr JsonLimits kManifestLimits{.depth = 3, .values = 1'000'000};
+constexpr JsonOptions kManifestLimits{.depth = 3, .values = 1'000'000};
 
 bool stays_in_folder(std::string_view name) {
   if (name.empty() || name.size() > 255 || name.front() == '.' || name == kManifestName)
@@ -28,57 +52,45 @@ bool stays_in_folder(std::string_view name) {
   return true;
 }
 
-const std::string& parse_digest(const StrictObject& entry, const std::string& place) {
-  const std::string& text = as_string(required(entry, "sha256", place), place + ": sha256");
-  if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != text.npos) {
-    throw Error(place + ": sha256", "is not 64 lower-case hexadecimal digits");
-  }
-  return text;
+void check_digest(const std::string& text, const std::string& place) {
+  if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != text.npos)
+    throw Error(place + "/sha256", "is not 64 lower-case hexadecimal digits");
 }
 
-std::vector<ManifestFile> parse_files(const StrictArray& list, const std::string& place) {
-  std::vector<ManifestFile> files;
-  std::set<std::string> names;
-  for (const StrictJson& json : list) {
-    const std::string here = cat(place, "/files/", files.size());
-    const StrictObject& entry = as_object(json, here);
-    refuse_unknown(entry, {"name", "size", "sha256"}, here);
-    ManifestFile file;
-    file.name = as_string(required(entry, "name", here), here + "/name");
-    if (!stays_in_folder(file.name)) {
-      throw Error(here + "/name", shown(file.name) + " is not a plain file name");
-    }
-    if (!names.insert(file.name).second) throw Error(here, shown(file.name) + " is listed twice");
-    file.size = static_cast<std::uint64_t>(as_count(required(entry, "size", here), here + "/size"));
-    file.sha256 = parse_digest(entry, here);
-    files.push_back(std::move(file));
+void check_files(const Manifest& manifest, const std::string& place) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+    const auto& [name, size, sha256] = manifest.files[i];
+    const std::string here = cat(place, ": /files/", i);
+    if (!stays_in_folder(name))
+      throw Error(here + "/name", shown(name) + " is not a plain file name");
+    if (!names.insert(name).second) throw Error(here, shown(name) + " is listed twice");
+    check_digest(sha256, here);
   }
-  return files;
 }
 
-std::vector<ManifestTensor> parse_tensors(const StrictArray& list, const Manifest& manifest,
-                                          const std::string& place) {
+void check_tensors(const Manifest& manifest, const std::string& place) {
   std::set<std::string_view> files;
   for (const ManifestFile& file : manifest.files) files.insert(file.name);
-  std::vector<ManifestTensor> tensors;
-  std::set<std::pair<std::string, std::string>> names;
-  for (const StrictJson& json : list) {
-    const std::string here = cat(place, "/tensors/", tensors.size());
-    const StrictObject& entry = as_object(json, here);
-    refuse_unknown(entry, {"file", "name", "sha256"}, here);
-    ManifestTensor tensor;
-    tensor.file = as_string(required(entry, "file", here), here + "/file");
-    tensor.name = as_string(required(entry, "name", here), here + "/name");
-    tensor.sha256 = parse_digest(entry, here);
-    if (!files.contains(tensor.file)) {
-      throw Error(here + "/file", shown(tensor.file) + " is not one of the files");
-    }
-    if (!names.emplace(tensor.file, tensor.name).second) {
-      throw Error(here, shown(tensor.name) + " is listed twice");
-    }
-    tensors.push_back(std::move(tensor));
+  std::set<std::pair<std::string_view, std::string_view>> names;
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const auto& [file, name, sha256] = manifest.tensors[i];
+    const std::string here = cat(place, ": /tensors/", i);
+    if (!files.contains(file))
+      throw Error(here + "/file", shown(file) + " is not one of the files");
+    if (!names.emplace(file, name).second) throw Error(here, shown(name) + " is listed twice");
+    check_digest(sha256, here);
   }
-  return tensors;
+}
+
+// A list has a line for each item; an item has one line.
+std::string member_text(const Json& value) {
+  constexpr JsonStyle kOneLine{.spaced = true};
+  if (!value.is_list()) return write_json(value, kOneLine);
+  std::string text = "[";
+  for (const Json& item : *value.as_list())
+    text += (text.size() == 1 ? "\n" : ",\n") + write_json(item, kOneLine);
+  return text + "]";
 }
 
 bool is_plain_file(const fs::path& path) {
@@ -137,42 +149,22 @@ const ManifestFile* Manifest::find(std::string_view name) const {
 }
 
 std::string manifest_text(const Manifest& manifest) {
-  std::string text = cat("{\n\"format_version\": ", kFormatVersion, ",\n\"files\": [");
-  const char* separator = "\n";
-  for (const ManifestFile& file : manifest.files) {
-    text += cat(separator, "{\"name\": ", json_quoted(file.name), ", \"size\": ", file.size,
-                ", \"sha256\": \"", file.sha256, "\"}");
-    separator = ",\n";
-  }
-  text += "],\n\"tensors\": [";
-  separator = "\n";
-  for (const ManifestTensor& tensor : manifest.tensors) {
-    text += cat(separator, "{\"file\": ", json_quoted(tensor.file),
-                ", \"name\": ", json_quoted(tensor.name), ", \"sha256\": \"", tensor.sha256, "\"}");
-    separator = ",\n";
-  }
-  text += "],\n";
+  const Json json = to_json(manifest);
+  std::string text = "{\n";
+  for (const auto& [key, value] : *json.as_object())
+    text += '"' + key + "\": " + member_text(value) + ",\n";
   return text + "\"checksum\": \"" + sha256_hex(text) + "\"\n}\n";
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& place) {
-  const StrictObject root = parse_strict_json(text, place, kManifestLimits);
-  const auto version =
-      as_count(required(root, "format_version", place), place + ": /format_version");
-  if (version != kFormatVersion) {
-    throw Error(place, cat("has format_version ", version, ", this program reads ", kFormatVersion),
-                "use the program version that wrote it");
-  }
-  refuse_unknown(root, {"format_version", "files", "tensors", "checksum"}, place);
-  Manifest manifest;
-  manifest.files =
-      parse_files(as_array(required(root, "files", place), place + ": /files"), place + ": ");
-  manifest.tensors = parse_tensors(as_array(required(root, "tensors", place), place + ": /tensors"),
-                                   manifest, place + ": ");
-  as_string(required(root, "checksum", place), place + ": /checksum");
-  if (manifest_text(manifest) != text) {
+  Json json = parse_json(text, place, kManifestLimits);
+  JsonReader(json, place).at("checksum").text();
+  json.erase("checksum");
+  const auto manifest = read_record<Manifest>(JsonReader(json, place), UnknownKeys::kRefuse);
+  check_files(manifest, place);
+  check_tensors(manifest, place);
+  if (manifest_text(manifest) != text)
     throw Error(place, "changed since it was written (its own checksum or spelling differs)");
-  }
   return manifest;
 }
 

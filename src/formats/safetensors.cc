@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
-#include "formats/strict_json.h"
+#include "json/parse.h"
+#include "json/reader.h"
 
 namespace alibi {
 namespace {
@@ -20,7 +22,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little 
 
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the Rust reference
 constexpr std::size_t kMostDimensions = 64;            // what LibTorch can iterate over
-constexpr JsonLimits kHeaderLimits{.depth = 3, .values = 1'000'000};
+constexpr JsonOptions kHeaderLimits{.depth = 3, .values = 1'000'000};
 
 struct Placed {
   std::uint64_t begin;
@@ -66,44 +68,35 @@ std::uint64_t checked_size(const TensorView& tensor, const std::string& place) {
   return empty ? 0 : static_cast<std::uint64_t>(size);
 }
 
-std::vector<std::int64_t> parse_shape(const StrictJson& json, const std::string& place) {
+std::vector<std::int64_t> parse_shape(const JsonReader& json) {
   std::vector<std::int64_t> shape;
-  for (const StrictJson& dimension : as_array(json, place)) {
-    shape.push_back(as_count(dimension, place));
-  }
-  if (shape.size() > kMostDimensions) {
-    throw Error(place, cat("has ", shape.size(), " dimensions, more than ", kMostDimensions));
-  }
+  for (const JsonReader& dimension : json.items()) shape.push_back(dimension.count());
+  if (shape.size() > kMostDimensions)
+    json.fail(cat("has ", shape.size(), " dimensions, more than ", kMostDimensions));
   return shape;
 }
 
-TensorView parse_tensor(const StrictJson& json, const std::string& place, Placed& placed) {
-  const StrictObject& object = as_object(json, place);
-  refuse_unknown(object, {"dtype", "shape", "data_offsets"}, place);
+TensorView parse_tensor(const JsonReader& json, Placed& placed) {
+  json.refuse_unknown({"dtype", "shape", "data_offsets"});
   TensorView tensor;
-  tensor.dtype = as_string(required(object, "dtype", place), place + ": dtype");
-  if (!dtype_width(tensor.dtype))
-    throw Error(place, "has the unknown dtype " + shown(tensor.dtype));
-  tensor.shape = parse_shape(required(object, "shape", place), place + ": shape");
-  const std::string offsets_place = place + ": data_offsets";
-  const StrictArray& offsets = as_array(required(object, "data_offsets", place), offsets_place);
-  if (offsets.size() != 2) throw Error(offsets_place, cat(offsets.size(), " numbers, not 2"));
-  placed.begin = static_cast<std::uint64_t>(as_count(offsets[0], offsets_place));
-  placed.end = static_cast<std::uint64_t>(as_count(offsets[1], offsets_place));
-  if (placed.end < placed.begin) throw Error(offsets_place, "the end lies before the begin");
-  const std::uint64_t size = checked_size(tensor, place);
-  if (placed.end - placed.begin != size) {
-    throw Error(place,
-                cat("takes ", placed.end - placed.begin, " bytes, but its shape needs ", size));
-  }
+  tensor.dtype = json.at("dtype").text();
+  if (!dtype_width(tensor.dtype)) json.at("dtype").fail("unknown dtype " + shown(tensor.dtype));
+  tensor.shape = parse_shape(json.at("shape"));
+  const JsonReader offsets = json.at("data_offsets");
+  const std::vector<JsonReader> ends = offsets.items();
+  if (ends.size() != 2) offsets.fail(cat("found ", ends.size(), " numbers, expected 2"));
+  placed.begin = static_cast<std::uint64_t>(ends[0].count());
+  placed.end = static_cast<std::uint64_t>(ends[1].count());
+  if (placed.end < placed.begin) offsets.fail("the end lies before the begin");
+  const std::uint64_t size = checked_size(tensor, json.place());
+  if (placed.end - placed.begin != size)
+    json.fail(cat("takes ", placed.end - placed.begin, " bytes, but its shape needs ", size));
   return tensor;
 }
 
-TensorMetadata parse_metadata(const StrictJson& json, const std::string& place) {
+TensorMetadata parse_metadata(const JsonReader& json) {
   TensorMetadata metadata;
-  for (const auto& [key, value] : as_object(json, place)) {
-    metadata.emplace(key, as_string(value, place + ": " + shown(key)));
-  }
+  for (const auto& [key, value] : json.members()) metadata.emplace(key, value.text());
   return metadata;
 }
 
@@ -161,17 +154,18 @@ std::optional<std::size_t> dtype_width(std::string_view dtype) {
 
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& place) {
   const std::string_view text = header_text(bytes, place);
-  const StrictObject header = parse_strict_json(text, place + ": header", kHeaderLimits);
+  const Json header = parse_json(text, place + ": header", kHeaderLimits);
   const auto data = bytes.subspan(sizeof(std::uint64_t) + text.size());
   SafetensorsContent content;
   std::vector<Placed> layout;
-  for (const auto& [name, json] : header) {
+  for (const auto& [name, json] : *header.as_object()) {
     if (name == "__metadata__") {
-      content.metadata = parse_metadata(json, place + ": __metadata__");
+      content.metadata = parse_metadata(JsonReader(json, place + ": __metadata__"));
       continue;
     }
     Placed& placed = layout.emplace_back(Placed{0, 0, name});
-    content.tensors.emplace(name, parse_tensor(json, tensor_place(place, name), placed));
+    content.tensors.emplace(name,
+                            parse_tensor(JsonReader(json, tensor_place(place, name)), placed));
   }
   check_layout(layout, data.size(), place);
   for (const Placed& placed : layout) {

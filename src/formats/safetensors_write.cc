@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "formats/safetensors.h"
-#include "formats/strict_json.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
@@ -37,31 +37,22 @@ std::vector<const Entry*> file_order(const TensorViews& tensors) {
   return order;
 }
 
-std::string metadata_text(const TensorMetadata& metadata) {
-  std::string text = "\"__metadata__\":{";
-  for (const auto& [key, value] : metadata) {
-    if (text.back() != '{') text += ',';
-    text += json_quoted(key) + ":" + json_quoted(value);
-  }
-  return text + "}";
-}
-
 std::string header_text(const std::vector<const Entry*>& order, const TensorMetadata& metadata) {
-  std::string text = "{";
-  if (!metadata.empty()) text += metadata_text(metadata);
+  Json header = Json::object();
+  if (!metadata.empty()) {
+    Json& pairs = header["__metadata__"];
+    for (const auto& [key, value] : metadata) pairs.append(key, value);
+  }
   std::uint64_t offset = 0;
   for (const Entry* entry : order) {
     const auto& [name, tensor] = *entry;
-    if (text.size() > 1) text += ',';
-    text += json_quoted(name) + ":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
-    for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-      text += cat(i == 0 ? "" : ",", tensor.shape[i]);
-    }
     const std::uint64_t end = offset + byte_size(tensor);
-    text += cat("],\"data_offsets\":[", offset, ",", end, "]}");
+    header.append(name, {{"dtype", tensor.dtype},
+                         {"shape", tensor.shape},
+                         {"data_offsets", Json::list({offset, end})}});
     offset = end;
   }
-  text += "}";
+  std::string text = write_json(header);
   text.append((8 - text.size() % 8) % 8, ' ');
   return text;
 }

@@ -74,6 +74,13 @@ std::vector<JsonReader> JsonReader::items() const {
   return all;
 }
 
+std::vector<std::pair<std::string_view, JsonReader>> JsonReader::members() const {
+  std::vector<std::pair<std::string_view, JsonReader>> all;
+  for (const JsonMember& member : object())
+    all.emplace_back(member.key, child(member.value, member.key));
+  return all;
+}
+
 JsonReader JsonReader::at(std::string_view key) const {
   object();
   const Json* member = json_->find(key);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "json/value.h"
@@ -36,10 +37,12 @@ class JsonReader {
   const JsonList& list() const;
   const JsonObject& object() const;
 
-  // Of a list.
+  // Of a list, of an object.
   std::vector<JsonReader> items() const;
+  std::vector<std::pair<std::string_view, JsonReader>> members() const;
 
-  // Of an object: a member that must be there, and one that may be absent or null.
+  // A member of an object: one that must be there, one that may be absent or null. Takes time
+  // in proportion to the number of members.
   JsonReader at(std::string_view key) const;
   std::optional<JsonReader> find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key).has_value(); }

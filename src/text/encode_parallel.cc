@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
-#include "formats/strict_json.h"
 
 namespace alibi {
 namespace {
