@@ -13,9 +13,9 @@
 namespace alibi {
 
 struct GeneratedBadConfig {
-  std::string text;     // the file
-  std::string pointer;  // what its one line must name
-  std::vector<std::string> says;
+  std::string text;                 // the file
+  std::string pointer;              // what its one line must name
+  std::vector<std::string> values;  // and these: what was found, or the nearest key
 };
 
 namespace generated {
@@ -61,6 +61,12 @@ inline std::vector<std::string> values_out_of_range(const Field& field) {
   return values;
 }
 
+// A list or an object is not shown.
+inline std::vector<std::string> shown_values(const std::string& value) {
+  return value.front() == '[' || value.front() == '{' ? std::vector<std::string>()
+                                                      : std::vector{value};
+}
+
 }  // namespace generated
 
 inline std::vector<GeneratedBadConfig> generated_bad_configs() {
@@ -70,17 +76,16 @@ inline std::vector<GeneratedBadConfig> generated_bad_configs() {
     for (const Field& field : section.fields) {
       const std::string pointer = section.pointer(field);
       const std::string misspelled = field.name + "s";
-      all.push_back({generated::nested(section.path, misspelled, "1"),
-                     pointer + "s",
-                     {"unknown key", "did you mean " + field.name + "?"}});
-      if (!field.effective) continue;  // then that is what is said
+      all.push_back(
+          {generated::nested(section.path, misspelled, "1"), pointer + "s", {field.name}});
+      if (!field.effective) continue;  // then that is its fault
       for (const std::string& value : generated::wrong_values(field))
-        all.push_back(
-            {generated::nested(section.path, field.name, value), pointer, {"found", "expected"}});
+        all.push_back({generated::nested(section.path, field.name, value), pointer,
+                       generated::shown_values(value)});
       if (!generated::is_number(field)) continue;
       for (const std::string& value : generated::values_out_of_range(field))
-        all.push_back(
-            {generated::nested(section.path, field.name, value), pointer, {"found", "expected"}});
+        all.push_back({generated::nested(section.path, field.name, value), pointer,
+                       generated::shown_values(value)});
     }
   }
   return all;
