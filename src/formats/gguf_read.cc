@@ -177,14 +177,14 @@ GgufContent parse_gguf(std::span<const std::byte> bytes, const std::string& plac
     const std::string name = cursor.text();
     auto value = read_value(cursor);
     if (value && !content.keys.emplace(name, std::move(*value)).second)
-      cursor.bad(cat("key ", shown(name), " stands twice"));
+      cursor.bad(cat("duplicate key ", shown(name)));
   }
   std::vector<Placed> placed;
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < tensors; ++i) {
     placed.push_back(read_tensor(cursor));
     if (!names.insert(placed.back().tensor.name).second)
-      cursor.bad(cat("tensor ", shown(placed.back().tensor.name), " stands twice"));
+      cursor.bad(cat("duplicate tensor ", shown(placed.back().tensor.name)));
   }
   const std::uint64_t start = std::min<std::uint64_t>(gguf::padded(cursor.at()), bytes.size());
   const auto data = bytes.subspan(static_cast<std::size_t>(start));

@@ -54,7 +54,7 @@ inline std::vector<std::string> values_out_of_range(const Field& field) {
   std::vector<std::string> values;
   if (is_whole(field)) values.push_back("1.5");
   const auto written = [&](double number) {
-    return is_whole(field) ? cat(static_cast<std::int64_t>(number)) : significant(number, 17);
+    return is_whole(field) ? cat(static_cast<std::int64_t>(number)) : significant(number, 10);
   };
   if (std::isfinite(field.least)) values.push_back(written(field.least - 1));
   if (std::isfinite(field.most) && field.most < 1e18) values.push_back(written(field.most + 1));

@@ -59,7 +59,7 @@ TEST(ByteLevelJson, AModelWithoutItsTypeIsKnownByItsMembers) {
   json["model"].erase("type");
   EXPECT_EQ(read(json).merges.size(), 5);
   json["model"].erase("merges");
-  EXPECT_SAYS(fault(json), "/model: has no \"type\"");
+  EXPECT_ERROR_AT(fault(json), "/model", "\"type\"");
 }
 
 TEST(ByteLevelJson, ADecoderThatDoesMoreIsRefused) {
@@ -68,7 +68,7 @@ TEST(ByteLevelJson, ADecoderThatDoesMoreIsRefused) {
   json["decoder"] = {{"type", "Sequence"}, {"decoders", {bytes}}};
   EXPECT_NO_THROW(read(json));
   json["decoder"]["decoders"].push_back(strip);
-  EXPECT_SAYS(fault(json), "/decoder/type: is \"Sequence\", expected ByteLevel");
+  EXPECT_ERROR_AT(fault(json), "/decoder/type", "\"Sequence\"", "ByteLevel");
 }
 
 TEST(ByteLevelJson, ReadsTheOlderPairOfFiles) {
@@ -99,26 +99,29 @@ TEST(ByteLevelJson, RefusesEverythingElseByName) {
     json[nlohmann::json::json_pointer(pointer)] = value;
     return fault(json);
   };
-  EXPECT_SAYS(with("/model/type", "Unigram"), "/model/type: is \"Unigram\"");
-  EXPECT_SAYS(with("/model/byte_fallback", true), "read from its tokenizer.model");
-  EXPECT_SAYS(with("/model/dropout", 0.1), "draws merges");
-  EXPECT_SAYS(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix");
-  EXPECT_SAYS(with("/model/vocab/t", 5), "id 5 stands twice");
-  EXPECT_SAYS(with("/model/vocab/t", -1), "/model/vocab");
-  EXPECT_SAYS(with("/model/vocab/t", 3'999'999), "names 261 of 4000000 ids");
-  EXPECT_SAYS(with("/model/vocab/\xe4\xb8\xad", 262), "is not written in bytes");
-  EXPECT_SAYS(with("/model/merges/0", "t"), "expected two pieces");
-  EXPECT_SAYS(with("/model/merges/0", "t q"), "not all three are in /vocab");
-  EXPECT_SAYS(with("/pre_tokenizer/add_prefix_space", true), "text would gain a space");
-  EXPECT_SAYS(with("/pre_tokenizer", {{"type", "Whitespace"}}), "is \"Whitespace\"");
-  EXPECT_SAYS(with("/normalizer", {{"type", "Lowercase"}}), "expected NFC or none");
-  EXPECT_SAYS(with("/added_tokens/0/special", false), "to end a document with");
-  EXPECT_SAYS(with("/added_tokens/0/content", "<|other|>"), "to end a document with");
-  EXPECT_SAYS(with("/alibi", {{"end", 7}}), "id 7 is no special token");
+  EXPECT_ERROR_AT(with("/model/type", "Unigram"), "/model/type", "\"Unigram\"");
+  EXPECT_ERROR_AT(with("/model/byte_fallback", true), "/model/byte_fallback", "tokenizer.model");
+  EXPECT_ERROR_AT(with("/model/dropout", 0.1), "/model/dropout");
+  EXPECT_ERROR_AT(with("/model/end_of_word_suffix", "</w>"), "/model/end_of_word_suffix",
+                  "\"</w>\"");
+  EXPECT_ERROR_AT(with("/model/vocab/t", 5), "/model/vocab", 5);
+  EXPECT_ERROR_AT(with("/model/vocab/t", -1), "/model/vocab", -1);
+  EXPECT_ERROR_AT(with("/model/vocab/t", 3'999'999), "/model/vocab", 261, 4000000);
+  EXPECT_ERROR_AT(with("/model/vocab/\xe4\xb8\xad", 262), "\"\xe4\xb8\xad\"");
+  EXPECT_ERROR_AT(with("/model/merges/0", "t"), "/model/merges/0", "\"t\"");
+  EXPECT_ERROR_AT(with("/model/merges/0", "t q"), "/model/merges/0", "\"t\"", "\"q\"");
+  EXPECT_ERROR_AT(with("/pre_tokenizer/add_prefix_space", true), "/pre_tokenizer/add_prefix_space");
+  EXPECT_ERROR_AT(with("/pre_tokenizer", {{"type", "Whitespace"}}), "/pre_tokenizer/type",
+                  "\"Whitespace\"");
+  EXPECT_ERROR_AT(with("/normalizer", {{"type", "Lowercase"}}), "/normalizer/type", "\"Lowercase\"",
+                  "NFC");
+  EXPECT_ERROR_AT(with("/added_tokens/0/special", false), "/added_tokens", "<|endoftext|>");
+  EXPECT_ERROR_AT(with("/added_tokens/0/content", "<|other|>"), "/added_tokens", "<|endoftext|>");
+  EXPECT_ERROR_AT(with("/alibi", {{"end", 7}}), "/alibi/end", 7);
   nlohmann::json lacking = good;
   lacking["model"]["vocab"].erase("q");
-  EXPECT_SAYS(fault(lacking), "has no piece for byte 113");
-  EXPECT_SAYS(error_text([] { parse_byte_level_json("[]", "t"); }), "t");
+  EXPECT_ERROR_AT(fault(lacking), "/model/vocab", 113);
+  EXPECT_ERROR_AT(error_text([] { parse_byte_level_json("[]", "t"); }), "t");
 }
 
 }  // namespace

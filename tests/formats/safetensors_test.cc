@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "support/error_text.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -51,7 +52,7 @@ TEST(Safetensors, ReadsTheReferenceExample) {
 struct Hostile {
   const char* what;
   std::string bytes;
-  const char* expected;  // part of the message
+  const char* expected;  // a value or key word that the message names
 };
 
 std::string with_length(std::uint64_t length, std::string_view rest) {
@@ -62,23 +63,23 @@ std::string with_length(std::uint64_t length, std::string_view rest) {
 std::vector<Hostile> hostile_frames() {
   const std::string good = file_bytes(tensor("test", kGood), 16);
   return {
-      {"empty file", "", "too short"},
-      {"seven bytes", "\1\0\0\0\0\0\0", "too short"},
+      {"empty file", "", "0"},
+      {"seven bytes", std::string("\1\0\0\0\0\0\0", 7), "7"},
       {"header too large", with_length(100'000'001, "{}"), "100000001"},
-      {"header length wraps", with_length(~0ull, "{}"), "claims a header"},
-      {"header length plus 8 wraps", with_length(~0ull - 7, "{}"), "claims a header"},
-      {"header beyond the file", with_length(3, "{}"), "ends before it"},
+      {"header length wraps", with_length(~0ull, "{}"), "18446744073709551615"},
+      {"header length plus 8 wraps", with_length(~0ull - 7, "{}"), "18446744073709551608"},
+      {"header beyond the file", with_length(3, "{}"), "3"},
       {"empty header", file_bytes("", 0), "empty"},
       {"not UTF-8", file_bytes("\xff", 0), "UTF-8"},
       {"not UTF-8 inside", file_bytes("{\"\xc0\x80\":1}", 0), "UTF-8"},
-      {"not JSON", file_bytes("{", 0), "not valid JSON"},
-      {"a list", file_bytes("[]", 0), "'{'"},
-      {"leading space", file_bytes(" {}", 0), "'{'"},
-      {"zero byte and a second header", file_bytes(std::string_view("{}\0{}", 5), 0), "zero byte"},
-      {"tail of one byte", good + "x", "behind its last"},
-      {"two bytes missing", good.substr(0, good.size() - 2), "beyond the file"},
-      {"data without tensors", file_bytes("{}", 4), "behind its last"},
-      {"deep nesting", file_bytes("{\"a\":" + std::string(100'000, '['), 0), "nested"},
+      {"not JSON", file_bytes("{", 0), "JSON"},
+      {"a list", file_bytes("[]", 0), "{"},
+      {"leading space", file_bytes(" {}", 0), "{"},
+      {"zero byte and a second header", file_bytes(std::string_view("{}\0{}", 5), 0), "zero"},
+      {"tail of one byte", good + "x", "1"},
+      {"two bytes missing", good.substr(0, good.size() - 2), "14"},
+      {"data without tensors", file_bytes("{}", 4), "4"},
+      {"deep nesting", file_bytes("{\"a\":" + std::string(100'000, '['), 0), "3"},
       {"metadata with a number", file_bytes(R"({"__metadata__":{"a":1}})", 0), "__metadata__"},
       {"metadata as a list", file_bytes(R"({"__metadata__":[]})", 0), "__metadata__"},
   };
@@ -93,23 +94,21 @@ std::vector<Hostile> hostile_tensors() {
       {"no dtype", one(R"("shape":[],"data_offsets":[0,4])", 4), "dtype"},
       {"no shape", one(R"("dtype":"F32","data_offsets":[0,4])", 4), "shape"},
       {"no offsets", one(R"("dtype":"F32","shape":[])", 4), "data_offsets"},
-      {"unknown member", one(R"("dtype":"F32","shape":[],"data_offsets":[0,4],"x":1)", 4), "\"x\""},
-      {"three offsets", one(R"("dtype":"F32","shape":[],"data_offsets":[0,4,4])", 4), "not 2"},
-      {"offsets backwards", one(R"("dtype":"F32","shape":[],"data_offsets":[4,0])", 4), "begin"},
-      {"negative offset", one(R"("dtype":"F32","shape":[],"data_offsets":[-4,0])", 4), "negative"},
+      {"unknown member", one(R"("dtype":"F32","shape":[],"data_offsets":[0,4],"x":1)", 4), "x"},
+      {"three offsets", one(R"("dtype":"F32","shape":[],"data_offsets":[0,4,4])", 4), "3"},
+      {"offsets backwards", one(R"("dtype":"F32","shape":[],"data_offsets":[4,0])", 4),
+       "data_offsets"},
+      {"negative offset", one(R"("dtype":"F32","shape":[],"data_offsets":[-4,0])", 4), "-4"},
       {"negative dimension", one(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])", 4), "shape"},
       {"real dimension", one(R"("dtype":"F32","shape":[1.0],"data_offsets":[0,4])", 4), "shape"},
       {"text dimension", one(R"("dtype":"F32","shape":["1"],"data_offsets":[0,4])", 4), "shape"},
-      {"size too small", one(R"("dtype":"F32","shape":[2,2],"data_offsets":[0,12])", 12),
-       "needs 16"},
-      {"size too large", one(R"("dtype":"F32","shape":[2,2],"data_offsets":[0,20])", 20),
-       "needs 16"},
-      {"hole before", one(R"("dtype":"F32","shape":[],"data_offsets":[4,8])", 8), "hole"},
-      {"offsets beyond the file", one(R"("dtype":"U8","shape":[9],"data_offsets":[0,9])", 4),
-       "beyond"},
+      {"size too small", one(R"("dtype":"F32","shape":[2,2],"data_offsets":[0,12])", 12), "16"},
+      {"size too large", one(R"("dtype":"F32","shape":[2,2],"data_offsets":[0,20])", 20), "16"},
+      {"hole before", one(R"("dtype":"F32","shape":[],"data_offsets":[4,8])", 8), "4"},
+      {"offsets beyond the file", one(R"("dtype":"U8","shape":[9],"data_offsets":[0,9])", 4), "9"},
       {"overflow 2 x (2^64 - 2)",
        one(R"("dtype":"F32","shape":[2,18446744073709551614],"data_offsets":[0,16])", 16),
-       "larger"},
+       "18446744073709551614"},
       {"overflow 2 x (2^63 - 1)",
        one(R"("dtype":"F32","shape":[2,9223372036854775807],"data_offsets":[0,16])", 16),
        "overflows"},
@@ -129,7 +128,7 @@ std::vector<Hostile> hostile_tensors() {
             "]")
                .c_str(),
            1),
-       "65 dimensions"},
+       "65"},
       {"tensor is no object", file_bytes(R"({"t":[1]})", 0), "\"t\""},
   };
 }
@@ -142,20 +141,18 @@ std::vector<Hostile> hostile_layouts() {
   std::string ten = "{";
   for (int i = 0; i < 10; ++i) ten += cat(i ? "," : "", "\"t", i, "\":{", kGood, "}");
   return {
-      {"ten tensors on one range", file_bytes(ten + "}", 16), "overlaps"},
-      {"overlap", two(first, R"("dtype":"U8","shape":[4],"data_offsets":[2,6])", 6), "overlaps"},
-      {"hole between", two(first, R"("dtype":"U8","shape":[4],"data_offsets":[5,9])", 9), "hole"},
-      {"empty one inside", two(first, R"("dtype":"U8","shape":[0],"data_offsets":[2,2])", 4),
-       "hole"},
-      {"empty one beyond", two(first, R"("dtype":"U8","shape":[0],"data_offsets":[9,9])", 4),
-       "hole"},
+      {"ten tensors on one range", file_bytes(ten + "}", 16), "0"},
+      {"overlap", two(first, R"("dtype":"U8","shape":[4],"data_offsets":[2,6])", 6), "2"},
+      {"hole between", two(first, R"("dtype":"U8","shape":[4],"data_offsets":[5,9])", 9), "5"},
+      {"empty one inside", two(first, R"("dtype":"U8","shape":[0],"data_offsets":[2,2])", 4), "2"},
+      {"empty one beyond", two(first, R"("dtype":"U8","shape":[0],"data_offsets":[9,9])", 4), "9"},
       {"duplicate name",
        file_bytes(R"({"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                   R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                   4),
-       "\"t\" twice"},
+       "\"t\""},
       {"duplicate member", one(R"("dtype":"U8","dtype":"I8","shape":[4],"data_offsets":[0,4])", 4),
-       "twice"},
+       "dtype"},
   };
 }
 
@@ -164,21 +161,20 @@ TEST(Safetensors, RefusesHostileFilesByName) {
     for (const Hostile& hostile : list) {
       const std::string fault = fault_of(hostile.bytes);
       EXPECT_EQ(fault.rfind("file: ", 0), 0u) << hostile.what << " gave: " << fault;
-      EXPECT_NE(fault.find(hostile.expected), std::string::npos)
-          << hostile.what << " gave: " << fault;
+      EXPECT_NAMES(fault, hostile.expected) << hostile.what;
       EXPECT_EQ(fault.find('\n'), std::string::npos) << hostile.what;
     }
   }
   for (const Hostile& hostile : hostile_tensors()) {
     const std::string fault = fault_of(hostile.bytes);
-    EXPECT_NE(fault.find("\"t\""), std::string::npos) << hostile.what << " gave: " << fault;
+    EXPECT_NAMES(fault, "\"t\"") << hostile.what;
   }
 }
 
 TEST(Safetensors, RefusesMoreValuesThanAModelHas) {
   std::string header = "{\"t\":{\"shape\":[0";
   for (int i = 0; i < 1'000'000; ++i) header += ",0";
-  EXPECT_NE(fault_of(file_bytes(header + "]}}", 0)).find("more than"), std::string::npos);
+  EXPECT_NAMES(fault_of(file_bytes(header + "]}}", 0)), 1000000);
 }
 
 TEST(Safetensors, SurvivesEveryTruncationAndHeaderFlip) {

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/error.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
@@ -25,8 +28,9 @@ class TokenFiles : public testing::Test {
     for (std::int64_t i = 0; i < file.size(); ++i) all.push_back(file[i]);
     return all;
   }
-  void refused(const std::string& name, const std::string& says) const {
-    EXPECT_SAYS(error_text([&] { TokenFile(folder_.path() / name); }), says);
+  template <class... Values>
+  void refused(const std::string& name, const Values&... values) const {
+    EXPECT_ERROR_AT(error_text([&] { TokenFile(folder_.path() / name); }), name, values...);
   }
   const TemporaryFolder folder_;
 };
@@ -38,14 +42,14 @@ TEST_F(TokenFiles, OfNanoGpt) {
   EXPECT_EQ(ids(file), all);
   EXPECT_FALSE(file.documents());
   put("odd.bin", "abc");
-  refused("odd.bin", "holds 3 bytes of ids, no multiple of 2");
+  refused("odd.bin", 3, 2);
   Numbers wide(20);
   for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = static_cast<std::int64_t>(i * 7 + 1);
   put("wide.bin", raw<std::uint32_t>(wide));
-  refused("wide.bin", "looks like uint32 ids");
+  refused("wide.bin", "uint32");
   put("none.bin", "");
-  refused("none.bin", "holds no token");
-  refused("missing.bin", "missing.bin");
+  refused("none.bin", "no token");
+  refused("missing.bin", std::strerror(ENOENT));
 }
 
 TEST_F(TokenFiles, OfLlmC) {
@@ -57,14 +61,14 @@ TEST_F(TokenFiles, OfLlmC) {
   EXPECT_EQ(ids(TokenFile(put("b.bin", llm_c(20240801, 7, 2) + raw<std::uint32_t>(large)))), large);
   for (const std::int64_t said : {3, 5, -1}) {
     put("c.bin", llm_c(20240520, 1, said) + raw<std::uint16_t>(all));
-    refused("c.bin", "tokens, 4 follow it");
+    refused("c.bin", said, 4);
   }
   put("d.bin", llm_c(20240326, 5, 0));
-  refused("d.bin", "is a model of llm.c");
+  refused("d.bin", "llm.c", "model");
   put("f.bin", llm_c(20240520, 2, 0));
-  refused("f.bin", "has llm.c's version 2, expected 1");
+  refused("f.bin", 2, 1);
   put("e.bin", llm_c(20240522, 1, 0));
-  refused("e.bin", "is an evaluation file of llm.c");
+  refused("e.bin", "llm.c", "evaluation");
 }
 
 TEST_F(TokenFiles, OfMegatron) {
@@ -88,32 +92,32 @@ TEST_F(TokenFiles, IndexesThatLieAreRefused) {
   const std::string good = megatron_index(8, 2, {2, 1, 2}, {0, 1, 3});
   for (std::size_t size = 0; size < good.size(); ++size) {
     put("a.idx", good.substr(0, size));
-    refused("a.idx", "a.idx");
+    refused("a.idx");
   }
-  const auto with = [&](std::size_t at, std::int64_t value, const std::string& says) {
+  const auto with = [&](std::size_t at, std::int64_t value, auto... values) {
     std::string bad = good;
     bad.replace(at, 8, raw<std::int64_t>({value}));
     put("a.idx", bad);
-    refused("a.idx", says);
+    refused("a.idx", values...);
   };
-  with(9, 2, "has version 2, expected 1");
-  with(18, 1ll << 62, "is too short for 4611686018427387904 lengths");
-  with(26, 1ll << 61, "is too short for 2305843009213693952 documents");
-  with(34 + 12, 2, "sequence 0 has 2 tokens from byte 2, expected it at byte 0");
-  with(34 + 12 + 8, -4, "sequence 1 has 1 tokens from byte -4");
-  with(34 + 12 + 24, 1, "document 0 begins at sequence 1 of 3");
-  with(34 + 12 + 32, 4, "document 1 begins at sequence 4 of 3");
-  with(34 + 12 + 40, 0, "document 2 begins at sequence 0 of 3");
+  with(9, 2, 2, 1);
+  with(18, 1ll << 62, 1ll << 62);
+  with(26, 1ll << 61, 1ll << 61);
+  with(34 + 12, 2, "sequence 0", 2, "byte 0");
+  with(34 + 12 + 8, -4, "sequence 1", 1, -4);
+  with(34 + 12 + 24, 1, "document 0", 1, 3);
+  with(34 + 12 + 32, 4, "document 1", 4, 3);
+  with(34 + 12 + 40, 0, "document 2", 0, 3);
   std::string bad = good;
   bad.replace(34, 4, raw<std::int32_t>({-2}));
   put("a.idx", bad);
-  refused("a.idx", "sequence 0 has -2 tokens");
+  refused("a.idx", "sequence 0", -2);
   bad = good;
   bad[17] = 7;
   put("a.idx", bad);
-  refused("a.idx", "has ids of type 7");
+  refused("a.idx", 7);
   put("a.idx", megatron_index(8, 2, {2, 1}, {0, 1, 2}));
-  refused("a.idx", "counts 3 tokens");
+  refused("a.idx", 3);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(TokenizerModel, RefusesWhatIsNoModel) {
                                field(2, number(3, 7)) + piece("a", 1),
                                piece("a", 1) + "\x22\x05x"};
   for (const std::string& bytes : cases) {
-    EXPECT_SAYS(error_text([&] { parse_tokenizer_model(bytes, "a/b.model"); }), "a/b.model: ");
+    EXPECT_ERROR_AT(error_text([&] { parse_tokenizer_model(bytes, "a/b.model"); }), "a/b.model");
   }
 }
 
