@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "checkpoint/example.h"
 #include "checkpoint/folders.h"
+#include "support/error_text.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -42,8 +43,8 @@ TEST_F(Run, NewestFallsBackPastDamagedOnes) {
   fs::remove(of(99'999'999) / kManifestName);
   EXPECT_EQ(newest_valid_checkpoint(checkpoints(), &skipped), of(9));
   ASSERT_EQ(skipped.size(), 2u);
-  EXPECT_NE(skipped[0].find("tensor \"norm\""), std::string::npos) << skipped[0];
-  EXPECT_NE(skipped[1].find("manifest.json: is missing"), std::string::npos) << skipped[1];
+  EXPECT_ERROR_AT(skipped[0], "weights.safetensors: tensor \"norm\"");
+  EXPECT_ERROR_AT(skipped[1], "manifest.json", "missing");
   EXPECT_TRUE(same_checkpoint(load_checkpoint(run(), Load::kAll), example_checkpoint(9)));
   EXPECT_EQ(newest_valid_checkpoint(folder_.path() / "nowhere"), std::nullopt);
 }
@@ -87,7 +88,7 @@ TEST_F(Run, EveryWayToNameItLeadsThere) {
 TEST_F(Run, BestIsANameToo) {
   save({3});
   const auto best = [&] { return resolve_checkpoint(run() / "best"); };
-  EXPECT_NE(error_of(best).find("never evaluated"), std::string::npos) << error_of(best);
+  EXPECT_ERROR_AT(error_of(best), run() / "best", "evaluated");
   Checkpoint newest = example_checkpoint(7);
   newest.progress.best_validation_loss = 1.5;
   newest.progress.best_step = 3;
@@ -95,7 +96,7 @@ TEST_F(Run, BestIsANameToo) {
   EXPECT_EQ(best(), of(3));
   EXPECT_EQ(resolve_checkpoint(checkpoints() / "best"), of(3));
   remove_tree(of(3));
-  EXPECT_NE(error_of(best).find("no longer there"), std::string::npos) << error_of(best);
+  EXPECT_ERROR_AT(error_of(best), of(3));
 }
 
 TEST_F(Run, SaysWhatIsMissing) {
@@ -104,20 +105,19 @@ TEST_F(Run, SaysWhatIsMissing) {
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
     return error;
   };
-  EXPECT_NE(fault(run()).find("does not exist"), std::string::npos) << fault(run());
+  EXPECT_ERROR_AT(fault(run()), run(), "exist");
   make_folders(run());
-  EXPECT_NE(fault(run()).find("neither a run"), std::string::npos) << fault(run());
+  EXPECT_ERROR_AT(fault(run()), run(), "manifest.json");
   write_file_atomic(run() / kConfigFile, "{}");
-  EXPECT_NE(fault(run()).find("no checkpoint yet"), std::string::npos) << fault(run());
-  EXPECT_NE(fault(run() / kConfigFile).find("not a folder"), std::string::npos);
+  EXPECT_ERROR_AT(fault(run()), run(), "no checkpoint");
+  EXPECT_ERROR_AT(fault(run() / kConfigFile), run() / kConfigFile, "not a folder");
   make_folders(checkpoints());
-  EXPECT_NE(fault(run()).find("no checkpoint yet"), std::string::npos) << fault(run());
-  EXPECT_NE(fault(checkpoints()).find("no checkpoint yet"), std::string::npos);
-  EXPECT_NE(fault(folder_.path() / "best").find("does not exist"), std::string::npos);
+  EXPECT_ERROR_AT(fault(run()), run(), "no checkpoint");
+  EXPECT_ERROR_AT(fault(checkpoints()), checkpoints(), "no checkpoint");
+  EXPECT_ERROR_AT(fault(folder_.path() / "best"), folder_.path() / "best", "exist");
   save({3});
   damage(3);
-  EXPECT_NE(fault(run()).find("no whole checkpoint"), std::string::npos) << fault(run());
-  EXPECT_NE(fault(run()).find("tensor \"norm\""), std::string::npos) << fault(run());
+  EXPECT_ERROR_AT(fault(run()), run(), (of(3) / kWeightsFile).string(), "\"norm\"");
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 TEST(RunFolder, ExistingOnesNeedResume) {
   TrainExample example;
   example.train(example.config("run"), false, 1);
-  EXPECT_SAYS(error_text([&] { RunFolder(example.config("run"), false); }),
-              "this run folder exists already (--resume goes on with it");
+  EXPECT_ERROR_AT(error_text([&] { RunFolder(example.config("run"), false); }), example.path("run"),
+                  "--resume", "run.name");
   EXPECT_NO_THROW(RunFolder(example.config("run"), true));
 }
 
@@ -22,7 +22,7 @@ TEST(RunFolder, IsHeldByOne) {
   TrainExample example;
   const Config config = example.config("run");
   const RunFolder first(config, false);
-  EXPECT_SAYS(error_text([&] { RunFolder(config, true); }), "in use by another process");
+  EXPECT_THROW(RunFolder(config, true), LockHeld);
   EXPECT_TRUE(fs::exists(first.path()));
 }
 
@@ -37,7 +37,7 @@ TEST(RunFolder, OfAnotherIsLeftAloneByWhoComesSecond) {
       other = std::make_unique<FileLock>(path.parent_path() / "lock", "the other");
     return 0;
   });
-  EXPECT_SAYS(error_text([&] { RunFolder(config, false); }), "in use by another process");
+  EXPECT_THROW(RunFolder(config, false), LockHeld);
   set_system_call_hook({});
   ASSERT_NE(other, nullptr);
   EXPECT_TRUE(fs::exists(example.path("run/lock")));
@@ -55,7 +55,7 @@ TEST(RunFolder, LeavesNothingWhenNothingWasTrained) {
   EXPECT_FALSE(fs::exists(example.path("a/run")));
   // A run that fails while its model is built can be corrected and started again.
   const Config wrong = example.config("run", {"initialize.from=" + example.path("nothing")});
-  EXPECT_SAYS(error_text([&] { example.train(wrong, false); }), "nothing: does not exist");
+  EXPECT_ERROR_AT(error_text([&] { example.train(wrong, false); }), example.path("nothing"));
   EXPECT_FALSE(fs::exists(example.path("run")));
   EXPECT_EQ(example.train(example.config("run"), false, 1), 2);
 }
@@ -74,8 +74,8 @@ TEST(RunFolder, StaysWhenItHoldsALogOrWasThere) {
     write_file_atomic(folder.log(), "{\"step\":1}\n");
   }
   EXPECT_TRUE(fs::exists(example.path("logged/log.jsonl")));
-  EXPECT_SAYS(error_text([&] { example.train(example.config("bad"), false, 0, poison); }),
-              "step 1: loss");
+  EXPECT_ERROR_AT(error_text([&] { example.train(example.config("bad"), false, 0, poison); }),
+                  "step 1", "nan");
   EXPECT_FALSE(fs::exists(example.path("bad")));
 }
 
