@@ -34,7 +34,7 @@ fs::path default_output(const fs::path& folder) {
 std::string summary(const Config& config, std::int64_t parameters) {
   return cat(with_commas(parameters), " parameters: ", config.model.layers, " layers of width ",
              config.model.width, ", ", config.model.heads, " heads, positions ",
-             position_traits(config.model.position).name, ", vocabulary ",
+             name_of(config.model.position), ", vocabulary ",
              with_commas(config.tokenizer.vocabulary));
 }
 

@@ -41,10 +41,9 @@ int inspect_bias(const Options& options) {
   allow_overrides(options.overrides, {"model"}, "has no effect on inspect bias");
   const Config config = load_config(options.configs, options.overrides);
   if (config.model.position != Position::kAlibi) {
-    throw usage_error(
-        "/model/position",
-        cat("found ", position_traits(config.model.position).name, ", expected alibi"),
-        "only ALiBi's bias is known before training");
+    throw usage_error("/model/position",
+                      cat("found ", name_of(config.model.position), ", expected alibi"),
+                      "only ALiBi's bias is known before training");
   }
   const std::vector<double> slopes = alibi_slopes(config.model);
   std::string text;

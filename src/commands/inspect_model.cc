@@ -46,7 +46,7 @@ std::string describe_model(const Config& c, std::int64_t vocabulary) {
       2 * c.model.layers * *c.model.key_value_heads * (c.model.width / c.model.heads);
   return format_table(table) +
          format_pairs(
-             {{"positions", position_traits(c.model.position).name},
+             {{"positions", name_of(c.model.position)},
               {"slopes", slope_text(c.model.position == Position::kAlibi ? alibi_slopes(c.model)
                                                                          : std::vector<double>())},
               {"training state", human_bytes(16.0 * static_cast<double>(total)) +

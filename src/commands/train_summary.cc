@@ -27,7 +27,7 @@ std::string shape_words(const Config& c, std::int64_t micro_batch_tokens) {
 }
 
 std::string position_words(const Config& c, const GptImpl& model) {
-  std::string text = position_traits(c.model.position).name;
+  std::string text = name_of(c.model.position);
   const std::vector<double> slopes = model.slopes();
   if (slopes.empty()) return text;
   const auto [least, most] = std::minmax_element(slopes.begin(), slopes.end());

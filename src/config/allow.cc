@@ -3,18 +3,18 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "config/assign.h"
 #include "config/fields.h"
 #include "config/load.h"
-#include "config/strict_json.h"
 
 namespace alibi {
 namespace {
 
 using Keys = std::vector<std::string>;
 
-void add_keys(const std::string& path, const nlohmann::ordered_json& value, Keys& keys) {
+void add_keys(const std::string& path, const Json& value, Keys& keys) {
   if (!value.is_object() || value.empty()) return keys.push_back(path);
-  for (const auto& [name, below] : value.items()) add_keys(path + "." + name, below, keys);
+  for (const auto& [name, below] : *value.as_object()) add_keys(path + "." + name, below, keys);
 }
 
 // What `change` sets, in either form: model.heads=4 or model={"heads": 4}.
@@ -22,8 +22,9 @@ Keys keys_of(const std::string& change) {
   const std::size_t equals = std::min(change.find('='), change.size());
   std::vector<JsonFault> ignored;  // as the reader: what is no JSON is a string
   Keys keys;
-  add_keys(change.substr(0, equals),
-           parse_strict(change.substr(std::min(equals + 1, change.size())), ignored), keys);
+  const std::string value = change.substr(std::min(equals + 1, change.size()));
+  add_keys(change.substr(0, equals), parse_json(value, kConfigJson, ignored).value_or(nullptr),
+           keys);
   return keys;
 }
 

@@ -5,12 +5,10 @@
 
 #include "base/overloaded.h"
 #include "base/strings.h"
-#include "config/strict_json.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string range_text(const Field& field, const char* kind) {
   std::string text = kind;
@@ -22,33 +20,26 @@ std::string range_text(const Field& field, const char* kind) {
 }
 
 // Integers are written as integers: 4.0, 1e3, true and what overflows 64 bits are refused.
-bool read_number(const ordered_json& value, std::int64_t& out) {
-  if (!value.is_number_integer()) return false;
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return false;
-  out = value.get<std::int64_t>();
-  return true;
+std::optional<std::int64_t> number_of(const Json& value, std::int64_t) {
+  return value.as_integer();
 }
 
-bool read_number(const ordered_json& value, double& out) {
-  if (!value.is_number()) return false;
-  out = value.get<double>();
-  return std::isfinite(out);
-}
+std::optional<double> number_of(const Json& value, double) { return value.as_number(); }
 
 template <class T>
-std::string assign_number(const Field& field, const ordered_json& value, T& out) {
-  T parsed{};
-  const bool fits = read_number(value, parsed) && static_cast<double>(parsed) >= field.least &&
-                    static_cast<double>(parsed) <= field.most;
+std::string assign_number(const Field& field, const Json& value, T& out) {
+  const std::optional<T> number = number_of(value, out);
+  const bool fits = number && static_cast<double>(*number) >= field.least &&
+                    static_cast<double>(*number) <= field.most;
   if (!fits) {
     return range_text(field, std::is_same_v<T, std::int64_t> ? "a whole number" : "a number");
   }
-  out = parsed;
+  out = *number;
   return {};
 }
 
 template <class T>
-std::string assign_optional(const Field& field, const ordered_json& value, std::optional<T>& out) {
+std::string assign_optional(const Field& field, const Json& value, std::optional<T>& out) {
   if (value.is_null()) {
     out.reset();
     return {};
@@ -59,18 +50,16 @@ std::string assign_optional(const Field& field, const ordered_json& value, std::
   return expected;
 }
 
-std::string assign_enum(const EnumTarget& target, const ordered_json& value) {
+std::string assign_enum(const EnumTarget& target, const Json& value) {
   const auto& names = target.names;
-  const auto found = value.is_string()
-                         ? std::find(names.begin(), names.end(), value.get<std::string>())
-                         : names.end();
+  const auto found = value.is_string() ? std::ranges::find(names, *value.as_string()) : names.end();
   if (found == names.end()) return "one of \"" + join(names, "\", \"") + "\"";
   target.set(static_cast<int>(found - names.begin()));
   return {};
 }
 
 // Stores a value that is no list, or returns what was expected instead.
-std::string assign_one(const Field& field, const ordered_json& value) {
+std::string assign_one(const Field& field, const Json& value) {
   return std::visit(
       Overloaded{
           [&](const EnumTarget& target) { return assign_enum(target, value); },
@@ -79,13 +68,13 @@ std::string assign_one(const Field& field, const ordered_json& value) {
           [&](std::optional<std::int64_t>* out) { return assign_optional(field, value, *out); },
           [&](std::optional<double>* out) { return assign_optional(field, value, *out); },
           [&](bool* out) -> std::string {
-            if (!value.is_boolean()) return "true or false";
-            *out = value.get<bool>();
+            if (!value.is_bool()) return "true or false";
+            *out = *value.as_bool();
             return {};
           },
           [&](std::string* out) -> std::string {
             if (!value.is_string()) return "a string";
-            *out = value.get<std::string>();
+            *out = *value.as_string();
             return {};
           },
           [](const auto*) -> std::string { return "a value that is no list"; },
@@ -93,44 +82,48 @@ std::string assign_one(const Field& field, const ordered_json& value) {
       field.target);
 }
 
-template <class T, class Test>
-std::optional<Mismatch> assign_list(const ordered_json& value, std::vector<T>& out, Test is_item,
+// `read` gives an item's value, or nullptr or nothing.
+template <class T, class Read>
+std::optional<Mismatch> assign_list(const Json& value, std::vector<T>& out, Read read,
                                     const std::string& items) {
-  if (!value.is_array()) return Mismatch{"", describe(value), "a list of " + items + "s", ""};
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!is_item(value[i])) return Mismatch{cat("/", i), describe(value[i]), "a " + items, ""};
+  if (!value.is_list()) return Mismatch{"", describe(value), "a list of " + items + "s", ""};
+  std::vector<T> parsed;
+  for (const Json& item : *value.as_list()) {
+    const auto one = read(item);
+    if (!one) return Mismatch{cat("/", parsed.size()), describe(item), "a " + items, ""};
+    parsed.push_back(*one);
   }
-  out = value.get<std::vector<T>>();
+  out = std::move(parsed);
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Mismatch> assign(const Field& field, const ordered_json& value) {
+std::optional<Mismatch> assign(const Field& field, const Json& value) {
   if (auto* const* strings = std::get_if<std::vector<std::string>*>(&field.target)) {
     return assign_list(
-        value, **strings, [](const ordered_json& v) { return v.is_string(); }, "string");
+        value, **strings, [](const Json& item) { return item.as_string(); }, "string");
   }
   if (auto* const* numbers = std::get_if<std::vector<double>*>(&field.target)) {
     return assign_list(
-        value, **numbers, [](const ordered_json& v) { return v.is_number(); }, "number");
+        value, **numbers, [](const Json& item) { return item.as_number(); }, "number");
   }
   Mismatch wrong{"", describe(value), assign_one(field, value), ""};
   if (wrong.expected.empty()) return std::nullopt;
   const auto* choice = std::get_if<EnumTarget>(&field.target);
   if (choice != nullptr && value.is_string())
-    wrong.near = nearest(value.get<std::string>(), choice->names);
+    wrong.near = nearest(*value.as_string(), choice->names);
   return wrong;
 }
 
-nlohmann::ordered_json field_value(const Field& field) {
+Json field_value(const Field& field) {
   return std::visit(Overloaded{
-                        [](const EnumTarget& target) -> ordered_json {
+                        [](const EnumTarget& target) -> Json {
                           return target.names[static_cast<std::size_t>(target.get())];
                         },
-                        [](const auto* value) -> ordered_json {
+                        [](const auto* value) -> Json {
                           if constexpr (requires { value->has_value(); }) {
-                            return value->has_value() ? ordered_json(**value) : ordered_json();
+                            return value->has_value() ? Json(**value) : Json();
                           } else {
                             return *value;
                           }

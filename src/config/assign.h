@@ -5,9 +5,12 @@
 #include <string>
 
 #include "config/fields.h"
-#include "config/strict_json.h"
+#include "json/parse.h"
 
 namespace alibi {
+
+// What is JSON in configs and in values of --set.
+inline constexpr JsonOptions kConfigJson{.depth = 32, .comments = true, .any_value = true};
 
 // Why a value does not fit its field.
 struct Mismatch {
@@ -18,9 +21,9 @@ struct Mismatch {
 };
 
 // Stores `value` in the field's target; on a mismatch nothing is stored.
-std::optional<Mismatch> assign(const Field& field, const nlohmann::ordered_json& value);
+std::optional<Mismatch> assign(const Field& field, const Json& value);
 
 // The value it holds; null: an optional one without.
-nlohmann::ordered_json field_value(const Field& field);
+Json field_value(const Field& field);
 
 }  // namespace alibi

@@ -7,12 +7,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
-#include "config/strict_json.h"
+#include "config/assign.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::uint64_t kLargestFile = 16u << 20;
 constexpr std::size_t kMostVariants = 100, kMostSeeds = 100;
@@ -35,7 +34,8 @@ class Reader {
 
   ComparisonFile read() {
     std::vector<JsonFault> problems;
-    root_ = parse_strict(read_file(result_.place, kLargestFile), problems);
+    root_ =
+        parse_json(read_file(result_.place, kLargestFile), kConfigJson, problems).value_or(nullptr);
     for (const JsonFault& problem : problems) fault(problem.pointer, problem.problem);
     if (faults_.empty() && !root_.is_object())
       fault("", "found " + describe(root_) + ", expected an object");
@@ -46,7 +46,7 @@ class Reader {
 
  private:
   void read_members() {
-    for (const auto& [key, value] : root_.items()) {
+    for (const auto& [key, value] : *root_.as_object()) {
       if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) continue;
       const std::string near = nearest(key, kKeys);
       fault("/" + pointer_part(key), "unknown key",
@@ -62,57 +62,59 @@ class Reader {
     read_list("base", result_.base);
     read_list("text", result_.text);
     result_.common = {"{}", result_.place + ": /config"};
-    if (root_.contains("config")) read_fragment(root_["config"], "/config", result_.common);
+    if (const Json* common = root_.find("config"))
+      read_fragment(*common, "/config", result_.common);
     read_variants();
     read_seeds();
     read_reference();
   }
 
   void read_text(const char* key, std::string& to) {
-    if (!root_.contains(key)) return;
-    if (root_[key].is_string()) {
-      to = root_[key].get<std::string>();
+    const Json* value = root_.find(key);
+    if (value == nullptr) return;
+    if (value->is_string()) {
+      to = *value->as_string();
     } else {
-      fault(cat("/", key), "found " + describe(root_[key]) + ", expected text");
+      fault(cat("/", key), "found " + describe(*value) + ", expected text");
     }
   }
 
   // One text or several.
   void read_list(const char* key, std::vector<std::string>& to) {
-    if (!root_.contains(key)) return;
-    const ordered_json& value = root_[key];
-    const ordered_json all = value.is_array() ? value : ordered_json::array({value});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].is_string()) {
-        to.push_back(all[i].get<std::string>());
+    const Json* value = root_.find(key);
+    if (value == nullptr) return;
+    for (const Json& one : value->is_list() ? *value->as_list() : JsonList{*value}) {
+      if (one.is_string()) {
+        to.push_back(*one.as_string());
       } else {
-        fault(cat("/", key), "found " + describe(all[i]) + ", expected names of files");
+        fault(cat("/", key), "found " + describe(one) + ", expected names of files");
       }
     }
   }
 
-  void read_fragment(const ordered_json& value, const std::string& pointer, ConfigFragment& to) {
+  void read_fragment(const Json& value, const std::string& pointer, ConfigFragment& to) {
     if (!value.is_object())
       return fault(pointer, "found " + describe(value) + ", expected an object of config keys");
+    const Json* run = value.find("run");
     for (const char* own : {"name", "folder", "seed"}) {
-      if (value.contains("run") && value["run"].is_object() && value["run"].contains(own))
+      if (run != nullptr && run->find(own) != nullptr)
         fault(cat(pointer, "/run/", own), "is set by the comparison for each run",
               std::string(own) == "seed" ? "\"seeds\": [0, 1, 2]" : "leave it out");
     }
-    to = {value.dump(), result_.place + ": " + pointer};
+    to = {write_json(value), result_.place + ": " + pointer};
   }
 
   void read_variants() {
-    if (!root_.contains("variants") || !root_["variants"].is_object() ||
-        root_["variants"].empty() || root_["variants"].size() > kMostVariants) {
+    const Json* variants = root_.find("variants");
+    if (variants == nullptr || !variants->is_object() || variants->empty() ||
+        variants->size() > kMostVariants) {
       return fault("/variants",
-                   root_.contains("variants") ? "found " + describe(root_["variants"])
-                                              : std::string("is missing"),
+                   variants != nullptr ? "found " + describe(*variants) : std::string("is missing"),
                    cat("an object of 1 to ", kMostVariants,
                        " variants: {\"alibi\": {}, \"none\": {\"model\": {\"position\": "
                        "\"none\"}}}"));
     }
-    for (const auto& [name, changes] : root_["variants"].items()) {
+    for (const auto& [name, changes] : *variants->as_object()) {
       const std::string pointer = "/variants/" + pointer_part(name);
       if (!is_plain_name(name)) fault(pointer, std::string("as a name: ") + kNameRule);
       result_.variants.push_back({name, {}});
@@ -121,19 +123,17 @@ class Reader {
   }
 
   void read_seeds() {
-    if (!root_.contains("seeds")) return;
-    const ordered_json& value = root_["seeds"];
+    const Json* value = root_.find("seeds");
+    if (value == nullptr) return;
     result_.seeds.clear();
-    const bool list = value.is_array() && !value.empty() && value.size() <= kMostSeeds;
-    if (!list || !std::all_of(value.begin(), value.end(), [](const ordered_json& seed) {
-          return seed.is_number_integer() &&
-                 !(seed.is_number_unsigned() && seed.get<std::uint64_t>() > INT64_MAX) &&
-                 seed.get<std::int64_t>() >= 0;
-        })) {
-      return fault("/seeds", "found " + describe(value),
+    if (value->is_list() && value->size() <= kMostSeeds) {
+      for (const Json& seed : *value->as_list())
+        if (seed.as_integer().value_or(-1) >= 0) result_.seeds.push_back(*seed.as_integer());
+    }
+    if (result_.seeds.empty() || result_.seeds.size() != value->size()) {
+      return fault("/seeds", "found " + describe(*value),
                    cat("a list of 1 to ", kMostSeeds, " whole numbers from 0 on: [0, 1, 2]"));
     }
-    result_.seeds = value.get<std::vector<std::int64_t>>();
     if (std::set(result_.seeds.begin(), result_.seeds.end()).size() != result_.seeds.size())
       fault("/seeds", "names a seed twice", "each seed is one run of every variant");
   }
@@ -159,7 +159,7 @@ class Reader {
       "expected at most 64 letters, digits and - _ . , = (it becomes the name of folders)";
 
   ComparisonFile result_;
-  ordered_json root_;
+  Json root_;
   std::vector<Fault> faults_;
 };
 

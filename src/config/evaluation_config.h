@@ -1,22 +1,30 @@
 // The keys of measuring a model, and of the machine it runs on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/enum_names.h"
+
 namespace alibi {
 
 enum class Protocol { kNonOverlapping, kSliding, kStreaming, kOnePass };
+constexpr auto enum_names(Protocol) {
+  return std::array{"non_overlapping", "sliding", "streaming", "one_pass"};
+}
 enum class Task { kPerplexity, kPasskey };
+constexpr auto enum_names(Task) { return std::array{"perplexity", "passkey"}; }
 enum class Stretch { kNone, kLinear, kNtk, kYarn };
+constexpr auto enum_names(Stretch) { return std::array{"none", "linear", "ntk", "yarn"}; }
 enum class Device { kAuto, kCpu, kCuda };
+constexpr auto enum_names(Device) { return std::array{"auto", "cpu", "cuda"}; }
 enum class Precision { kAuto, kFp32, kBf16, kTf32 };
+constexpr auto enum_names(Precision) { return std::array{"auto", "fp32", "bf16", "tf32"}; }
 enum class AttentionSkip { kExact, kEpsilon, kOff };
-const char* protocol_name(Protocol protocol);  // as configs spell them
-const char* stretch_name(Stretch stretch);
-const char* device_name(Device device);
+constexpr auto enum_names(AttentionSkip) { return std::array{"exact", "epsilon", "off"}; }
 
 struct PasskeyConfig {
   std::vector<double> depths = {0, 0.25, 0.5, 0.75, 1};
@@ -45,6 +53,7 @@ struct AttentionConfig {
 };
 
 enum class Recompute { kNone, kBlocks };
+constexpr auto enum_names(Recompute) { return std::array{"none", "blocks"}; }
 
 struct RuntimeConfig {
   Device device = Device::kAuto;

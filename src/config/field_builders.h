@@ -18,9 +18,9 @@ Field& add(Fields& fields, const char* name, Target target, const char* document
   return field;
 }
 
-template <class Enum>
-EnumTarget choice(Enum& value, std::vector<std::string> names) {
-  return {std::move(names), [&value] { return static_cast<int>(value); },
+template <NamedEnum Enum>
+EnumTarget choice(Enum& value) {
+  return {all_names<Enum>(), [&value] { return static_cast<int>(value); },
           [&value](int index) { value = static_cast<Enum>(index); }};
 }
 

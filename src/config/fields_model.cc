@@ -29,13 +29,13 @@ void add_positions(Fields& f, ModelConfig& m) {
   const bool t5 = m.position == Position::kT5;
   const bool by_rule = alibi && m.slopes.empty();
   const char* rule_words = "model.position is \"alibi\" and model.slopes is not given";
-  add(f, "position", choice(m.position, {"alibi", "sinusoidal", "learned", "rotary", "t5", "none"}),
+  add(f, "position", choice(m.position),
       "How the model knows order. alibi: a bias linear in distance on each attention score.");
   add(f, "max_sequence_length", &m.max_sequence_length,
       "Rows of the learned position table: the longest input. Default: the trained length.")
       .range(1, 1 << 24)
       .only_if(m.position == Position::kLearned, "model.position is \"learned\"");
-  add(f, "slope_rule", choice(m.slope_rule, {"press", "geometric", "equal", "exponential"}),
+  add(f, "slope_rule", choice(m.slope_rule),
       "press: the reference order (powers of two geometric, others interleaved). geometric: "
       "2^(-bias_max h / heads). equal: that list's geometric mean for every head. exponential: "
       "drawn, with that list's mean.")
@@ -81,7 +81,7 @@ void add_details(Fields& f, ModelConfig& m) {
   add(f, "embedding_norm", &m.embedding_norm, "A layer norm right after the embedding.");
   add(f, "attention_scale", &m.attention_scale, "Factor on q.k. Default: 1 / sqrt(head width).")
       .range(1e-9, 1e9);
-  add(f, "activation", choice(m.activation, {"gelu", "gelu_tanh"}), "gelu: exact, by erf.");
+  add(f, "activation", choice(m.activation), "gelu: exact, by erf.");
   add(f, "norm_epsilon", &m.norm_epsilon, "Added to the variance in layer norms.")
       .range(1e-12, 0.1);
   add(f, "embedding_dropout", &m.embedding_dropout, "Dropout on embeddings.").range(0, 0.95);
@@ -146,8 +146,7 @@ Fields data_fields(DataConfig& d) {
 Fields tokenizer_fields(TokenizerConfig& t) {
   const bool trained = t.kind == TokenizerKind::kBpe && t.file.empty();
   Fields f;
-  add(f, "kind", choice(t.kind, {"bpe", "bytes"}),
-      "bpe: sentencepiece with byte fallback. bytes: id = byte + 3.");
+  add(f, "kind", choice(t.kind), "bpe: sentencepiece with byte fallback. bytes: id = byte + 3.");
   add(f, "vocabulary", &t.vocabulary, "Tokens of the trained tokenizer.")
       .range(260, 1 << 24)
       .only_if(t.kind == TokenizerKind::kBpe, "tokenizer.kind is \"bpe\"");

@@ -1,16 +1,7 @@
 // Keys of training, evaluation and the machine.
-#include <array>
-
 #include "config/field_builders.h"
 
 namespace alibi {
-namespace {
-
-constexpr std::array kProtocols = {"non_overlapping", "sliding", "streaming", "one_pass"};
-constexpr std::array kStretches = {"none", "linear", "ntk", "yarn"};
-constexpr std::array kDevices = {"auto", "cpu", "cuda"};
-
-}  // namespace
 
 Fields initialize_fields(InitializeConfig& i) {
   Fields f;
@@ -40,7 +31,7 @@ Fields optimizer_fields(OptimizerConfig& o) {
 
 Fields schedule_fields(ScheduleConfig& s) {
   Fields f;
-  add(f, "kind", choice(s.kind, {"cosine", "linear", "constant", "wsd"}),
+  add(f, "kind", choice(s.kind),
       "How the learning rate falls after warm-up. wsd: constant, then linear over decay_tokens.");
   add(f, "warmup_tokens", &s.warmup_tokens, "Linear rise from 0 over this many tokens.")
       .range(0, 1e15);
@@ -57,11 +48,11 @@ Fields schedule_fields(ScheduleConfig& s) {
 Fields guard_fields(GuardConfig& g) {
   Fields f;
   const bool judges = g.spikes != Spikes::kIgnore;
-  add(f, "non_finite", choice(g.non_finite, {"stop", "skip", "roll_back"}),
+  add(f, "non_finite", choice(g.non_finite),
       "A loss or gradient that is not finite never reaches the weights: stop the run, skip the "
       "step, or go back to the newest checkpoint that was due and leave out all batches since.")
       .may_change();
-  add(f, "spikes", choice(g.spikes, {"ignore", "stop", "skip", "roll_back"}),
+  add(f, "spikes", choice(g.spikes),
       "The same for a loss or gradient norm far above those of the steps before.")
       .may_change();
   add(f, "spike_window", &g.spike_window,
@@ -86,7 +77,7 @@ Fields guard_fields(GuardConfig& g) {
       "Times the mean of log(sum exp(logits))^2, added to what is minimised: keeps logits near 0.")
       .range(0, 1)
       .may_change();
-  add(f, "failed_save", choice(g.failed_save, {"stop", "warn"}),
+  add(f, "failed_save", choice(g.failed_save),
       "A checkpoint that cannot be written (disk full): stop the run, or warn and try again when "
       "the next is due. The last one of a run always stops.")
       .free();
@@ -135,13 +126,13 @@ Fields evaluate_fields(EvaluateConfig& e) {
   const bool scores = e.task == Task::kPerplexity;
   const char* scores_words = "evaluate.task is \"perplexity\"";
   Fields f;
-  add(f, "task", choice(e.task, {"perplexity", "passkey"}),
+  add(f, "task", choice(e.task),
       "perplexity: loss of held-out text. passkey: retrieval of a key hidden in it.")
       .free();
   add(f, "lengths", &e.lengths,
       "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
       .free();
-  add(f, "protocol", choice(e.protocol, {kProtocols.begin(), kProtocols.end()}),
+  add(f, "protocol", choice(e.protocol),
       "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
       "targets. streaming: the text runs through a cache of each length. one_pass: all lengths out "
       "of windows of the longest.")
@@ -175,7 +166,7 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .range(1, 1e15)
       .free();
   add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();
-  add(f, "stretch", choice(e.stretch, {kStretches.begin(), kStretches.end()}),
+  add(f, "stretch", choice(e.stretch),
       "Positions beyond the trained length, brought back into what the model has seen. linear: all "
       "distances by the factor. ntk: far ones only (ALiBi: the flattest slope by the factor, the "
       "steepest not at all). yarn: rotary only.")
@@ -210,17 +201,15 @@ Fields passkey_fields(EvaluateConfig& e) {
 
 Fields runtime_fields(RuntimeConfig& r) {
   Fields f;
-  add(f, "device", choice(r.device, {kDevices.begin(), kDevices.end()}),
-      "auto: cuda where a device is found.")
-      .free();
-  add(f, "precision", choice(r.precision, {"auto", "fp32", "bf16", "tf32"}),
+  add(f, "device", choice(r.device), "auto: cuda where a device is found.").free();
+  add(f, "precision", choice(r.precision),
       "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies "
       "it, resolved once. tf32: fp32 whose matrix products a CUDA device rounds to 10 bits.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
   add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
       .range(1, 1 << 24)
       .may_change();
-  add(f, "recompute", choice(r.recompute, {"none", "blocks"}),
+  add(f, "recompute", choice(r.recompute),
       "blocks: training keeps each block's input only and computes the rest again for its "
       "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
       "share: T5 buckets, learned slopes).")
@@ -239,19 +228,11 @@ Fields attention_fields(AttentionConfig& a) {
       "auto: the first listed kernel that supports the problem; check: that one, compared with the "
       "reference; or a name. Another kernel is another rounding of the last bits.")
       .free();
-  add(f, "skip", choice(a.skip, {"exact", "epsilon", "off"}),
+  add(f, "skip", choice(a.skip),
       "Blocks of keys left out by kernels that can. exact: those whose weights are all zero; the "
       "same bits as off. epsilon: also those below the rounding of the row they belong to.")
       .free();
   return f;
 }
-
-const char* protocol_name(Protocol protocol) {
-  return kProtocols[static_cast<std::size_t>(protocol)];
-}
-
-const char* stretch_name(Stretch stretch) { return kStretches[static_cast<std::size_t>(stretch)]; }
-
-const char* device_name(Device device) { return kDevices[static_cast<std::size_t>(device)]; }
 
 }  // namespace alibi

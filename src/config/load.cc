@@ -11,13 +11,11 @@
 #include "base/strings.h"
 #include "config/assign.h"
 #include "config/fields.h"
-#include "config/strict_json.h"
 #include "config/validate.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::uint64_t kLargestFile = 16u << 20;
 
@@ -26,14 +24,14 @@ class Reader {
  public:
   void read_text(const std::string& text, const std::string& place) {
     std::vector<JsonFault> problems;
-    const ordered_json root = parse_strict(text, problems);
+    const std::optional<Json> root = parse_json(text, kConfigJson, problems);
     const bool yaml = place.ends_with(".yaml") || place.ends_with(".yml");
     const std::string way_out =
         yaml ? "a config is JSON; configs/NAMES.md has the keys of other trainers" : "";
     for (const JsonFault& problem : problems)
       fault(place, problem.pointer, problem.problem, way_out);
-    if (problems.empty() && root.is_object()) return read_object(root, "", place);
-    if (problems.empty()) fault(place, "", "found " + describe(root) + ", expected an object");
+    if (root && root->is_object()) return read_object(*root, "", place);
+    if (root) fault(place, "", "found " + describe(*root) + ", expected an object");
     incomplete_ = true;
   }
 
@@ -52,11 +50,11 @@ class Reader {
       return fault(place, "", cat("is not valid UTF-8 at byte ", bad));
     }
     std::vector<JsonFault> ignored;
-    ordered_json value = parse_strict(text.substr(equals + 1), ignored);
-    if (!ignored.empty()) value = text.substr(equals + 1);
+    const std::string given = text.substr(equals + 1);
+    Json value = parse_json(given, kConfigJson, ignored).value_or(given);
     const std::vector<std::string> parts = split(text.substr(0, equals), '.');
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-      ordered_json wrapped = ordered_json::object();
+      Json wrapped;
       wrapped[*part] = std::move(value);
       value = std::move(wrapped);
     }
@@ -94,9 +92,9 @@ class Reader {
   }
 
  private:
-  void read_object(const ordered_json& object, const std::string& path, const std::string& place) {
+  void read_object(const Json& object, const std::string& path, const std::string& place) {
     std::vector<Section> all = sections(config_);
-    for (const auto& [key, value] : object.items()) {
+    for (const auto& [key, value] : *object.as_object()) {
       if (path.empty() && key == "$schema") continue;
       const std::string child = path.empty() ? key : path + "." + key;
       const bool dotted = key.find('.') != std::string::npos;  // dots belong to --set
@@ -156,7 +154,7 @@ class Reader {
     fault(place, section_pointer(path) + "/" + pointer_part(key), "unknown key", way_out);
   }
 
-  void read_field(Field& field, const ordered_json& value, const std::string& pointer,
+  void read_field(Field& field, const Json& value, const std::string& pointer,
                   const std::string& place) {
     if (const std::optional<Mismatch> wrong = assign(field, value)) {
       return fault(place, pointer + wrong->item,

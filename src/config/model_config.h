@@ -1,15 +1,25 @@
 // The keys of the model.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "base/enum_names.h"
+
 namespace alibi {
 
 enum class Position { kAlibi, kSinusoidal, kLearned, kRotary, kT5, kNone };
+constexpr auto enum_names(Position) {
+  return std::array{"alibi", "sinusoidal", "learned", "rotary", "t5", "none"};
+}
 enum class SlopeRule { kPress, kGeometric, kEqual, kExponential };
+constexpr auto enum_names(SlopeRule) {
+  return std::array{"press", "geometric", "equal", "exponential"};
+}
 enum class Activation { kGelu, kGeluTanh };
+constexpr auto enum_names(Activation) { return std::array{"gelu", "gelu_tanh"}; }
 
 struct ModelConfig {
   std::int64_t layers = 6;

@@ -5,12 +5,10 @@
 #include "base/strings.h"
 #include "config/fields.h"
 #include "config/load.h"
-#include "config/strict_json.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
-
-using nlohmann::ordered_json;
 
 const char* type_name(const Field& field) {
   return std::visit(Overloaded{
@@ -38,10 +36,10 @@ std::string sentence(const Field& field) {
   return text;
 }
 
-ordered_json field_schema(const Field& field) {
-  ordered_json schema;
+Json field_schema(const Field& field) {
+  Json schema;
   const std::string type = type_name(field);
-  schema["type"] = is_optional(field) ? ordered_json::array({type, "null"}) : ordered_json(type);
+  schema["type"] = is_optional(field) ? Json::list({type, "null"}) : Json(type);
   schema["description"] = sentence(field);
   if (std::isfinite(field.least)) schema["minimum"] = field.least;
   if (std::isfinite(field.most)) schema["maximum"] = field.most;
@@ -85,10 +83,10 @@ std::string range_text(const Field& field) {
   return cat(type_name(field), ", ", significant(field.least, 10), " ... ", most);
 }
 
-ordered_json section_schema(const Section& section) {
-  ordered_json schema = {
+Json section_schema(const Section& section) {
+  Json schema = {
       {"type", "object"}, {"description", section.documentation}, {"additionalProperties", false}};
-  schema["properties"] = ordered_json::object();
+  schema["properties"] = Json::object();
   for (const Field& field : section.fields) schema["properties"][field.name] = field_schema(field);
   return schema;
 }
@@ -100,15 +98,15 @@ const char* mark(const Field& field) {
 
 constexpr const char* kDraft = "https://json-schema.org/draft/2020-12/schema";
 
-ordered_json whole_schema() {
+Json whole_schema() {
   Config defaults;
-  ordered_json root = {{"$schema", kDraft},
-                       {"title", "alibi config"},
-                       {"type", "object"},
-                       {"additionalProperties", false}};
+  Json root = {{"$schema", kDraft},
+               {"title", "alibi config"},
+               {"type", "object"},
+               {"additionalProperties", false}};
   root["properties"]["$schema"] = {{"type", "string"}};
   for (const Section& section : sections(defaults)) {
-    ordered_json* parent = &root;
+    Json* parent = &root;
     const std::vector<std::string> parts = split(section.path, '.');
     for (std::size_t i = 0; i + 1 < parts.size(); ++i) parent = &(*parent)["properties"][parts[i]];
     (*parent)["properties"][parts.back()] = section_schema(section);
@@ -118,22 +116,22 @@ ordered_json whole_schema() {
 
 }  // namespace
 
-std::string config_schema() { return whole_schema().dump(2) + "\n"; }
+std::string config_schema() { return write_json(whole_schema(), {.indent = 2}) + "\n"; }
 
 std::string comparison_schema() {
-  ordered_json config = whole_schema();
+  Json config = whole_schema();
   for (const char* head : {"$schema", "title"}) config.erase(head);
   config["properties"].erase("$schema");
-  const ordered_json text = {{"type", "string"}};
-  const ordered_json one_or_more = {{"type", {"string", "array"}}, {"items", text}};
-  const ordered_json fragment = {{"$ref", "#/$defs/config"}};
-  const ordered_json seed = {{"type", "integer"}, {"minimum", 0}};
-  const ordered_json root = {
+  const Json text = {{"type", "string"}};
+  const Json one_or_more = {{"type", Json::list({"string", "array"})}, {"items", text}};
+  const Json fragment = {{"$ref", "#/$defs/config"}};
+  const Json seed = {{"type", "integer"}, {"minimum", 0}};
+  const Json root = {
       {"$schema", kDraft},
       {"title", "alibi comparison"},
       {"type", "object"},
       {"additionalProperties", false},
-      {"required", {"variants"}},
+      {"required", Json::list({"variants"})},
       {"properties",
        {{"$schema", text},
         {"name", text},
@@ -146,7 +144,7 @@ std::string comparison_schema() {
         {"reference", text},
         {"text", one_or_more}}},
       {"$defs", {{"config", std::move(config)}}}};
-  return root.dump(2) + "\n";
+  return write_json(root, {.indent = 2}) + "\n";
 }
 
 std::string config_reference() {

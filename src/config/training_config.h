@@ -1,18 +1,28 @@
 // The keys of text, batches, optimizer and run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/enum_names.h"
+
 namespace alibi {
 
 enum class TokenizerKind { kBpe, kBytes };
+constexpr auto enum_names(TokenizerKind) { return std::array{"bpe", "bytes"}; }
 enum class ScheduleKind { kCosine, kLinear, kConstant, kWsd };
+constexpr auto enum_names(ScheduleKind) {
+  return std::array{"cosine", "linear", "constant", "wsd"};
+}
 enum class NonFinite { kStop, kSkip, kRollBack };
+constexpr auto enum_names(NonFinite) { return std::array{"stop", "skip", "roll_back"}; }
 enum class Spikes { kIgnore, kStop, kSkip, kRollBack };
+constexpr auto enum_names(Spikes) { return std::array{"ignore", "stop", "skip", "roll_back"}; }
 enum class FailedSave { kStop, kWarn };
+constexpr auto enum_names(FailedSave) { return std::array{"stop", "warn"}; }
 
 struct BatchConfig {
   std::int64_t sequence_length = 512;              // L

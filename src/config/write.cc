@@ -1,26 +1,49 @@
 // A Config back to JSON: what runs store, what decides their identity, and in what two differ.
+#include <map>
 #include <set>
 
+#include "base/strings.h"
 #include "config/assign.h"
 #include "config/fields.h"
 #include "config/load.h"
-#include "config/strict_json.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json to_json(Config config, bool identity_only) {
-  ordered_json root = ordered_json::object();
+Json json_of(Config config, bool identity_only) {
+  Json root = Json::object();
   for (const Section& section : sections(config)) {
     for (const Field& field : section.fields) {
-      const ordered_json value = field_value(field);
+      Json value = field_value(field);
       if (!field.effective || value.is_null() || (identity_only && !field.identity)) continue;
-      root[ordered_json::json_pointer(section.pointer(field))] = value;
+      Json* parent = &root;
+      for (const std::string& part : split(section.path, '.')) parent = &(*parent)[part];
+      (*parent)[field.name] = std::move(value);
     }
   }
   return root;
+}
+
+using Pointers = std::vector<std::pair<std::string, std::string>>;
+
+// Every value that holds no others, as JSON, by its pointer. Empty lists count as null.
+void flatten(const Json& json, const std::string& pointer, Pointers& flat) {
+  if (json.is_object()) {
+    for (const auto& [key, value] : *json.as_object())
+      flatten(value, pointer + "/" + pointer_part(key), flat);
+  } else if (!json.empty()) {
+    for (std::size_t i = 0; i < json.size(); ++i)
+      flatten((*json.as_list())[i], cat(pointer, "/", i), flat);
+  } else {
+    flat.emplace_back(pointer, json.is_list() ? "null" : write_json(json));
+  }
+}
+
+Pointers identity_values(const Config& config) {
+  Pointers flat;
+  flatten(json_of(config, true), "", flat);
+  return flat;
 }
 
 std::set<std::string> adjustable_pointers() {
@@ -36,24 +59,25 @@ std::set<std::string> adjustable_pointers() {
 
 }  // namespace
 
-std::string config_json(const Config& config) { return to_json(config, false).dump(2) + "\n"; }
+std::string config_json(const Config& config) {
+  return write_json(json_of(config, false), {.indent = 2}) + "\n";
+}
 
-std::string identity_json(const Config& config) { return to_json(config, true).dump(); }
+std::string identity_json(const Config& config) { return write_json(json_of(config, true)); }
 
 std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second) {
-  const ordered_json a = to_json(first, true).flatten(), b = to_json(second, true).flatten();
-  const auto text = [](const ordered_json& values, const std::string& key) {
-    return values.contains(key) ? values[key].dump() : std::string("(absent)");
-  };
+  const Pointers a = identity_values(first), b = identity_values(second);
+  const std::map<std::string, std::string> in_a(a.begin(), a.end()), in_b(b.begin(), b.end());
   const std::set<std::string> adjustable = adjustable_pointers();
   std::vector<ConfigDifference> differences;
-  for (const auto& [key, value] : a.items()) {
-    if (text(b, key) != value.dump())
-      differences.push_back({key, value.dump(), text(b, key), adjustable.contains(key)});
+  for (const auto& [pointer, value] : a) {
+    const auto other = in_b.find(pointer);
+    const std::string text = other == in_b.end() ? "(absent)" : other->second;
+    if (text != value) differences.push_back({pointer, value, text, adjustable.contains(pointer)});
   }
-  for (const auto& [key, value] : b.items()) {
-    if (!a.contains(key))
-      differences.push_back({key, "(absent)", value.dump(), adjustable.contains(key)});
+  for (const auto& [pointer, value] : b) {
+    if (!in_a.contains(pointer))
+      differences.push_back({pointer, "(absent)", value, adjustable.contains(pointer)});
   }
   return differences;
 }

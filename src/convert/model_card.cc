@@ -115,7 +115,7 @@ std::string usage_section(const ModelCard& card) {
 std::string position_words(const ModelConfig& model) {
   if (model.position == Position::kAlibi)
     return "with attention biases linear in distance (ALiBi, Press et al. 2021, arXiv:2108.12409)";
-  return cat("with positions: ", position_traits(model.position).name);
+  return cat("with positions: ", name_of(model.position));
 }
 
 }  // namespace

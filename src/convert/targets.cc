@@ -28,7 +28,7 @@ void need(Phrases& found, bool holds, const std::string& phrase) {
 void need_alibi(Phrases& found, const ModelConfig& m) {
   if (m.position != Position::kAlibi) {
     need(found, false,
-         cat("model.position ", position_traits(m.position).name, ": it knows linear biases only"));
+         cat("model.position ", name_of(m.position), ": it knows linear biases only"));
   } else {
     need(found, has_press_slopes(m, 8),
          "slopes: it computes its own, those of model.slope_rule press with slope_bias_max 8");
@@ -72,7 +72,7 @@ Phrases gguf_obstacles(const ModelConfig& m) {
   const bool table = m.position == Position::kLearned || m.position == Position::kNone;
   if (m.position != Position::kAlibi && !table) {
     need(found, false,
-         cat("model.position ", position_traits(m.position).name,
+         cat("model.position ", name_of(m.position),
              ": llama.cpp's mpt knows linear biases and learned positions only"));
   } else if (!table) {
     need(found, has_press_slopes(m, m.slope_bias_max),

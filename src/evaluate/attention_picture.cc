@@ -108,7 +108,7 @@ std::vector<SlopeCase> slope_cases(const LoadedModel& loaded) {
 AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample) {
   const torch::NoGradGuard guard;
   AttentionPicture picture;
-  picture.position = position_traits(loaded.config.model.position).name;
+  picture.position = name_of(loaded.config.model.position);
   picture.checkpoint = loaded.folder.string();
   picture.trained_length = batch_shape(loaded.config.batch).length;
   picture.window = std::min(picture.trained_length, kMostWindow);

@@ -21,7 +21,7 @@ class CurveMeasurement {
   CurveMeasurement(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options)
       : loaded_(loaded), sample_(sample), options_(options) {
     const Config& config = loaded.config;
-    curve_.position = position_traits(config.model.position).name;
+    curve_.position = name_of(config.model.position);
     curve_.checkpoint = loaded.folder.string();
     curve_.step = loaded.progress.step;
     curve_.trained_length = batch_shape(config.batch).length;

@@ -227,7 +227,7 @@ PasskeyText passkey_text(const Tokenizer& tokenizer, const TextSample& filler,
 PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
                                const PasskeyOptions& options) {
   PasskeyResult result;
-  result.position = position_traits(loaded.config.model.position).name;
+  result.position = name_of(loaded.config.model.position);
   result.checkpoint = loaded.folder.string();
   result.trained_length = batch_shape(loaded.config.batch).length;
   const std::vector<double>& depths = options.rules.passkey.depths;

@@ -38,8 +38,8 @@ std::string treatment_in_words(const EvaluateConfig& rules) {
   const std::string sinks =
       rules.sinks > 0 ? cat("The first ", rules.sinks, " tokens stay in the cache for good.") : "";
   if (rules.stretch == Stretch::kNone) return sinks;
-  return cat(sinks, sinks.empty() ? "" : " ", "Positions are stretched (",
-             stretch_name(rules.stretch), ") by ",
+  return cat(sinks, sinks.empty() ? "" : " ", "Positions are stretched (", name_of(rules.stretch),
+             ") by ",
              rules.stretch_factor ? significant(*rules.stretch_factor, 4)
                                   : std::string("each length over the trained length"),
              ".");

@@ -29,7 +29,7 @@ Config variant_config(const ComparisonFile& file, const ComparisonVariant& varia
 
 // What evaluation does to a run, and may differ between variants.
 std::string treatment(const EvaluateConfig& e) {
-  return cat(stretch_name(e.stretch), " ", e.stretch_factor.value_or(0), " ", e.sinks);
+  return cat(name_of(e.stretch), " ", e.stretch_factor.value_or(0), " ", e.sinks);
 }
 
 // What is no part of a run's identity, yet decides when its training ends or what it costs, which

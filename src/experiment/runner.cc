@@ -58,13 +58,13 @@ std::vector<std::string> protocol_arguments(const Config& config) {
   const EvaluateConfig& e = config.evaluate;
   std::vector<std::string> sets = {
       "evaluate.task=perplexity",
-      cat("evaluate.protocol=", protocol_name(e.protocol)),
+      cat("evaluate.protocol=", name_of(e.protocol)),
       cat("evaluate.stride=", number_or_null(e.stride)),
       cat("evaluate.split_stride=", number_or_null(e.split_stride)),
       cat("evaluate.far_context_tokens=", e.far_context_tokens),
       cat("evaluate.max_tokens=", e.max_tokens),
       cat("evaluate.batch_tokens=", e.batch_tokens),
-      cat("evaluate.stretch=", stretch_name(e.stretch)),
+      cat("evaluate.stretch=", name_of(e.stretch)),
       cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
       cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
   if (e.protocol == Protocol::kStreaming) sets.push_back(cat("evaluate.sinks=", e.sinks));
@@ -73,7 +73,7 @@ std::vector<std::string> protocol_arguments(const Config& config) {
 
 // Where a curve is measured: as this comparison says, whatever the run's own config does.
 std::vector<std::string> place_arguments(const Config& config) {
-  return as_options({cat("runtime.device=", device_name(config.runtime.device)),
+  return as_options({cat("runtime.device=", name_of(config.runtime.device)),
                      cat("runtime.threads=", config.runtime.threads)});
 }
 

@@ -131,7 +131,7 @@ std::optional<Json> parse_json(std::string_view text, const JsonOptions& options
   TreeBuilder builder(options, found);
   // The parser takes a zero byte for the end of its input, so whatever follows one would pass.
   if (text.empty()) {
-    found.push_back({"", "is empty"});
+    found.push_back({"", "is not JSON: the text is empty"});
   } else if (!options.any_value && text.front() != '{') {
     found.push_back({"", "does not begin with '{'"});
   } else if (const std::size_t zero = text.find('\0'); zero != text.npos) {

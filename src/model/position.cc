@@ -23,16 +23,13 @@ std::vector<double> geometric(std::int64_t count, double bias_max) {
 }  // namespace
 
 const PositionTraits& position_traits(Position method) {
-  static const PositionTraits alibi{"alibi", PositionPlace::kScores, false, false,
-                                    ScoreBias::kLinear};
-  static const PositionTraits sinusoidal{"sinusoidal", PositionPlace::kEmbeddings, false, true,
-                                         ScoreBias::kNone};
-  static const PositionTraits learned{"learned", PositionPlace::kEmbeddings, true, false,
-                                      ScoreBias::kNone};
-  static const PositionTraits rotary{"rotary", PositionPlace::kQueriesAndKeys, false, false,
+  static const PositionTraits alibi{PositionPlace::kScores, false, false, ScoreBias::kLinear};
+  static const PositionTraits sinusoidal{PositionPlace::kEmbeddings, false, true, ScoreBias::kNone};
+  static const PositionTraits learned{PositionPlace::kEmbeddings, true, false, ScoreBias::kNone};
+  static const PositionTraits rotary{PositionPlace::kQueriesAndKeys, false, false,
                                      ScoreBias::kNone};
-  static const PositionTraits t5{"t5", PositionPlace::kScores, false, false, ScoreBias::kBuckets};
-  static const PositionTraits none{"none", PositionPlace::kNowhere, false, false, ScoreBias::kNone};
+  static const PositionTraits t5{PositionPlace::kScores, false, false, ScoreBias::kBuckets};
+  static const PositionTraits none{PositionPlace::kNowhere, false, false, ScoreBias::kNone};
   switch (method) {
     case Position::kAlibi:
       return alibi;

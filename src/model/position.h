@@ -14,7 +14,6 @@ enum class PositionPlace { kNowhere, kEmbeddings, kQueriesAndKeys, kScores };
 
 // What other parts must know about a method without naming it.
 struct PositionTraits {
-  const char* name;
   PositionPlace place;
   bool has_length_limit;   // cannot see past its table
   bool scales_embeddings;  // token embeddings times sqrt(width), as sinusoidal models are trained

@@ -40,8 +40,8 @@ void refuse_positions(const ModelConfig& source, const ModelConfig& model,
   if (source.position == model.position) return;
   const auto refuse = [&](const std::string& why) {
     throw usage_error("/model/position",
-                      cat(position_traits(model.position).name, ", but \"", from, "\" has ",
-                          position_traits(source.position).name, ": ", why),
+                      cat(name_of(model.position), ", but \"", from, "\" has ",
+                          name_of(source.position), ": ", why),
                       "choose alibi, rotary or none, or train it from nothing");
   };
   const bool scaled =
@@ -70,8 +70,7 @@ std::string changed_keys(const Differences& differences) {
 std::string words_of(const ModelConfig& source, const ModelConfig& model,
                      const Differences& differences) {
   if (source.position == model.position) return changed_keys(differences);
-  std::string words = cat("positions: ", position_traits(source.position).name, " -> ",
-                          position_traits(model.position).name);
+  std::string words = cat("positions: ", name_of(source.position), " -> ", name_of(model.position));
   if (source.position == Position::kLearned)
     words += cat("; the table of ", source.max_sequence_length.value_or(0),
                  " positions is gone, and the limit of length with it");

@@ -81,7 +81,7 @@ TEST(Verify, AGgufFileSpeaksOfTheSameModel) {
     if (position == Position::kLearned) config.max_sequence_length = 100;
     Gpt model(config, Tokenizer::kByteVocabulary, torch::kFloat);
     model->initialize(3, 0.2);
-    const auto path = folder.path() / cat(position_traits(position).name, ".gguf");
+    const auto path = folder.path() / cat(name_of(position), ".gguf");
     write_gguf_model(path, *model, Tokenizer::bytes(), {GgufElement::kF32, 100, "tiny"});
     const ForeignModel read = read_gguf_model(path, config.activation);
     EXPECT_EQ(read.model.position, position);

@@ -35,7 +35,7 @@ TEST(Cache, GivesTheFullForwardPassInChunksOfAnySize) {
       const torch::Tensor full = tiny_logits(model, tokens);
       for (const std::int64_t chunk : {1, 2, 7, 64}) {
         EXPECT_LT(largest_difference(in_chunks(model, tokens, 5, chunk), full), 1e-5)
-            << position_traits(position).name << ", chunk " << chunk;
+            << name_of(position) << ", chunk " << chunk;
       }
     }
   }
@@ -66,7 +66,7 @@ TEST(Lengths, OneModelRunsThemAllAndRebuildsNothing) {
       const torch::Tensor logits = tiny_logits(model, tokens.narrow(1, 0, length));
       ASSERT_TRUE(logits.isfinite().all().item<bool>());
       EXPECT_LT(largest_difference(logits.narrow(1, 0, 64), start), 1e-5)
-          << position_traits(position).name << ", length " << length;
+          << name_of(position) << ", length " << length;
     }
     EXPECT_TRUE(model->named_buffers().is_empty());
     for (const auto& parameter : model->named_parameters())
@@ -119,7 +119,7 @@ TEST(Offsets, TheSameWindowAt100000GivesTheSameLogits) {
       const torch::Tensor here = window_at(model, tokens, 0);
       const double difference = largest_difference(window_at(model, tokens, 100'000), here);
       EXPECT_LT(largest_difference(tiny_logits(model, tokens), here), 1e-5);
-      EXPECT_LT(difference, type == torch::kFloat ? 1e-5 : 1e-2) << position_traits(position).name;
+      EXPECT_LT(difference, type == torch::kFloat ? 1e-5 : 1e-2) << name_of(position);
     }
   }
 }

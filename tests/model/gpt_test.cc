@@ -89,7 +89,7 @@ TEST(Gradients, ReachEveryParameterAndAreFinite) {
         loss_of(model, tokens, training_step(1)).backward();
         for (const auto& parameter : model->named_parameters()) {
           const torch::Tensor gradient = parameter.value().grad();
-          const std::string what = cat(parameter.key(), " of ", position_traits(position).name);
+          const std::string what = cat(parameter.key(), " of ", name_of(position));
           ASSERT_TRUE(gradient.defined()) << what;
           EXPECT_EQ(gradient.scalar_type(), torch::kFloat) << what;
           EXPECT_TRUE(gradient.isfinite().all().item<bool>()) << what;
@@ -120,7 +120,7 @@ TEST(Gradients, AreFiniteDifferencesInFp64) {
       constexpr double kStep = 1e-5;
       const double slope = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
       EXPECT_NEAR((value.grad() * direction).sum().item<double>(), slope, 1e-6)
-          << parameter.key() << " of " << position_traits(position).name;
+          << parameter.key() << " of " << name_of(position);
     }
   }
 }
@@ -134,7 +134,7 @@ TEST(Types, Bf16StaysCloseToFp32) {
     EXPECT_EQ(found.scalar_type(), torch::kFloat);
     const double size = expected.abs().max().item<double>();
     // Two layers of values rounded to 8 bits: measured at most 0.02 of the largest logit.
-    EXPECT_LT(largest_difference(found, expected), 0.04 * size) << position_traits(position).name;
+    EXPECT_LT(largest_difference(found, expected), 0.04 * size) << name_of(position);
   }
 }
 
