@@ -9,8 +9,8 @@
 #include "device/memory.h"
 #include "loss/cross_entropy.h"
 #include "model/gpt.h"
-#include "optimizer/adamw.h"
 #include "optimizer/clip.h"
+#include "optimizer/optimizer.h"
 
 namespace alibi {
 namespace {
@@ -25,10 +25,7 @@ class Stepper {
     model_->initialize(0, *config_.initialize.standard_deviation);
     model_->to(bench.device);
     parameters_ = model_->parameters();
-    std::vector<std::pair<std::string, torch::Tensor>> named;
-    for (const auto& parameter : model_->named_parameters())
-      named.emplace_back(parameter.key(), parameter.value());
-    optimizer_ = std::make_unique<AdamW>(std::move(named), config_.optimizer);
+    optimizer_ = std::make_unique<Optimizer>(named_parameters(*model_), config_.optimizer);
     const std::int64_t rows = std::max<std::int64_t>(1, bench.tokens / length);
     tokens_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
     targets_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
@@ -57,7 +54,7 @@ class Stepper {
   Config config_;
   Gpt model_;
   std::vector<torch::Tensor> parameters_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   torch::Tensor tokens_BT_, targets_BT_;
   std::int64_t steps_ = 0;
 };

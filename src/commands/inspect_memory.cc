@@ -74,7 +74,7 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
   for (const std::int64_t length : lengths) table.rows.push_back(row_of(c, length, limit.bytes));
   return format_pairs({{"as configured", cat(bytes_text(parts.total()), " in micro batches of ",
                                              with_commas(*c.batch.micro_batch_tokens), " tokens")},
-                       {"parts", memory_words(parts)},
+                       {"parts", describe_parts(parts)},
                        {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
                        {"precision", precision_words(c.runtime.precision)},
                        {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,

@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "model/position.h"
 #include "model/shapes.h"
+#include "optimizer/optimizer.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -31,10 +32,11 @@ std::string slope_text(const std::vector<double>& slopes) {
 std::string describe_model(const Config& c, std::int64_t vocabulary) {
   Table table{{{"parameter"}, {"shape"}, {"count", Align::kRight}, {"fp32 bytes", Align::kRight}},
               {}};
-  std::int64_t total = 0;
+  std::int64_t total = 0, optimizer = 0;
   for (const ParameterShape& parameter :
        parameter_shapes(c.model, vocabulary > 0 ? vocabulary : c.tokenizer.vocabulary)) {
     total += parameter.count();
+    optimizer += optimizer_state_bytes(c.optimizer, parameter);
     table.rows.push_back({parameter.name, shape_text(parameter.sizes),
                           with_commas(parameter.count()),
                           human_bytes(4.0 * static_cast<double>(parameter.count()))});
@@ -49,8 +51,9 @@ std::string describe_model(const Config& c, std::int64_t vocabulary) {
              {{"positions", name_of(c.model.position)},
               {"slopes", slope_text(c.model.position == Position::kAlibi ? alibi_slopes(c.model)
                                                                          : std::vector<double>())},
-              {"training state", human_bytes(16.0 * static_cast<double>(total)) +
-                                     " (weights, gradients, two moments)"},
+              {"training state", human_bytes(8.0 * static_cast<double>(total) +
+                                             static_cast<double>(optimizer)) +
+                                     " (weights, gradients, optimizer)"},
               {"cache per token", cat(human_bytes(2.0 * static_cast<double>(cache)), " in bf16, ",
                                       human_bytes(4.0 * static_cast<double>(cache)), " in fp32")},
               {"length limit", c.model.max_sequence_length ? cat(*c.model.max_sequence_length)

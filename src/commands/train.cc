@@ -152,7 +152,7 @@ std::int64_t plan_memory(const Config& config, const PreparedText& text, torch::
   const std::int64_t length = batch_shape(config.batch).length;
   const MemoryParts parts = estimate_memory(config, vocabulary, fitting > 0 ? wanted : length);
   const std::string found = cat(
-      "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (", memory_words(parts),
+      "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (", describe_parts(parts),
       ") for micro batches of ", fitting > 0 ? wanted : length, " tokens, expected at most 8/9 of ",
       human_bytes(static_cast<double>(limit.bytes)), ", the ", limit.source);
   if (fitting > 0) {

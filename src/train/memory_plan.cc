@@ -2,15 +2,23 @@
 
 #include "base/strings.h"
 #include "model/shapes.h"
+#include "optimizer/optimizer.h"
 
 namespace alibi {
 namespace {
 
-std::int64_t parameter_count(const Config& c, std::int64_t vocabulary) {
-  std::int64_t count = 0;
-  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary))
-    count += parameter.count();
-  return count;
+// Bytes of all parameters in fp32, and of what the optimizer keeps for them.
+struct TrainedBytes {
+  std::int64_t weights = 0, optimizer = 0;
+};
+
+TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary) {
+  TrainedBytes bytes;
+  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary)) {
+    bytes.weights += 4 * parameter.count();
+    bytes.optimizer += optimizer_state_bytes(c.optimizer, parameter);
+  }
+  return bytes;
 }
 
 // For each token of a micro batch, at the fullest moment of its backward pass.
@@ -37,28 +45,28 @@ std::int64_t activation_bytes_per_token(const Config& c) {
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
                             std::int64_t micro_batch_tokens) {
-  const std::int64_t fp32 = 4 * parameter_count(c, vocabulary);
+  const TrainedBytes trained = trained_bytes(c, vocabulary);
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   constexpr std::int64_t kProgram = 130 << 20;
   constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
   MemoryParts parts;
   parts.program = kProgram;
-  parts.weights = fp32;
-  parts.gradients = fp32;
-  parts.moments = 2 * fp32;
-  parts.saving = c.run.save_in_background ? 3 * fp32 : 0;
-  parts.packed = bf16 ? fp32 / 2 : 0;
+  parts.weights = trained.weights;
+  parts.gradients = trained.weights;
+  parts.optimizer = trained.optimizer;
+  parts.saving = c.run.save_in_background ? trained.weights + trained.optimizer : 0;
+  parts.packed = bf16 ? trained.weights / 2 : 0;
   parts.activations = micro_batch_tokens * activation_bytes_per_token(c) + kScores;
   parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
   return parts;
 }
 
-std::string memory_words(const MemoryParts& p) {
+std::string describe_parts(const MemoryParts& p) {
   const auto words = [](const char* name, std::int64_t bytes) {
     return cat(name, " ", human_bytes(static_cast<double>(bytes)));
   };
   return join(std::vector<std::string>{words("program", p.program), words("weights", p.weights),
-                                       words("gradients", p.gradients), words("moments", p.moments),
+                                       words("gradients", p.gradients), words("optimizer", p.optimizer),
                                        words("saving", p.saving), words("packed", p.packed),
                                        words("activations", p.activations), words("loss", p.loss)},
               ", ");

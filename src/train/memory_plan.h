@@ -13,13 +13,13 @@ struct MemoryParts {
   std::int64_t program = 0;      // LibTorch and the program, before the first tensor
   std::int64_t weights = 0;      // fp32
   std::int64_t gradients = 0;    // fp32
-  std::int64_t moments = 0;      // two of AdamW's, fp32
+  std::int64_t optimizer = 0;    // its state (optimizer/optimizer.h)
   std::int64_t saving = 0;       // the copy that a save in the background is written from
   std::int64_t packed = 0;       // bf16 weights as the products read them
   std::int64_t activations = 0;  // of one micro batch, kept for backward
   std::int64_t loss = 0;         // a chunk of logits, and the gradients of hidden states and head
   std::int64_t total() const {
-    return program + weights + gradients + moments + saving + packed + activations + loss;
+    return program + weights + gradients + optimizer + saving + packed + activations + loss;
   }
   // What a run may be expected to stay below: of some hundred measured ones
   // (tests/bench/RESULTS.md) none took more than 1.125 times the estimate. Crossing a control
@@ -32,7 +32,7 @@ MemoryParts estimate_memory(const Config& config, std::int64_t vocabulary,
                             std::int64_t micro_batch_tokens);
 
 // "weights 10.2 MiB, gradients ..., activations 1.2 GiB": every part, for messages.
-std::string memory_words(const MemoryParts& parts);
+std::string describe_parts(const MemoryParts& parts);
 
 // The largest micro batch (tokens; whole sequences that divide a step) up to the configured one
 // whose bound is at most `limit`; 0 where not even one sequence fits.

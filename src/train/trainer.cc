@@ -30,13 +30,6 @@ Gpt build_model(const TrainerParts& parts) {
   return model;
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> named(Gpt& model) {
-  std::vector<std::pair<std::string, torch::Tensor>> all;
-  for (const auto& parameter : model->named_parameters())
-    all.emplace_back(parameter.key(), parameter.value());
-  return all;
-}
-
 // Of a log, what a resumed run does not write again.
 LastLine last_line(const std::optional<Checkpoint>& resume) {
   if (!resume) return {-1};
@@ -76,7 +69,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       sink_(std::move(sink)),
       model_(build_model(parts)),
       parameters_(model_->parameters()),
-      optimizer_(named(model_), parts.config.optimizer),
+      optimizer_(named_parameters(*model_), parts.config.optimizer),
       reader_(parts.text.train, parts.config.batch,
               static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),

@@ -15,7 +15,7 @@
 #include "data/prepare.h"
 #include "data/text_sample.h"
 #include "model/gpt.h"
-#include "optimizer/adamw.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/guard.h"
 #include "report/jsonl.h"
 #include "train/run_folder.h"
@@ -117,7 +117,7 @@ class Trainer {
   Sink sink_;
   Gpt model_;
   std::vector<torch::Tensor> parameters_;
-  AdamW optimizer_;
+  Optimizer optimizer_;
   BatchReader reader_;
   BatchLoader loader_;
   JsonLines log_;

@@ -18,7 +18,7 @@ TEST(MemoryPlan, CountsWeightsFromTheirShapes) {
   const MemoryParts parts = estimate_memory(c, 259, 4096);
   EXPECT_EQ(parts.weights, 4 * parameters);
   EXPECT_EQ(parts.gradients, 4 * parameters);
-  EXPECT_EQ(parts.moments, 8 * parameters);
+  EXPECT_EQ(parts.optimizer, 8 * parameters);
   EXPECT_EQ(parts.saving, 12 * parameters);
   EXPECT_GT(parts.loss, 4 * c.runtime.loss_chunk_rows * 259);
   EXPECT_EQ(estimate_memory(config({"run.save_in_background=false"}), 259, 4096).saving, 0);

@@ -1,0 +1,81 @@
+// An optimizer: parameters in groups that are updated alike, and the state kept for each parameter.
+//
+// A kind of optimizer is one file and one row in optimizers(); training, checkpoints and the memory
+// plan ask the row.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+#include "device/libtorch.h"
+#include "model/shapes.h"
+
+namespace alibi {
+
+// How an optimizer treats a parameter. Parameters with equal rules form a group.
+struct ParameterRule {
+  double weight_decay = 0;
+  double learning_rate_factor = 1;
+  // Names of the state tensors: fp32, of the parameter's shape, 0 before the first update.
+  std::vector<std::string> state;
+  bool operator==(const ParameterRule&) const = default;
+};
+
+struct ParameterGroup {
+  ParameterRule rule;
+  std::vector<std::string> names;
+  std::vector<torch::Tensor> parameters;
+  std::vector<std::vector<torch::Tensor>> state;  // by rule.state, then by parameter
+};
+
+struct UpdateStep {
+  std::int64_t number = 1;   // counts from 1: moments that start at 0 are corrected by it
+  double learning_rate = 0;  // of the group
+};
+
+struct OptimizerKind {
+  const char* name;
+  ParameterRule (*rule)(const ParameterShape& parameter, const OptimizerConfig& config);
+  // Updates a group in place from its gradients, which are all defined.
+  void (*update)(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step);
+};
+
+const std::vector<OptimizerKind>& optimizers();
+
+// The kind that `config` asks for.
+const OptimizerKind& optimizer_kind(const OptimizerConfig& config);
+
+// Bytes of the state that it keeps for a parameter.
+std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const ParameterShape& parameter);
+
+using NamedParameters = std::vector<std::pair<std::string, torch::Tensor>>;
+NamedParameters named_parameters(const torch::nn::Module& model);
+
+class Optimizer {
+ public:
+  // `parameters` are fp32; their order is the order of updates within a group.
+  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config);
+
+  // One update from the parameters' gradients; all must be defined. `step` counts from 1.
+  void update(std::int64_t step, double learning_rate);
+  void zero_gradients();
+  void reset();  // the state before the first update
+
+  // State tensors by name, "moment_1.<parameter>"; they share memory with the optimizer's. Loading
+  // copies into place and throws Error when one is missing or of another shape.
+  std::map<std::string, torch::Tensor> state() const;
+  void load_state(const std::map<std::string, torch::Tensor>& state);
+
+ private:
+  ParameterGroup& group_of(const ParameterRule& rule);
+
+  OptimizerConfig config_;
+  const OptimizerKind* kind_;
+  std::vector<ParameterGroup> groups_;
+};
+
+}  // namespace alibi
