@@ -1,31 +1,19 @@
-"""Checks what each folder of src/ includes: only lower folders, only the libraries that belong there, and no #if.
+"""Checks what each folder of src/ includes: only the folders that its CMakeLists.txt names, only the libraries that belong
+there, and no #if.
 
 usage: python3 scripts/check_layers.py [FOLDER]     FOLDER: src (default)
 
-The tables below are the rules; src/README.md tells them in words. One line for each fault, exit 1.
+One line for each fault, exit 1.
 """
 import os
 import re
 import sys
 
-LEVELS = [
-    ["base"],
-    ["json"],
-    ["config", "kernels", "text", "formats", "report"],
-    ["data", "device"],
-    ["products"],
-    ["model", "loss"],
-    ["checkpoint", "optimizer"],
-    ["generate"],
-    ["evaluate", "convert"],
-    ["train"],
-    ["experiment", "bench"],
-    ["commands"],
-    ["main"],  # the files directly in src/
-]
-LEVEL = {folder: level for level, folders in enumerate(LEVELS) for folder in folders}
-EXTRA = {"text": {"formats"}}  # beside lower levels
-ONLY = {"cuda": {"kernels", "device"}, "cudnn": {"kernels", "device"}}  # instead of lower levels
+LIBRARY = re.compile(r"alibi_library\(\s*(\w+)([^)]*)\)")
+DEPENDS = re.compile(r"\bDEPENDS\s+([a-z0-9_\s]+)")
+LIBTORCH = "device"  # who sees this folder sees LibTorch
+# Folders that are no alibi_library: compiled into modules of their own.
+MODULES = {"cuda": {"kernels", "device"}, "cudnn": {"kernels", "device"}}
 
 # Library headers (a pattern of the include) and the files that may name them (patterns of the path below src/).
 LIBRARIES = [
@@ -34,15 +22,13 @@ LIBRARIES = [
     ("libarchive and zlib", r"(archive(_entry)?|zlib)\.h", [r"text/packed_text\.cc"]),
     ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/.*\.cc", r"main\.cc"]),
-    ("nlohmann/json", r"nlohmann/", [r"(json|config|convert|formats|report|text)/.*\.cc", r"(config/strict_json|report/json_cells)\.h"]),
+    ("nlohmann/json", r"nlohmann/", [r"(json|convert|formats|report|text)/.*\.cc", r"report/json_cells\.h"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
     ("LibTorch's umbrella", r"torch/(torch|all)\.h", [r"nothing: device/libtorch.h has what is needed"]),
     ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"cudnn/.*"]),
 ]
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
-NO_TORCH = {"base", "json", "config", "kernels", "formats", "text", "report"}
 CUDA = re.compile(r"(cuda|cu[a-z]+|nccl|nvtx3/.*)(_[a-z0-9_]+)?\.h")
-CUDA_FOLDERS = {"cuda", "cudnn"}
 CONTAINERS = {"vector", "map", "unordered_map", "set", "unordered_set", "deque", "list", "string", "queue", "stack"}
 
 # Files that a wall lets through, with the reason.
@@ -62,21 +48,32 @@ def folder_of(path):
     return path.split("/")[0] if "/" in path else "main"
 
 
-def layer_fault(path, included):
+def read_dependencies(root):
+    """Folder -> the folders it may include, from the DEPENDS of each CMakeLists.txt. main.cc may include any."""
+    found = dict(MODULES)
+    for folder in sorted(os.listdir(root)):
+        lists = os.path.join(root, folder, "CMakeLists.txt")
+        if os.path.exists(lists):
+            with open(lists, encoding="utf-8") as file:
+                for name, arguments in LIBRARY.findall(file.read()):
+                    depends = DEPENDS.search(arguments)
+                    found[name] = set(depends.group(1).split()) if depends else set()
+    return {**found, "main": set(found)}
+
+
+def sees_libtorch(folder, dependencies):
+    return folder == LIBTORCH or any(sees_libtorch(lower, dependencies) for lower in dependencies.get(folder, ()))
+
+
+def layer_fault(path, included, dependencies):
     """Why the file may not include this project header, or None."""
     here, there = folder_of(path), folder_of(included)
-    if there == here:
+    if there == here or there in dependencies[here]:
         return None
-    if here in ONLY:
-        return None if there in ONLY[here] else f"{here}/ may include only {', '.join(sorted(ONLY[here]))}"
-    if there not in LEVEL:
-        return f"folder {there}/ is in no level of scripts/check_layers.py"
-    if LEVEL[there] < LEVEL[here] or there in EXTRA.get(here, ()):
-        return None
-    return f"{here}/ (level {LEVEL[here]}) may not include {there}/ (level {LEVEL[there]})"
+    return f"src/{here}/CMakeLists.txt does not name {there} in DEPENDS (any folder above it in src/CMakeLists.txt may be)"
 
 
-def library_fault(path, included):
+def library_fault(path, included, dependencies):
     """Why the file may not include this library header, or None."""
     here = folder_of(path)
     for name, pattern, places in LIBRARIES:
@@ -84,21 +81,21 @@ def library_fault(path, included):
             return f"{name} belongs only in {' '.join(places)}"
     if path in WALL_EXCEPTIONS:
         return None
-    if here in NO_TORCH and TORCH.match(included):
+    if TORCH.match(included) and (here in MODULES or not sees_libtorch(here, dependencies)):
         return f"{here}/ sees no LibTorch"
-    if here not in CUDA_FOLDERS and CUDA.fullmatch(included):
+    if here not in MODULES and CUDA.fullmatch(included):
         return "CUDA headers belong only in cuda/ and cudnn/"
     if here == "kernels" and included in CONTAINERS:
         return "kernels/ uses no STL containers"
     return None
 
 
-def include_fault(root, path, included):
+def include_fault(root, path, included, dependencies):
     """A name without a folder is beside the file, generated, or of the standard library; else its folder decides."""
     first = included.split("/")[0]
-    if "/" in included and (first in LEVEL or first in ONLY or os.path.isdir(os.path.join(root, first))):
-        return layer_fault(path, included)
-    return library_fault(path, included)
+    if "/" in included and (first in dependencies or os.path.isdir(os.path.join(root, first))):
+        return layer_fault(path, included, dependencies)
+    return library_fault(path, included, dependencies)
 
 
 def has_guard(lines):
@@ -108,13 +105,13 @@ def has_guard(lines):
             and directives[0][1:] == directives[1][1:])
 
 
-def check_file(root, path):
+def check_file(root, path, dependencies):
     with open(os.path.join(root, path), encoding="utf-8") as file:
         lines = file.read().splitlines()
     guard_left = 1 if has_guard(lines) else 0
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
-        fault = include_fault(root, path, match.group(1)) if match else None
+        fault = include_fault(root, path, match.group(1), dependencies) if match else None
         if fault:
             yield f"{root}/{path}:{number}: includes {match.group(1)}: {fault}"
         if CONDITIONAL.match(line) and path not in CONDITIONAL_EXCEPTIONS:
@@ -125,16 +122,17 @@ def check_file(root, path):
 
 def main():
     root = (sys.argv[1:] or ["src"])[0].rstrip("/")
+    dependencies = read_dependencies(root)
     faults, count = [], 0
     for folder, _, names in sorted(os.walk(root)):
         for name in sorted(names):
             if name.endswith((".cc", ".h", ".cu", ".cuh")):
                 count += 1
                 path = os.path.relpath(os.path.join(folder, name), root)
-                if folder_of(path) not in LEVEL and folder_of(path) not in ONLY:
-                    faults.append(f"{root}/{path}: its folder is in no level of scripts/check_layers.py")
-                    continue
-                faults += check_file(root, path)
+                if folder_of(path) in dependencies:
+                    faults += check_file(root, path, dependencies)
+                else:
+                    faults.append(f"{root}/{path}: its folder has no CMakeLists.txt with an alibi_library")
     for fault in faults:
         print(fault, file=sys.stderr)
     if not faults:
