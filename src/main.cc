@@ -1,6 +1,5 @@
 // The program: builds the command line, runs one command, turns an Error into one line and an exit
 // code.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "base/error.h"
@@ -15,17 +14,11 @@ int main(int argc, char** argv) {
   alibi::install_stop_handlers();
   alibi::install_mapping_guard();
   alibi::keep_freed_memory();
-  CLI::App app;
-  alibi::Session session{.arguments = {argv, argv + argc}, .run = {}};
-  alibi::add_commands(app, session);
   try {
-    app.parse(argc, argv);
-    const int code = session.run();
+    const int code = alibi::run_command_line(alibi::program(), {{argv, argv + argc}});
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw alibi::Error("standard output", "not everything could be written");
     return code;
-  } catch (const CLI::ParseError& error) {
-    return alibi::explain_parse_error(app, error);
   } catch (const alibi::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.exit_code());

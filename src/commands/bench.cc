@@ -1,5 +1,4 @@
 // alibi bench: how fast the parts are on this machine.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -36,14 +35,14 @@ Rounds rounds(const Options& options) {
   return {.warmup = 1, .least = 3, .seconds = options.seconds, .most = 1000};
 }
 
-int report(BenchRecord record, const Options& options, const Session& session,
+int report(BenchRecord record, const Options& options, const CommandLine& command_line,
            torch::Device device = torch::kCPU) {
   record.machine = describe_device(device);
   std::fputs(format_table(record.table).c_str(), stdout);
   for (const std::string& note : record.notes) std::fputs((note + "\n").c_str(), stdout);
   std::fputs((record.machine + "\n").c_str(), stdout);
   if (!options.output.empty())
-    write_file_atomic(options.output, bench_json(record, session.command_line()));
+    write_file_atomic(options.output, bench_json(record, command_line.text()));
   return 0;
 }
 
@@ -70,7 +69,7 @@ AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& 
   return std::move(layers[layers.size() / 2]);
 }
 
-int run_trained_attention(const Options& options, const Session& session) {
+int run_trained_attention(const Options& options, const CommandLine& command_line) {
   if (!options.configs.empty())
     throw usage_error("CONFIG", "has no effect with --checkpoint", "the checkpoint holds its own");
   if (options.traffic)
@@ -96,11 +95,11 @@ int run_trained_attention(const Options& options, const Session& session) {
   BenchRecord record = bench_attention(bench);
   record.notes.push_back(
       cat("inputs: layer ", loaded.config.model.layers / 2 + 1, " of ", loaded.folder.string()));
-  return report(std::move(record), options, session);
+  return report(std::move(record), options, command_line);
 }
 
-int run_attention(const Options& options, const Session& session) {
-  if (!options.checkpoint.empty()) return run_trained_attention(options, session);
+int run_attention(const Options& options, const CommandLine& command_line) {
+  if (!options.checkpoint.empty()) return run_trained_attention(options, command_line);
   if (!options.texts.empty())
     throw usage_error("--text", "has no effect without --checkpoint", "--checkpoint RUN");
   const Config config = load_config(options.configs, options.overrides);
@@ -109,7 +108,7 @@ int run_attention(const Options& options, const Session& session) {
   const ModelConfig& m = config.model;
   if (options.traffic) {
     return report(count_traffic(m.width / m.heads, options.lengths, options.fast_numbers), options,
-                  session);
+                  command_line);
   }
   AttentionBench bench;
   bench.kernels = options.kernels;
@@ -119,10 +118,10 @@ int run_attention(const Options& options, const Session& session) {
   bench.rounds = rounds(options);
   bench.cases =
       cases_of(options, m, activation_type(resolve_precision(config.runtime.precision, device)));
-  return report(bench_attention(bench), options, session, device);
+  return report(bench_attention(bench), options, command_line, device);
 }
 
-int run_gemm(const Options& options, const Session& session) {
+int run_gemm(const Options& options, const CommandLine& command_line) {
   const Config config = load_config(options.configs, options.overrides);
   set_threads(config.runtime.threads);
   const Precision precision = resolve_precision(config.runtime.precision, torch::kCPU);
@@ -131,10 +130,10 @@ int run_gemm(const Options& options, const Session& session) {
                             .tokens = options.tokens,
                             .type = activation_type(precision),
                             .rounds = rounds(options)}),
-                options, session);
+                options, command_line);
 }
 
-int run_tokenize(const Options& options, const Session& session) {
+int run_tokenize(const Options& options, const CommandLine& command_line) {
   const Config config = load_config(options.configs, options.overrides);
   const TokenizerConfig& t = config.tokenizer;
   if (t.file.empty() && t.kind != TokenizerKind::kBytes) {
@@ -146,10 +145,10 @@ int run_tokenize(const Options& options, const Session& session) {
       t.kind == TokenizerKind::kBytes ? Tokenizer::bytes() : Tokenizer::from_file(t.file);
   return report(bench_tokenize(options.texts, tokenizer, set_threads(config.runtime.threads),
                                rounds(options)),
-                options, session);
+                options, command_line);
 }
 
-int run_step(const Options& options, const Session& session) {
+int run_step(const Options& options, const CommandLine& command_line) {
   Config config = load_config(options.configs, options.overrides);
   set_threads(config.runtime.threads);
   const torch::Device device = open_device(config.runtime.device);
@@ -160,62 +159,114 @@ int run_step(const Options& options, const Session& session) {
                             .tokens = options.tokens,
                             .device = device,
                             .rounds = rounds(options)}),
-                options, session, device);
+                options, command_line, device);
+}
+
+using Run = int (*)(const Options&, const CommandLine&);
+
+// A part of `alibi bench` with the options that all have, then its own.
+Command part(std::shared_ptr<Options> options, Run run, Command own) {
+  std::vector<Option> all = {
+      config_files(options->configs),
+      set_option(options->overrides),
+      {.name = "--output", .meaning = "JSON file to write", .target = &options->output},
+      {.name = "--seconds",
+       .meaning = "Time for each row",
+       .target = &options->seconds,
+       .shows_default = true}};
+  all.insert(all.end(), own.options.begin(), own.options.end());
+  own.options = std::move(all);
+  own.run = [options, run](const CommandLine& line) { return run(*options, line); };
+  return own;
+}
+
+Option lengths_option(Options& options) {
+  return {.name = "--lengths",
+          .meaning = "Sequence lengths",
+          .target = &options.lengths,
+          .commas = true,
+          .positive = true};
+}
+
+Command gemm_part(const std::shared_ptr<Options>& options) {
+  return part(options, run_gemm,
+              {.name = "gemm",
+               .summary = "The matrix products of a model's training step",
+               .footer = example("alibi bench gemm configs/quickstart.json"),
+               .options = {{.name = "--tokens",
+                            .meaning = "Tokens a step",
+                            .target = &options->tokens,
+                            .shows_default = true}}});
+}
+
+Command tokenize_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options, run_tokenize,
+      {.name = "tokenize",
+       .summary = "Text to token ids",
+       .footer = example("alibi bench tokenize --set tokenizer.kind=bytes --text README.md"),
+       .options = {{.name = "--text",
+                    .meaning = "Text files or folders",
+                    .target = &options->texts,
+                    .required = true,
+                    .one_value = true}}});
+}
+
+Command step_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options, run_step,
+      {.name = "step",
+       .summary = "Whole training steps, and where their time goes",
+       .footer = example("alibi bench step configs/quickstart.json --lengths 128"),
+       .options = {lengths_option(*options),
+                   {.name = "--tokens", .meaning = "Tokens a step", .target = &options->tokens}}});
+}
+
+Command attention_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options, run_attention,
+      {.name = "attention",
+       .summary = "Attention kernels beside LibTorch's attention with a mask",
+       .footer = example("alibi bench attention --set model.width=512 --lengths 256,1024,4096"),
+       .options = {
+           lengths_option(*options),
+           {.name = "--tokens",
+            .meaning = "Tokens a call: sequences x length",
+            .target = &options->tokens},
+           {.name = "--kernels",
+            .meaning = "Kernels, or auto",
+            .target = &options->kernels,
+            .commas = true},
+           {.name = "--checkpoint",
+            .meaning = "Take q, k and v from this run's model, reading a text, instead of "
+                       "standard normal ones",
+            .target = &options->checkpoint},
+           {.name = "--text",
+            .meaning = "Text files or folders; else data.valid",
+            .target = &options->texts,
+            .one_value = true},
+           {.name = "--traffic",
+            .meaning = "Count what the textbook algorithms move between fast and slow memory",
+            .target = &options->traffic},
+           {.name = "--fast-numbers",
+            .meaning = "Sizes M of fast memory",
+            .target = &options->fast_numbers,
+            .commas = true,
+            .needs = "--traffic"},
+           {.name = "!--without-libtorch",
+            .meaning = "Leave LibTorch out",
+            .target = &options->libtorch}}});
 }
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, Session& session) {
-  CLI::App* bench = add_command(app, "bench", "Measure the parts on this machine",
-                                "alibi bench attention --lengths 256,1024,4096");
-  bench->require_subcommand(1);
-  auto options = std::make_shared<Options>();
-  const auto add_part = [&](const char* name, const char* summary, const char* example,
-                            int (*what)(const Options&, const Session&)) {
-    CLI::App* part = add_command(*bench, name, summary, example);
-    part->add_option("CONFIG", options->configs, "Config files, merged left to right");
-    add_set_option(*part, options->overrides);
-    part->add_option("--output", options->output, "JSON file to write");
-    part->add_option("--seconds", options->seconds, "Time for each row")->capture_default_str();
-    part->callback([options, &session, what] {
-      session.run = [=, &session] { return what(*options, session); };
-    });
-    return part;
-  };
-  CLI::App* gemm = add_part("gemm", "The matrix products of a model's training step",
-                            "alibi bench gemm configs/quickstart.json", run_gemm);
-  gemm->add_option("--tokens", options->tokens, "Tokens a step")->capture_default_str();
-  CLI::App* tokenize =
-      add_part("tokenize", "Text to token ids",
-               "alibi bench tokenize --set tokenizer.kind=bytes --text README.md", run_tokenize);
-  tokenize->add_option("--text", options->texts, "Text files or folders")
-      ->required()
-      ->allow_extra_args(false);
-  CLI::App* step = add_part("step", "Whole training steps, and where their time goes",
-                            "alibi bench step configs/quickstart.json --lengths 128", run_step);
-  step->add_option("--lengths", options->lengths, "Sequence lengths")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  step->add_option("--tokens", options->tokens, "Tokens a step");
-  CLI::App* attention = add_part(
-      "attention", "Attention kernels beside LibTorch's attention with a mask",
-      "alibi bench attention --set model.width=512 --lengths 256,1024,4096", run_attention);
-  attention->add_option("--lengths", options->lengths, "Sequence lengths")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  attention->add_option("--tokens", options->tokens, "Tokens a call: sequences x length");
-  attention->add_option("--kernels", options->kernels, "Kernels, or auto")->delimiter(',');
-  attention->add_option("--checkpoint", options->checkpoint,
-                        "Take q, k and v from this run's model, reading a text, instead of "
-                        "standard normal ones");
-  attention->add_option("--text", options->texts, "Text files or folders; else data.valid")
-      ->allow_extra_args(false);
-  attention->add_flag("--traffic", options->traffic,
-                      "Count what the textbook algorithms move between fast and slow memory");
-  attention->add_option("--fast-numbers", options->fast_numbers, "Sizes M of fast memory")
-      ->needs("--traffic")
-      ->delimiter(',');
-  attention->add_flag("!--without-libtorch", options->libtorch, "Leave LibTorch out");
+Command bench_command() {
+  const auto options = std::make_shared<Options>();
+  return {.name = "bench",
+          .summary = "Measure the parts on this machine",
+          .footer = example("alibi bench attention --lengths 256,1024,4096"),
+          .commands = {gemm_part(options), tokenize_part(options), step_part(options),
+                       attention_part(options)}};
 }
 
 }  // namespace alibi

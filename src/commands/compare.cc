@@ -1,5 +1,4 @@
 // alibi compare: variants over seeds, trained where missing, measured on the same text.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -84,7 +83,7 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   write_file_atomic(folder / "index.html", comparison_page(comparison));
 }
 
-int run(const Options& options, const Session& session) {
+int run(const Options& options, const CommandLine& command_line) {
   const ComparisonFile file = load_comparison(options.file);
   const std::filesystem::path output = options.output.empty() ? file.folder : options.output;
   check_can_make_folder(output);  // before hours of work
@@ -100,7 +99,7 @@ int run(const Options& options, const Session& session) {
       {.progress = [&](const RunProgress& p) { terminal.show(p); },
        .finished = [&](std::size_t i, const std::string& words) { terminal.finished(i, words); }});
   comparison.program_version = kVersion;
-  comparison.command_line = session.command_line();
+  comparison.command_line = command_line.text();
   comparison.created = utc_timestamp();
   std::fputs(comparison_table(comparison).c_str(), stdout);
   write_files(comparison, output);
@@ -115,24 +114,29 @@ int run(const Options& options, const Session& session) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(
-      app, "compare", "Train variants over seeds and say which one wins, and whether it is noise",
-      "alibi compare configs/compare/positions.json\n"
-      "Runs that are finished are kept: the same command goes on where it was stopped.");
+Command compare_command() {
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("FILE", options->file,
-                   "JSON: base, variants, seeds, reference (data/README.md lists its keys)")
-      ->required();
-  command->add_option("--output", options->output,
-                      "Folder for comparison.json, .csv, pictures and index.html; default: the "
-                      "comparison's own");
-  command->add_flag("--plan", options->plan_only, "Check everything, print the runs and leave");
-  add_set_option(*command, options->overrides);
-  command->callback([options, &session] {
-    session.run = [options, &session] { return run(*options, session); };
-  });
+  return {
+      .name = "compare",
+      .summary = "Train variants over seeds and say which one wins, and whether it is noise",
+      .footer = example("alibi compare configs/compare/positions.json\n"
+                        "Runs that are finished are kept: the same command goes on where it was "
+                        "stopped."),
+      .options = {{.name = "FILE",
+                   .meaning =
+                       "JSON: base, variants, seeds, reference (data/README.md lists its keys)",
+                   .target = &options->file,
+                   .required = true},
+                  {.name = "--output",
+                   .meaning =
+                       "Folder for comparison.json, .csv, pictures and index.html; default: the "
+                       "comparison's own",
+                   .target = &options->output},
+                  {.name = "--plan",
+                   .meaning = "Check everything, print the runs and leave",
+                   .target = &options->plan_only},
+                  set_option(options->overrides)},
+      .run = [options](const CommandLine& command_line) { return run(*options, command_line); }};
 }
 
 }  // namespace alibi

@@ -1,5 +1,4 @@
 // alibi completion: what bash, zsh and fish need to complete commands, options and config keys.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -13,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Option {
+struct OptionWords {
   std::string name;  // "--set"
   std::string about;
   Words choices;  // all values it takes, where there is a list of them
@@ -24,30 +23,23 @@ struct Place {
   std::string about;
   Words below;   // names of subcommands
   Words values;  // what an argument without a name may be
-  std::vector<Option> options;
+  std::vector<OptionWords> options;
 };
 
-// CLI11 tells a list of choices in the type's name: "TEXT:{hf,gguf}".
-Words choices_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const std::size_t first = type.find('{'), last = type.find('}');
-  if (first == std::string::npos || last == std::string::npos) return {};
-  return split(type.substr(first + 1, last - first - 1), ',');
-}
-
-void add_places(const CLI::App& app, const std::string& path, std::vector<Place>& places) {
-  Place place{path, app.get_description(), {}, {}, {}};
-  for (const CLI::Option* option : app.get_options()) {
-    const Words choices = choices_of(*option);
-    for (const std::string& name : option->get_lnames())
-      place.options.push_back({"--" + name, option->get_description(), choices});
-    if (option->get_positional()) place.values = choices;
+void add_places(const Command& command, const std::string& path, std::vector<Place>& places) {
+  Place place{path, command.summary, {}, {}, {{"--help", kHelpMeaning, {}}}};
+  if (!command.version.empty()) place.options.push_back({"--version", kVersionMeaning, {}});
+  for (const Option& option : command.options) {
+    const std::size_t dashes = option.name.find("--");  // after the "!" of a flag that sets false
+    if (dashes == std::string::npos)
+      place.values = option.choices;
+    else
+      place.options.push_back({option.name.substr(dashes), option.meaning, option.choices});
   }
-  const auto below = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* command : below) place.below.push_back(command->get_name());
+  for (const Command& below : command.commands) place.below.push_back(below.name);
   places.push_back(std::move(place));
-  for (const CLI::App* command : below)
-    add_places(*command, cat(path, path.empty() ? "" : " ", command->get_name()), places);
+  for (const Command& below : command.commands)
+    add_places(below, cat(path, path.empty() ? "" : " ", below.name), places);
 }
 
 // What may follow --set: every key with its "=", and each value where there is a list of them.
@@ -74,16 +66,16 @@ Settings settings() {
 
 std::string spaced(const Words& words) { return join(words, " "); }
 
-Words names_of(const std::vector<Option>& options) {
+Words names_of(const std::vector<OptionWords>& options) {
   Words names;
-  for (const Option& option : options) names.push_back(option.name);
+  for (const OptionWords& option : options) names.push_back(option.name);
   return names;
 }
 
 // "--to=hf --to=gguf ...": every value of the options that have a list of them.
-std::string choices_of(const std::vector<Option>& options) {
+std::string choices_of(const std::vector<OptionWords>& options) {
   Words all;
-  for (const Option& option : options) {
+  for (const OptionWords& option : options) {
     for (const std::string& choice : option.choices) all.push_back(cat(option.name, "=", choice));
   }
   return spaced(all);
@@ -208,7 +200,7 @@ std::string for_fish(const std::vector<Place>& places, const Settings& all) {
       "end\n";
   for (const Place& place : places) {
     const std::string at = cat("complete -c alibi -n '__alibi_place \"", place.path, "\"'");
-    for (const Option& option : place.options) {
+    for (const OptionWords& option : place.options) {
       text += cat(at, " -l ", option.name.substr(2), " -d ", quoted(option.about));
       if (!option.choices.empty()) text += cat(" -x -a ", quoted(spaced(option.choices)));
       if (option.name == "--set")
@@ -226,9 +218,9 @@ std::string for_fish(const std::vector<Place>& places, const Settings& all) {
   return text;
 }
 
-int run(const CLI::App& app, const std::string& shell) {
+int run(const std::string& shell) {
   std::vector<Place> places;
-  add_places(app, "", places);
+  add_places(program(), "", places);
   const Settings all = settings();
   std::string text;
   if (shell == "bash") text = for_bash(places, all);
@@ -240,18 +232,19 @@ int run(const CLI::App& app, const std::string& shell) {
 
 }  // namespace
 
-void add_completion_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      add_command(app, "completion", "Print what a shell needs to complete commands and keys",
-                  "source <(alibi completion bash)          # in ~/.bashrc\n"
-                  "  alibi completion zsh > \"${fpath[1]}/_alibi\"\n"
-                  "  alibi completion fish > ~/.config/fish/completions/alibi.fish");
+Command completion_command() {
   auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->callback(
-      [&app, shell, &session] { session.run = [&app, shell] { return run(app, *shell); }; });
+  return {.name = "completion",
+          .summary = "Print what a shell needs to complete commands and keys",
+          .footer = example("source <(alibi completion bash)          # in ~/.bashrc\n"
+                            "  alibi completion zsh > \"${fpath[1]}/_alibi\"\n"
+                            "  alibi completion fish > ~/.config/fish/completions/alibi.fish"),
+          .options = {{.name = "SHELL",
+                       .meaning = "bash, zsh or fish",
+                       .target = shell.get(),
+                       .required = true,
+                       .choices = {"bash", "zsh", "fish"}}},
+          .run = [shell](const CommandLine&) { return run(*shell); }};
 }
 
 }  // namespace alibi

@@ -1,6 +1,5 @@
 // alibi evaluate: perplexity over lengths, for one or several checkpoints, as table, JSON, CSV,
 // SVG, page.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -86,17 +85,17 @@ void write_files(const CurveSet& set, const std::filesystem::path& folder,
   write_file_atomic(folder / "index.html", curve_page(set, title));
 }
 
-int run(const Options& options, const Session& session) {
+int run(const Options& options, const CommandLine& command_line) {
   refuse_without_effect(options);
   if (!options.output.empty()) check_can_make_folder(options.output);  // before minutes of work
   const std::vector<EvaluationCase> cases = plan_evaluation(options.request);
   if (cases.front().passkey()) {
-    evaluate_passkeys(cases, {options.text, options.output, options.title}, session);
+    evaluate_passkeys(cases, {options.text, options.output, options.title}, command_line);
     return 0;
   }
   CurveSet set = measure_all(cases, options);
   set.program_version = kVersion;
-  set.command_line = session.command_line();
+  set.command_line = command_line.text();
   set.created = utc_timestamp();
   std::fputs(curve_table(set).c_str(), stdout);
   if (options.output.empty()) return 0;
@@ -107,29 +106,35 @@ int run(const Options& options, const Session& session) {
 
 }  // namespace
 
-void add_evaluate_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(
-      app, "evaluate", "Measure perplexity at the trained length and beyond",
-      "alibi evaluate runs/quickstart --lengths 1x,2x,4x,10x --output curves/quickstart");
+Command evaluate_command() {
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("CHECKPOINT", options->request.checkpoints,
-                   "Checkpoints or run folders (newest checkpoint; RUN/best)")
-      ->required();
-  command
-      ->add_option("--text", options->text, "Text files or folders; default: what the run held out")
-      ->allow_extra_args(false);
-  command->add_option("--lengths", options->request.lengths,
-                      "For example 1x,2x,4x,10x or 512,4096; default: evaluate.lengths");
-  command->add_option("--output", options->output,
-                      "Folder for curve.json, curve.csv, curve.svg and index.html");
-  command->add_option("--name", options->request.names, "Label of each checkpoint, in order")
-      ->allow_extra_args(false);
-  command->add_option("--title", options->title, "Title of the page");
-  add_set_option(*command, options->request.overrides);
-  command->callback([options, &session] {
-    session.run = [options, &session] { return run(*options, session); };
-  });
+  EvaluationRequest& request = options->request;
+  return {
+      .name = "evaluate",
+      .summary = "Measure perplexity at the trained length and beyond",
+      .footer = example(
+          "alibi evaluate runs/quickstart --lengths 1x,2x,4x,10x --output curves/quickstart"),
+      .options = {{.name = "CHECKPOINT",
+                   .meaning = "Checkpoints or run folders (newest checkpoint; RUN/best)",
+                   .target = &request.checkpoints,
+                   .required = true},
+                  {.name = "--text",
+                   .meaning = "Text files or folders; default: what the run held out",
+                   .target = &options->text,
+                   .one_value = true},
+                  {.name = "--lengths",
+                   .meaning = "For example 1x,2x,4x,10x or 512,4096; default: evaluate.lengths",
+                   .target = &request.lengths},
+                  {.name = "--output",
+                   .meaning = "Folder for curve.json, curve.csv, curve.svg and index.html",
+                   .target = &options->output},
+                  {.name = "--name",
+                   .meaning = "Label of each checkpoint, in order",
+                   .target = &request.names,
+                   .one_value = true},
+                  {.name = "--title", .meaning = "Title of the page", .target = &options->title},
+                  set_option(request.overrides)},
+      .run = [options](const CommandLine& command_line) { return run(*options, command_line); }};
 }
 
 }  // namespace alibi

@@ -47,10 +47,10 @@ std::string shown_texts(const PasskeyResult& result, const EvaluationCase& one,
 }  // namespace
 
 void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRequest& request,
-                       const Session& session) {
+                       const CommandLine& command_line) {
   PasskeySet set;
   set.program_version = kVersion;
-  set.command_line = session.command_line();
+  set.command_line = command_line.text();
   set.created = utc_timestamp();
   set.documents = cases.front().plan.config.evaluate.passkey.documents;
   set.protocol = cases.front().protocol;

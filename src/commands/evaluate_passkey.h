@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/commands.h"
+#include "commands/command_line.h"
 #include "commands/evaluation_plan.h"
 
 namespace alibi {
@@ -17,6 +17,6 @@ struct PasskeyRequest {
 // Prints the table and writes passkey.json, passkey.csv, passkey.jsonl (the first model's
 // texts) and index.html.
 void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRequest& request,
-                       const Session& session);
+                       const CommandLine& command_line);
 
 }  // namespace alibi

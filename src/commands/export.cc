@@ -1,6 +1,4 @@
 // alibi export: a checkpoint for other programs, read back and compared before it is called done.
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <functional>
 #include <limits>
@@ -223,34 +221,42 @@ int run(Options options) {
 
 }  // namespace
 
-void add_export_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(
-      app, "export", "Write a checkpoint for transformers, llama.cpp or your own program",
-      "alibi export runs/quickstart --to hf --curve runs/quickstart/curve");
+Command export_command() {
   auto options = std::make_shared<Options>();
-  command->add_option("CHECKPOINT", options->checkpoint, "Checkpoint or run folder")->required();
-  command
-      ->add_option(
-          "--to", options->to,
-          "hf: a folder for transformers; gguf: a file for llama.cpp; safetensors: weights "
-          "by our names")
-      ->required()
-      ->check(CLI::IsMember({"hf", "gguf", "safetensors"}));
-  command->add_option("--output", options->output, "Default: exports/NAME...");
-  command->add_option("--type", options->type, "Of the weights; q8_0 for gguf only")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))
-      ->capture_default_str();
-  command->add_option(
-      "--curve", options->curve,
-      "Folder of alibi evaluate --output: its longest length becomes the model's, its "
-      "table goes into the model card");
-  command->add_option("--shard-size", options->shard_size,
-                      "With --to hf: weights beyond it go into several files (default: 5GB)");
-  command->add_flag("--custom-code", options->custom_code,
-                    "With --to hf: a model of any kind, with a modelling file of its own beside it "
-                    "(trust_remote_code=True)");
-  add_set_option(*command, options->overrides);
-  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+  return {
+      .name = "export",
+      .summary = "Write a checkpoint for transformers, llama.cpp or your own program",
+      .footer = example("alibi export runs/quickstart --to hf --curve runs/quickstart/curve"),
+      .options =
+          {{.name = "CHECKPOINT",
+            .meaning = "Checkpoint or run folder",
+            .target = &options->checkpoint,
+            .required = true},
+           {.name = "--to",
+            .meaning = "hf: a folder for transformers; gguf: a file for llama.cpp; safetensors: "
+                       "weights by our names",
+            .target = &options->to,
+            .required = true,
+            .choices = {"hf", "gguf", "safetensors"}},
+           {.name = "--output", .meaning = "Default: exports/NAME...", .target = &options->output},
+           {.name = "--type",
+            .meaning = "Of the weights; q8_0 for gguf only",
+            .target = &options->type,
+            .shows_default = true,
+            .choices = {"f32", "f16", "bf16", "q8_0"}},
+           {.name = "--curve",
+            .meaning = "Folder of alibi evaluate --output: its longest length becomes the "
+                       "model's, its table goes into the model card",
+            .target = &options->curve},
+           {.name = "--shard-size",
+            .meaning = "With --to hf: weights beyond it go into several files (default: 5GB)",
+            .target = &options->shard_size},
+           {.name = "--custom-code",
+            .meaning = "With --to hf: a model of any kind, with a modelling file of its own beside "
+                       "it (trust_remote_code=True)",
+            .target = &options->custom_code},
+           set_option(options->overrides)},
+      .run = [options](const CommandLine&) { return run(*options); }};
 }
 
 }  // namespace alibi

@@ -1,5 +1,4 @@
 // alibi generate: text from a prompt.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -24,7 +23,7 @@ struct Options {
   std::vector<std::string> overrides;
   GenerateOptions generate;
   bool ignore_end = false;
-  std::vector<const CLI::Option*> drawing;  // that only matter where tokens are drawn
+  bool top_k_given = false, top_p_given = false, seed_given = false;
 };
 
 std::string read_prompt(const Options& options) {
@@ -36,11 +35,13 @@ std::string read_prompt(const Options& options) {
 // The likeliest token is not drawn.
 void refuse_without_effect(const Options& options) {
   if (options.generate.sample.temperature > 0) return;
-  for (const CLI::Option* option : options.drawing) {
-    if (option->count() == 0) continue;
-    throw usage_error(option->get_name(), "has no effect where --temperature is 0",
-                      "leave one of them out");
-  }
+  const auto refuse = [](bool given, const char* name) {
+    if (given)
+      throw usage_error(name, "has no effect where --temperature is 0", "leave one of them out");
+  };
+  refuse(options.top_k_given, "--top-k");
+  refuse(options.top_p_given, "--top-p");
+  refuse(options.seed_given, "--seed");
 }
 
 int run(Options options) {
@@ -78,39 +79,55 @@ int run(Options options) {
 
 }  // namespace
 
-void add_generate_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(
-      app, "generate", "Write text after a prompt",
-      "alibi generate runs/quickstart --prompt 'def main(' --tokens 300 --temperature 0.8");
+Command generate_command() {
   auto options = std::make_shared<Options>();
   SampleOptions& sample = options->generate.sample;
-  command->add_option("CHECKPOINT", options->checkpoint, "Checkpoint or run folder")->required();
-  CLI::Option* prompt = command->add_option("--prompt", options->prompt, "Text to continue");
-  command
-      ->add_option("--prompt-file", options->prompt_file,
-                   "File with the text to continue; - for standard input")
-      ->excludes(prompt);
-  command->add_option("--tokens", options->generate.tokens, "New tokens, at most")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  command->add_option("--temperature", sample.temperature, "0: always the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  CLI::Option* top_k =
-      command->add_option("--top-k", sample.top_k, "Only the k likeliest tokens; 0: all")
-          ->check(CLI::Range(0, 1 << 24))
-          ->capture_default_str();
-  CLI::Option* top_p = command
-                           ->add_option("--top-p", sample.top_p,
-                                        "Only the likeliest tokens of this probability together")
-                           ->check(CLI::Range(0.0, 1.0))
-                           ->capture_default_str();
-  CLI::Option* seed =
-      command->add_option("--seed", sample.seed, "Decides every draw")->capture_default_str();
-  options->drawing = {top_k, top_p, seed};
-  command->add_flag("--ignore-end", options->ignore_end, "Go on past the end of a document");
-  add_set_option(*command, options->overrides);
-  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+  return {
+      .name = "generate",
+      .summary = "Write text after a prompt",
+      .footer = example(
+          "alibi generate runs/quickstart --prompt 'def main(' --tokens 300 --temperature 0.8"),
+      .options = {{.name = "CHECKPOINT",
+                   .meaning = "Checkpoint or run folder",
+                   .target = &options->checkpoint,
+                   .required = true},
+                  {.name = "--prompt", .meaning = "Text to continue", .target = &options->prompt},
+                  {.name = "--prompt-file",
+                   .meaning = "File with the text to continue; - for standard input",
+                   .target = &options->prompt_file,
+                   .excludes = "--prompt"},
+                  {.name = "--tokens",
+                   .meaning = "New tokens, at most",
+                   .target = &options->generate.tokens,
+                   .shows_default = true,
+                   .range = {{1, 1 << 24}}},
+                  {.name = "--temperature",
+                   .meaning = "0: always the likeliest token",
+                   .target = &sample.temperature,
+                   .shows_default = true,
+                   .range = {{0, 100}}},
+                  {.name = "--top-k",
+                   .meaning = "Only the k likeliest tokens; 0: all",
+                   .target = &sample.top_k,
+                   .shows_default = true,
+                   .range = {{0, 1 << 24}},
+                   .given = &options->top_k_given},
+                  {.name = "--top-p",
+                   .meaning = "Only the likeliest tokens of this probability together",
+                   .target = &sample.top_p,
+                   .shows_default = true,
+                   .range = {{0, 1}},
+                   .given = &options->top_p_given},
+                  {.name = "--seed",
+                   .meaning = "Decides every draw",
+                   .target = &sample.seed,
+                   .shows_default = true,
+                   .given = &options->seed_given},
+                  {.name = "--ignore-end",
+                   .meaning = "Go on past the end of a document",
+                   .target = &options->ignore_end},
+                  set_option(options->overrides)},
+      .run = [options](const CommandLine&) { return run(*options); }};
 }
 
 }  // namespace alibi

@@ -1,6 +1,4 @@
 // alibi import: weights and tokenizer of other programs' folders as a checkpoint to train on from.
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <memory>
 
@@ -92,18 +90,20 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_import_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      add_command(app, "import", "Take in a folder of transformers: GPT-2, MPT or BLOOM",
-                  "alibi import downloads/gpt2 --output imports/gpt2");
+Command import_command() {
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("FOLDER", options->folder,
-                   "config.json, safetensors weights and tokenizer.json (or tokenizer.model, or "
-                   "vocab.json and merges.txt)")
-      ->required();
-  command->add_option("--output", options->output, "Default: imports/NAME");
-  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+  return {.name = "import",
+          .summary = "Take in a folder of transformers: GPT-2, MPT or BLOOM",
+          .footer = example("alibi import downloads/gpt2 --output imports/gpt2"),
+          .options = {{.name = "FOLDER",
+                       .meaning = "config.json, safetensors weights and tokenizer.json (or "
+                                  "tokenizer.model, or vocab.json and merges.txt)",
+                       .target = &options->folder,
+                       .required = true},
+                      {.name = "--output",
+                       .meaning = "Default: imports/NAME",
+                       .target = &options->output}},
+          .run = [options](const CommandLine&) { return run(*options); }};
 }
 
 }  // namespace alibi

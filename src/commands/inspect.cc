@@ -1,5 +1,4 @@
 // alibi inspect: looks at one thing and prints it.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -99,36 +98,24 @@ AttentionView attention_view(const Options& o) {
   return {o.target, o.texts, o.lengths, o.overrides, o.output};
 }
 
-void add_config_options(CLI::App& command, Options& options) {
-  command.add_option("CONFIG", options.configs, "Config files, merged left to right");
-  add_set_option(command, options.overrides);
+using Run = int (*)(const Options&, const CommandLine&);
+
+Command part(const std::shared_ptr<Options>& options, Run run, Command own) {
+  own.run = [options, run](const CommandLine& line) { return run(*options, line); };
+  return own;
 }
 
-// What every part of `inspect` is made with.
-struct Parts {
-  CLI::App& inspect;
-  Session& session;
-  std::shared_ptr<Options> options = std::make_shared<Options>();
+int inspect_model(const Options& o) {
+  allow_overrides(o.overrides, {"model", "batch", "tokenizer"}, "has no effect on inspect model");
+  return print(describe_model(load_config(o.configs, o.overrides), 0));
+}
 
-  CLI::App& add(const char* name, const char* summary, const char* example,
-                int (*what)(const Options&, const Session&)) const {
-    CLI::App* part = add_command(inspect, name, summary, example);
-    part->callback([options = options, &session = session, what] {
-      session.run = [options, &session, what] { return what(*options, session); };
-    });
-    return *part;
-  }
-};
-
-void add_model_part(const Parts& parts) {
-  CLI::App& part = parts.add("model", "Parameters, bytes, cache growth per token",
-                             "alibi inspect model configs/quickstart.json",
-                             [](const Options& o, const Session&) {
-                               allow_overrides(o.overrides, {"model", "batch", "tokenizer"},
-                                               "has no effect on inspect model");
-                               return print(describe_model(load_config(o.configs, o.overrides), 0));
-                             });
-  add_config_options(part, *parts.options);
+Command model_part(const std::shared_ptr<Options>& options) {
+  return part(options, [](const Options& o, const CommandLine&) { return inspect_model(o); },
+              {.name = "model",
+               .summary = "Parameters, bytes, cache growth per token",
+               .footer = example("alibi inspect model configs/quickstart.json"),
+               .options = {config_files(options->configs), set_option(options->overrides)}});
 }
 
 int inspect_memory(const Options& o) {
@@ -142,104 +129,143 @@ int inspect_memory(const Options& o) {
   return print(describe_memory(load_config(o.configs, o.overrides), o.memory_lengths, limit));
 }
 
-void add_memory_part(const Parts& parts) {
-  CLI::App& part = parts.add("memory", "What training takes of memory, and the batch that fits",
-                             "alibi inspect memory configs/quickstart.json --limit 12GiB "
-                             "--lengths 64,128,1024",
-                             [](const Options& o, const Session&) { return inspect_memory(o); });
-  add_config_options(part, *parts.options);
-  part.add_option("--limit", parts.options->limit,
-                  "Memory to fit into, such as 12GiB; default: what this machine allows");
-  part.add_option("--lengths", parts.options->memory_lengths, "Trained lengths to list")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24));
+Command memory_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options, [](const Options& o, const CommandLine&) { return inspect_memory(o); },
+      {.name = "memory",
+       .summary = "What training takes of memory, and the batch that fits",
+       .footer = example("alibi inspect memory configs/quickstart.json --limit 12GiB "
+                         "--lengths 64,128,1024"),
+       .options = {config_files(options->configs),
+                   set_option(options->overrides),
+                   {.name = "--limit",
+                    .meaning = "Memory to fit into, such as 12GiB; default: what this machine "
+                               "allows",
+                    .target = &options->limit},
+                   {.name = "--lengths",
+                    .meaning = "Trained lengths to list",
+                    .target = &options->memory_lengths,
+                    .commas = true,
+                    .range = {{1, 1 << 24}}}}});
 }
 
-void add_bias_part(const Parts& parts) {
-  CLI::App& part = parts.add("bias", "Each head's slope and bias matrix",
-                             "alibi inspect bias --set model.heads=8 --length 64 --out bias.svg",
-                             [](const Options& o, const Session&) { return inspect_bias(o); });
-  add_config_options(part, *parts.options);
-  part.add_option("--length", parts.options->length, "Rows and columns of the matrix")
-      ->check(CLI::Range(2, 1 << 20))
-      ->capture_default_str();
-  part.add_option("--out", parts.options->output, "SVG file to write");
+Command bias_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options, [](const Options& o, const CommandLine&) { return inspect_bias(o); },
+      {.name = "bias",
+       .summary = "Each head's slope and bias matrix",
+       .footer = example("alibi inspect bias --set model.heads=8 --length 64 --out bias.svg"),
+       .options = {config_files(options->configs),
+                   set_option(options->overrides),
+                   {.name = "--length",
+                    .meaning = "Rows and columns of the matrix",
+                    .target = &options->length,
+                    .shows_default = true,
+                    .range = {{2, 1 << 20}}},
+                   {.name = "--out", .meaning = "SVG file to write", .target = &options->output}}});
 }
 
-void add_data_part(const Parts& parts) {
-  CLI::App& part = parts.add("data", "Statistics of the text and how it is cut into tokens",
-                             "alibi inspect data configs/quickstart.json",
-                             [](const Options& o, const Session&) { return inspect_data(o); });
-  add_config_options(part, *parts.options);
-  part.add_option("--tokens", parts.options->sample, "Tokens to show")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
+Command data_part(const std::shared_ptr<Options>& options) {
+  return part(options, [](const Options& o, const CommandLine&) { return inspect_data(o); },
+              {.name = "data",
+               .summary = "Statistics of the text and how it is cut into tokens",
+               .footer = example("alibi inspect data configs/quickstart.json"),
+               .options = {config_files(options->configs),
+                           set_option(options->overrides),
+                           {.name = "--tokens",
+                            .meaning = "Tokens to show",
+                            .target = &options->sample,
+                            .shows_default = true,
+                            .range = {{0, 1 << 20}}}}});
 }
 
-void add_view_options(CLI::App& part, Options& options) {
-  part.add_option("CHECKPOINT", options.target, "Checkpoint or run folder")->required();
-  part.add_option("--text", options.texts, "Text files; default: what the run held out")
-      ->allow_extra_args(false);
-  part.add_option("--lengths", options.lengths, "Lengths: 4x or 512")->delimiter(',');
-  add_set_option(part, options.overrides);
+Option checkpoint_option(Options& options) {
+  return {.name = "CHECKPOINT",
+          .meaning = "Checkpoint or run folder",
+          .target = &options.target,
+          .required = true};
 }
 
-void add_attention_parts(const Parts& parts) {
-  CLI::App& attention =
-      parts.add("attention", "How far each head of a trained model reaches, and its matrices",
-                "alibi inspect attention runs/quickstart --lengths 1x,4x,16x --out attention.html",
-                [](const Options& o, const Session& session) {
-                  return print(describe_attention(attention_view(o), session));
-                });
-  add_view_options(attention, *parts.options);
-  attention.add_option("--out", parts.options->output, "Page to write");
-
-  CLI::App& lesson = parts.add("lesson", "A page for teaching: click tokens, move slopes",
-                               "alibi inspect lesson runs/quickstart --out lesson.html",
-                               [](const Options& o, const Session& session) {
-                                 return print(write_lesson(attention_view(o), session));
-                               });
-  add_view_options(lesson, *parts.options);
-  lesson.add_option("--out", parts.options->output, "Page to write")->required();
+std::vector<Option> view_options(Options& options, bool page_required) {
+  return {checkpoint_option(options),
+          {.name = "--text",
+           .meaning = "Text files; default: what the run held out",
+           .target = &options.texts,
+           .one_value = true},
+          {.name = "--lengths",
+           .meaning = "Lengths: 4x or 512",
+           .target = &options.lengths,
+           .commas = true},
+          set_option(options.overrides),
+          {.name = "--out",
+           .meaning = "Page to write",
+           .target = &options.output,
+           .required = page_required}};
 }
 
-void add_checkpoint_part(const Parts& parts) {
-  parts
-      .add("checkpoint", "Progress and tensors of a checkpoint; verifies its checksums",
-           "alibi inspect checkpoint runs/quickstart",
-           [](const Options& o, const Session&) { return print(describe_checkpoint(o.target)); })
-      .add_option("CHECKPOINT", parts.options->target, "Checkpoint or run folder")
-      ->required();
+Command attention_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options,
+      [](const Options& o, const CommandLine& line) {
+        return print(describe_attention(attention_view(o), line));
+      },
+      {.name = "attention",
+       .summary = "How far each head of a trained model reaches, and its matrices",
+       .footer = example("alibi inspect attention runs/quickstart --lengths 1x,4x,16x --out "
+                         "attention.html"),
+       .options = view_options(*options, false)});
 }
 
-void add_schema_part(const Parts& parts) {
-  CLI::App& part =
-      parts.add("schema", "Every config key, as JSON Schema or Markdown",
-                "alibi inspect schema --markdown", [](const Options& o, const Session&) {
-                  if (o.comparison) return print(comparison_schema());
-                  return print(o.markdown ? config_reference() : config_schema());
-                });
-  CLI::Option* markdown =
-      part.add_flag("--markdown", parts.options->markdown, "A page for people instead");
-  part.add_flag("--comparison", parts.options->comparison, "Of files for alibi compare")
-      ->excludes(markdown);
+Command lesson_part(const std::shared_ptr<Options>& options) {
+  return part(options,
+              [](const Options& o, const CommandLine& line) {
+                return print(write_lesson(attention_view(o), line));
+              },
+              {.name = "lesson",
+               .summary = "A page for teaching: click tokens, move slopes",
+               .footer = example("alibi inspect lesson runs/quickstart --out lesson.html"),
+               .options = view_options(*options, true)});
+}
+
+Command checkpoint_part(const std::shared_ptr<Options>& options) {
+  return part(
+      options,
+      [](const Options& o, const CommandLine&) { return print(describe_checkpoint(o.target)); },
+      {.name = "checkpoint",
+       .summary = "Progress and tensors of a checkpoint; verifies its checksums",
+       .footer = example("alibi inspect checkpoint runs/quickstart"),
+       .options = {checkpoint_option(*options)}});
+}
+
+int print_schema(const Options& o) {
+  if (o.comparison) return print(comparison_schema());
+  return print(o.markdown ? config_reference() : config_schema());
+}
+
+Command schema_part(const std::shared_ptr<Options>& options) {
+  return part(options, [](const Options& o, const CommandLine&) { return print_schema(o); },
+              {.name = "schema",
+               .summary = "Every config key, as JSON Schema or Markdown",
+               .footer = example("alibi inspect schema --markdown"),
+               .options = {{.name = "--markdown",
+                            .meaning = "A page for people instead",
+                            .target = &options->markdown},
+                           {.name = "--comparison",
+                            .meaning = "Of files for alibi compare",
+                            .target = &options->comparison,
+                            .excludes = "--markdown"}}});
 }
 
 }  // namespace
 
-void add_inspect_command(CLI::App& app, Session& session) {
-  CLI::App* inspect =
-      add_command(app, "inspect", "Look at a model, bias, text, checkpoint or the config keys",
-                  "alibi inspect bias --set model.heads=8 --length 64 --out bias.svg");
-  inspect->require_subcommand(1);
-  const Parts parts{*inspect, session};
-  add_model_part(parts);
-  add_memory_part(parts);
-  add_bias_part(parts);
-  add_data_part(parts);
-  add_attention_parts(parts);
-  add_checkpoint_part(parts);
-  add_schema_part(parts);
+Command inspect_command() {
+  const auto options = std::make_shared<Options>();
+  return {.name = "inspect",
+          .summary = "Look at a model, bias, text, checkpoint or the config keys",
+          .footer = example("alibi inspect bias --set model.heads=8 --length 64 --out bias.svg"),
+          .commands = {model_part(options), memory_part(options), bias_part(options),
+                       data_part(options), attention_part(options), lesson_part(options),
+                       checkpoint_part(options), schema_part(options)}};
 }
 
 }  // namespace alibi

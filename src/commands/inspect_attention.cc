@@ -92,14 +92,14 @@ std::string describe_shares(LoadedModel& loaded, const AttentionView& view) {
 }
 
 AttentionPicture picture_of(LoadedModel& loaded, const AttentionView& view,
-                            const Session& session) {
+                            const CommandLine& command_line) {
   const std::int64_t trained = batch_shape(loaded.config.batch).length;
   const EvaluationText text =
       read_evaluation_text(view.texts, loaded, {.window = trained, .most = trained});
   AttentionPicture picture = picture_attention(loaded, text.sample);
   picture.name = loaded.config.run.name;
   picture.program_version = kVersion;
-  picture.command_line = session.command_line();
+  picture.command_line = command_line.text();
   picture.created = utc_timestamp();
   return picture;
 }
@@ -129,18 +129,18 @@ std::string written(const AttentionPicture& picture, const std::string& output,
 
 }  // namespace
 
-std::string describe_attention(const AttentionView& view, const Session& session) {
+std::string describe_attention(const AttentionView& view, const CommandLine& command_line) {
   LoadedModel loaded = load_model(view.target, view.overrides);
-  const AttentionPicture picture = picture_of(loaded, view, session);
+  const AttentionPicture picture = picture_of(loaded, view, command_line);
   std::string text;
   if (loaded.model->counts_blocks(loaded.device)) text += describe_shares(loaded, view);
   text += reach_table(picture);
   return view.output.empty() ? text : text + written(picture, view.output, "");
 }
 
-std::string write_lesson(const AttentionView& view, const Session& session) {
+std::string write_lesson(const AttentionView& view, const CommandLine& command_line) {
   LoadedModel loaded = load_model(view.target, view.overrides);
-  AttentionPicture picture = picture_of(loaded, view, session);
+  AttentionPicture picture = picture_of(loaded, view, command_line);
   measure_slopes(loaded, view, picture);
   return written(picture, view.output, "How ALiBi attends: " + picture.name);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/commands.h"
+#include "commands/command_line.h"
 
 namespace alibi {
 
@@ -20,9 +20,9 @@ struct AttentionView {
 // The share of key blocks that the tiled kernels visit, one row for each head of each layer and one
 // column for each length, where the model runs on such a kernel; then each head's reach, and
 // warnings. Writes the page.
-std::string describe_attention(const AttentionView& view, const Session& session);
+std::string describe_attention(const AttentionView& view, const CommandLine& command_line);
 
 // Writes the page alone, with what other slopes do to perplexity at the view's lengths.
-std::string write_lesson(const AttentionView& view, const Session& session);
+std::string write_lesson(const AttentionView& view, const CommandLine& command_line);
 
 }  // namespace alibi

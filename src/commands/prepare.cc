@@ -1,5 +1,4 @@
 // alibi prepare: raw text to a folder of tokens, to be named as data.train.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -40,16 +39,17 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_prepare_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      add_command(app, "prepare", "Tokenise text once, into a folder that data.train may name",
-                  "alibi prepare configs/quickstart.json --output prepared/python");
+Command prepare_command() {
   auto options = std::make_shared<Options>();
-  command->add_option("CONFIG", options->configs, "Config files, merged left to right");
-  command->add_option("--output", options->output,
-                      "Folder to make; without it the user's cache folder");
-  add_set_option(*command, options->overrides);
-  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+  return {.name = "prepare",
+          .summary = "Tokenise text once, into a folder that data.train may name",
+          .footer = example("alibi prepare configs/quickstart.json --output prepared/python"),
+          .options = {config_files(options->configs),
+                      {.name = "--output",
+                       .meaning = "Folder to make; without it the user's cache folder",
+                       .target = &options->output},
+                      set_option(options->overrides)},
+          .run = [options](const CommandLine&) { return run(*options); }};
 }
 
 }  // namespace alibi

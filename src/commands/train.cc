@@ -1,5 +1,4 @@
 // alibi train: config in, run folder out.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -287,18 +286,22 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_train_command(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(app, "train", "Train a model",
-                                  "alibi train configs/quickstart.json --set run.seed=1\n"
-                                  "File and folder names in a config are relative to the current "
-                                  "folder, not to the config's.");
+Command train_command() {
   auto options = std::make_shared<Options>();
-  command->add_option("CONFIG", options->configs, "Config files, merged left to right");
-  add_set_option(*command, options->overrides);
-  command->add_flag("--resume", options->resume,
-                    "Go on from the newest valid checkpoint of the run folder");
-  command->add_flag("--print-config", options->print_config, "Print the resolved config and leave");
-  command->callback([options, &session] { session.run = [options] { return run(*options); }; });
+  return {.name = "train",
+          .summary = "Train a model",
+          .footer = example("alibi train configs/quickstart.json --set run.seed=1\n"
+                            "File and folder names in a config are relative to the current "
+                            "folder, not to the config's."),
+          .options = {config_files(options->configs),
+                      set_option(options->overrides),
+                      {.name = "--resume",
+                       .meaning = "Go on from the newest valid checkpoint of the run folder",
+                       .target = &options->resume},
+                      {.name = "--print-config",
+                       .meaning = "Print the resolved config and leave",
+                       .target = &options->print_config}},
+          .run = [options](const CommandLine&) { return run(*options); }};
 }
 
 }  // namespace alibi

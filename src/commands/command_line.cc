@@ -1,0 +1,131 @@
+#include "commands/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "base/strings.h"
+#include "commands/commands.h"
+
+namespace alibi {
+namespace {
+
+// What CLI11 finds out, beside the options' values.
+struct Found {
+  const Command* command = nullptr;
+  std::vector<std::pair<const CLI::Option*, bool*>> given;
+};
+
+CLI::Option* declare_target(CLI::App& app, const Option& option) {
+  return std::visit(
+      [&](auto* target) {
+        if constexpr (std::is_same_v<decltype(target), bool*>)
+          return app.add_flag(option.name, *target, option.meaning);
+        else
+          return app.add_option(option.name, *target, option.meaning);
+      },
+      option.target);
+}
+
+void declare_range(CLI::Option& declared, const Option& option) {
+  const auto [least, most] = *option.range;
+  if (std::holds_alternative<double*>(option.target))
+    declared.check(CLI::Range(least, most));
+  else
+    declared.check(CLI::Range(static_cast<int>(least), static_cast<int>(most)));
+}
+
+void declare(CLI::App& app, const Option& option, Found& found) {
+  CLI::Option* declared = declare_target(app, option);
+  declared->required(option.required);
+  if (option.one_value) declared->allow_extra_args(false);
+  if (option.commas) declared->delimiter(',');
+  if (option.positive) declared->check(CLI::PositiveNumber);
+  if (option.range) declare_range(*declared, option);
+  if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
+  if (option.shows_default) declared->capture_default_str();
+  if (!option.excludes.empty()) declared->excludes(app.get_option(option.excludes));
+  if (!option.needs.empty()) declared->needs(app.get_option(option.needs));
+  if (!option.value_name.empty()) declared->type_name(option.value_name);
+  if (option.given != nullptr) found.given.emplace_back(declared, option.given);
+}
+
+void declare(CLI::App& app, const Command& command, Found& found) {
+  app.footer(command.footer);
+  if (!command.version.empty()) app.set_version_flag("--version", command.version, kVersionMeaning);
+  for (const Option& option : command.options) declare(app, option, found);
+  for (const Command& below : command.commands)
+    declare(*app.add_subcommand(below.name, below.summary), below, found);
+  if (command.commands.empty())
+    app.callback([&] { found.command = &command; });
+  else
+    app.require_subcommand(1);
+}
+
+// The command that was called without one of those it consists of; null: none was.
+const CLI::App* command_without_subcommand(const CLI::App& app) {
+  const auto below = app.get_subcommands({});
+  if (below.empty()) return nullptr;
+  const auto called = app.get_subcommands();
+  return called.empty() ? &app : command_without_subcommand(*called.front());
+}
+
+std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& found) {
+  std::string names;
+  for (const CLI::App* below : command.get_subcommands({}))
+    names += cat(names.empty() ? "" : ", ", below->get_name());
+  const std::string problem =
+      found.empty() ? "names no command" : cat("'", found.front(), "' is not a command");
+  return cat(problem, " (", command.get_display_name(), " knows: ", names, ")");
+}
+
+// Prints help or one line about a wrong command line; returns the exit code.
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  if (const auto* at = command_without_subcommand(app)) {
+    std::cerr << "command line: " << missing_subcommand(*at, app.remaining(true)) << "\n";
+    return 2;
+  }
+  std::cerr << "command line: " << first_line(error.what())
+            << " (alibi --help, alibi COMMAND --help)\n";
+  return 2;
+}
+
+}  // namespace
+
+std::string CommandLine::text() const {
+  std::string text = "alibi";
+  for (std::size_t i = 1; i < words.size(); ++i) text += " " + quoted_for_shell(words[i]);
+  return text;
+}
+
+Option config_files(std::vector<std::string>& files) {
+  return {.name = "CONFIG", .meaning = "Config files, merged left to right", .target = &files};
+}
+
+Option set_option(std::vector<std::string>& overrides) {
+  return {.name = "--set",
+          .meaning = "Change one config key, for example model.heads=4; once for each key",
+          .target = &overrides,
+          .one_value = true,
+          .value_name = "PATH=VALUE"};
+}
+
+std::string example(const std::string& command_line) { return "Example:\n  " + command_line; }
+
+int run_command_line(const Command& program, const CommandLine& line) {
+  CLI::App app(program.summary, program.name);
+  app.set_help_flag("-h,--help", kHelpMeaning);
+  Found found;
+  declare(app, program, found);
+  std::vector<std::string> backwards(line.words.rbegin(), line.words.rend());
+  if (!backwards.empty()) backwards.pop_back();
+  try {
+    app.parse(std::move(backwards));
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+  for (const auto& [option, given] : found.given) *given = option->count() > 0;
+  return found.command->run(line);
+}
+
+}  // namespace alibi
