@@ -90,12 +90,12 @@ void add_rows(BenchRecord& record, const AttentionCase& shape, const std::vector
                                  milliseconds(pairs[i].forward), milliseconds(pairs[i].both),
                                  rate(forward, pairs[i].forward), rate(both, pairs[i].both),
                                  times(ratio)});
-    JsonFields row = {{"length", shape.length},         {"sequences", shape.sequences},
-                      {"heads", shape.heads},           {"key_value_heads", shape.key_value_heads},
-                      {"head_width", shape.head_width}, {"kernel", all[i].name}};
+    Json row = {{"length", shape.length},         {"sequences", shape.sequences},
+                {"heads", shape.heads},           {"key_value_heads", shape.key_value_heads},
+                {"head_width", shape.head_width}, {"kernel", all[i].name}};
     add_timing(row, "forward", pairs[i].forward);
     add_timing(row, "both", pairs[i].both);
-    row.emplace_back("both_against_last", ratio);
+    row["both_against_last"] = ratio;
     record.rows.push_back(std::move(row));
   }
   record.table.rows.push_back({});

@@ -89,13 +89,13 @@ BenchRecord bench_gemm(const GemmBench& bench) {
                                  cat(one.product.outputs, " x ", one.product.inputs),
                                  milliseconds(one.timings[0]), four_digits(rate(0) / 1e9),
                                  four_digits(rate(1) / 1e9), four_digits(rate(2) / 1e9)});
-    JsonFields row = {{"product", one.product.name},
-                      {"by", std::string(one.by)},
-                      {"outputs", one.product.outputs},
-                      {"inputs", one.product.inputs},
-                      {"forward_operations_per_second", rate(0)},
-                      {"input_gradient_operations_per_second", rate(1)},
-                      {"weight_gradient_operations_per_second", rate(2)}};
+    Json row = {{"product", one.product.name},
+                {"by", one.by},
+                {"outputs", one.product.outputs},
+                {"inputs", one.product.inputs},
+                {"forward_operations_per_second", rate(0)},
+                {"input_gradient_operations_per_second", rate(1)},
+                {"weight_gradient_operations_per_second", rate(2)}};
     const char* const parts[] = {"forward", "input_gradient", "weight_gradient"};
     for (std::size_t i = 0; i < 3; ++i) add_timing(row, parts[i], one.timings[i]);
     record.rows.push_back(std::move(row));

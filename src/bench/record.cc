@@ -1,18 +1,20 @@
 #include "bench/record.h"
 
 #include "base/strings.h"
+#include "json/write.h"
 
 namespace alibi {
 
 std::string bench_json(const BenchRecord& record, const std::string& command_line) {
-  std::string text = json_line({{"format_version", std::int64_t{1}},
-                                {"benchmark", record.benchmark},
-                                {"command", command_line},
-                                {"machine", record.machine}});
+  std::string text = write_json({{"format_version", 1},
+                                 {"benchmark", record.benchmark},
+                                 {"command", command_line},
+                                 {"machine", record.machine}},
+                                kLogLine);
   text.pop_back();  // the closing brace
   text += ",\"rows\":[";
   for (std::size_t i = 0; i < record.rows.size(); ++i)
-    text += (i == 0 ? "\n" : ",\n") + json_line(record.rows[i]);
+    text += (i == 0 ? "\n" : ",\n") + write_json(record.rows[i], kLogLine);
   return text + "\n]}\n";
 }
 
@@ -21,11 +23,11 @@ std::string milliseconds(const Timing& timing) {
   return cat(ms(timing.median), " (", ms(timing.least), " .. ", ms(timing.most), ")");
 }
 
-void add_timing(JsonFields& fields, const std::string& name, const Timing& timing) {
-  fields.emplace_back(name + "_seconds", timing.median);
-  fields.emplace_back(name + "_least", timing.least);
-  fields.emplace_back(name + "_most", timing.most);
-  fields.emplace_back(name + "_runs", std::int64_t{timing.runs});
+void add_timing(Json& row, const std::string& name, const Timing& timing) {
+  row[name + "_seconds"] = timing.median;
+  row[name + "_least"] = timing.least;
+  row[name + "_most"] = timing.most;
+  row[name + "_runs"] = timing.runs;
 }
 
 }  // namespace alibi

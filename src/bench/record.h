@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/timing.h"
-#include "report/jsonl.h"
+#include "json/value.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -14,7 +14,7 @@ struct BenchRecord {
   std::string benchmark;  // "attention"
   std::string machine;    // processor, threads
   Table table;
-  std::vector<JsonFields> rows;  // one object each; times in seconds
+  std::vector<Json> rows;  // one object each; times in seconds
   std::vector<std::string> notes;
 };
 
@@ -22,6 +22,6 @@ struct BenchRecord {
 std::string bench_json(const BenchRecord& record, const std::string& command_line);
 
 std::string milliseconds(const Timing& timing);  // "12.3 (12.1 .. 13.0)"
-void add_timing(JsonFields& fields, const std::string& name, const Timing& timing);
+void add_timing(Json& row, const std::string& name, const Timing& timing);
 
 }  // namespace alibi

@@ -181,15 +181,15 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
   record.table.rows.push_back({cat("length ", length, ", ", stepper.tokens(),
                                    " tokens: ", with_commas(std::llround(rate)), " tokens/s"),
                                milliseconds(timing), "100 %", cells.first, cells.second});
-  JsonFields row = {{"length", length},
-                    {"tokens", stepper.tokens()},
-                    {"parameters", stepper.model().parameter_count()},
-                    {"tokens_per_second", rate},
-                    {"peak_memory_bytes", memory},
-                    {"gemm_operations_per_second", by.matrix_rate},
-                    {"copy_bytes_per_second", by.copy_rate},
-                    {"share_of_gemm_rate", total / timing.median / by.matrix_rate},
-                    {"profiled_seconds", watched}};
+  Json row = {{"length", length},
+              {"tokens", stepper.tokens()},
+              {"parameters", stepper.model().parameter_count()},
+              {"tokens_per_second", rate},
+              {"peak_memory_bytes", memory},
+              {"gemm_operations_per_second", by.matrix_rate},
+              {"copy_bytes_per_second", by.copy_rate},
+              {"share_of_gemm_rate", total / timing.median / by.matrix_rate},
+              {"profiled_seconds", watched}};
   add_timing(row, "step", timing);
   record.rows.push_back(std::move(row));
   // A device works while its operators return at once: what was watched says nothing of it.

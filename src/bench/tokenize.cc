@@ -40,7 +40,7 @@ BenchRecord bench_tokenize(const std::vector<std::string>& files, const Tokenize
     record.table.rows.push_back(
         {std::to_string(counts[i]), milliseconds(timings[i]), four_digits(rate / 1e6),
          with_commas(std::llround(static_cast<double>(tokens) / timings[i].median))});
-    JsonFields row = {{"threads", std::int64_t{counts[i]}}, {"bytes", bytes}, {"tokens", tokens}};
+    Json row = {{"threads", counts[i]}, {"bytes", bytes}, {"tokens", tokens}};
     add_timing(row, "encode", timings[i]);
     record.rows.push_back(std::move(row));
   }

@@ -9,7 +9,7 @@
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
 #include "evaluate/passkey.h"
-#include "report/jsonl.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
@@ -34,10 +34,11 @@ std::string shown_texts(const PasskeyResult& result, const EvaluationCase& one,
       const PasskeyText text = passkey_text(
           tokenizer, filler,
           {cell.length, cell.depth, trial, one.plan.config.evaluate.passkey.documents});
-      lines += json_line({{"length", cell.length},
-                          {"depth", cell.depth},
-                          {"key", text.key},
-                          {"text", tokenizer.decode(text.ids)}}) +
+      lines += write_json({{"length", cell.length},
+                           {"depth", cell.depth},
+                           {"key", text.key},
+                           {"text", tokenizer.decode(text.ids)}},
+                          kLogLine) +
                "\n";
     }
   }

@@ -39,7 +39,7 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
   const std::vector<std::vector<std::string>> rules = {
       {"evaluate.task", first.passkey() ? "passkey" : "perplexity",
        other.passkey() ? "passkey" : "perplexity"},
-      {"evaluate.protocol", a.name, b.name},
+      {"evaluate.protocol", protocol_name(a), protocol_name(b)},
       {"evaluate.stride", cat(a.stride), cat(b.stride)},
       {"evaluate.sinks", cat(a.sinks), cat(b.sinks)},
       {"evaluate.split_stride", cat(a.split_stride), cat(b.split_stride)},

@@ -70,8 +70,8 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
 [[noreturn]] void refuse(const LoadedModel& loaded, const std::string& target,
                          const std::vector<std::string>& found) {
   const ModelConfig& m = loaded.config.model;
-  const bool plain = obstacles(Target::kMpt, m).empty() || obstacles(Target::kBloom, m).empty();
-  if (plain && obstacles(Target::kGguf, m).empty())  // the tokenizer or the type is in the way
+  const bool plain = obstacles(Dialect::kMpt, m).empty() || obstacles(Dialect::kBloom, m).empty();
+  if (plain && obstacles(Dialect::kGguf, m).empty())  // the tokenizer or the type is in the way
     throw usage_error(loaded.folder.string(),
                       cat(target, " cannot hold this model: ", join(found, "; ")));
   const bool gguf = gguf_obstacles(m, loaded.tokenizer, gguf_element("f32")).empty();
@@ -83,12 +83,12 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
                   "trust_remote_code; or train a model without that"));
 }
 
-Target huggingface_target(const LoadedModel& loaded, bool custom_code) {
-  if (custom_code) return Target::kOwn;
+Dialect huggingface_target(const LoadedModel& loaded, bool custom_code) {
+  if (custom_code) return Dialect::kOwn;
   const ModelConfig& m = loaded.config.model;
-  const auto mpt = obstacles(Target::kMpt, m), bloom = obstacles(Target::kBloom, m);
-  if (mpt.empty()) return Target::kMpt;
-  if (bloom.empty()) return Target::kBloom;
+  const auto mpt = obstacles(Dialect::kMpt, m), bloom = obstacles(Dialect::kBloom, m);
+  if (mpt.empty()) return Dialect::kMpt;
+  if (bloom.empty()) return Dialect::kBloom;
   const bool nearer = mpt.size() <= bloom.size();
   refuse(loaded, nearer ? "transformers' MPT" : "transformers' BLOOM", nearer ? mpt : bloom);
 }
@@ -132,7 +132,7 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
       folder / "README.md",
       model_card({loaded.config.run.name, trained, loaded.model->parameter_count(),
                   loaded.tokenizer.vocabulary(), loaded.progress.tokens, about.longest, about.curve,
-                  options.custom_code, how.target == Target::kMpt}));
+                  options.custom_code, how.target == Dialect::kMpt}));
   const ForeignModel read = read_huggingface(folder);
   sync_folder(folder);
   return verify_export(loaded.model, read.model, read.weights,

@@ -108,7 +108,7 @@ GgufElement element_of(const std::string& ours, const torch::Tensor& tensor, Ggu
 
 std::vector<std::string> gguf_obstacles(const ModelConfig& m, const Tokenizer& tokenizer,
                                         GgufElement element) {
-  std::vector<std::string> found = obstacles(Target::kGguf, m);
+  std::vector<std::string> found = obstacles(Dialect::kGguf, m);
   const std::vector<std::string> more = gguf_tokenizer_obstacles(tokenizer);
   found.insert(found.end(), more.begin(), more.end());
   const bool whole = m.width % 32 == 0 && m.mlp_width.value_or(4 * m.width) % 32 == 0;

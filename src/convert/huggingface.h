@@ -21,7 +21,7 @@
 namespace alibi {
 
 struct HuggingFaceOptions {
-  Target target = Target::kMpt;  // or kBloom, kOwn
+  Dialect target = Dialect::kMpt;  // or kBloom, kOwn
   torch::ScalarType type = torch::kFloat;
   std::int64_t longest = 2048;  // max_seq_len: transformers' MPT refuses longer input
   std::int64_t trained = 0;     // trained_length, for `alibi import`; 0: not written

@@ -7,13 +7,15 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/stop.h"
 #include "base/strings.h"
 #include "convert/foreign_config.h"
 #include "convert/huggingface.h"
 #include "convert/names.h"
 #include "formats/byte_level_json.h"
-#include "formats/strict_json.h"
+#include "json/parse.h"
+#include "json/reader.h"
 #include "model/shapes.h"
 
 namespace alibi {
@@ -22,9 +24,9 @@ namespace {
 
 constexpr std::uint64_t kLargestJson = 64ull << 20;
 
-StrictObject read_json(const fs::path& path) {
-  return parse_strict_json(read_file(path, kLargestJson), path.string(),
-                           {.depth = 16, .values = 2'000'000});
+Json read_json(const fs::path& path) {
+  return parse_json(read_file(path, kLargestJson), path.string(),
+                    {.depth = 16, .values = 2'000'000});
 }
 
 // A name out of an index stays inside the folder.
@@ -37,11 +39,11 @@ fs::path file_inside(const fs::path& folder, const std::string& name, const std:
 
 // What stands in which file is the index's to say: a tensor elsewhere, too, or nowhere is a lie.
 Tensors read_shards(const fs::path& folder, const fs::path& index) {
-  const StrictObject content = read_json(index);
-  const std::string place = index.string() + ": /weight_map";
+  const Json content = read_json(index);
+  const JsonReader map = JsonReader(content, index.string()).at("weight_map");
+  const std::string& place = map.place();
   std::map<std::string, std::set<std::string>> files;
-  for (const auto& [name, file] : as_object(required(content, "weight_map", index.string()), place))
-    files[as_string(file, place + "/" + name)].insert(name);
+  for (const auto& [name, file] : map.members()) files[file.text()].emplace(name);
   Tensors all;
   for (const auto& [file, names] : files) {
     leave_if_stopped(folder.string());
@@ -174,14 +176,13 @@ void check_additions(const fs::path& folder, const TokenizerText& tokenizer,
   const fs::path config = folder / "tokenizer_config.json";
   std::error_code ignored;
   if (fs::exists(config, ignored)) {
-    const StrictObject keys = read_json(config);
+    const Json keys = read_json(config);
     const auto is_true = [&](const char* key) {
-      const auto found = keys.find(key);
-      return found != keys.end() && std::holds_alternative<bool>(found->second.value) &&
-             std::get<bool>(found->second.value);
+      const Json* found = keys.find(key);
+      return found != nullptr && found->as_bool().value_or(false);
     };
     if (is_true("add_prefix_space"))
-      throw Error(config.string(), "/add_prefix_space: is true: text would gain a space");
+      throw Error(config.string() + ": /add_prefix_space", "is true: text would gain a space");
     for (const char* key : {"add_bos_token", "add_eos_token"})
       if (is_true(key))
         notes.push_back(cat(config.string(), ": ", key,

@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop.h"
@@ -10,19 +8,19 @@
 #include "convert/huggingface.h"
 #include "convert/names.h"
 #include "convert/tokenizer_json.h"
+#include "json/parse.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* type_name(torch::ScalarType type) {
   return type == torch::kHalf ? "float16" : type == torch::kBFloat16 ? "bfloat16" : "float32";
 }
 
 Json scale_of(const ModelConfig& m) {
-  return has_usual_scale(m) ? Json(nullptr) : Json(*m.attention_scale);
+  return has_usual_scale(m) ? Json() : Json(*m.attention_scale);
 }
 
 // What both classes read alike. Their "dtype" was "torch_dtype" before version 5.
@@ -44,8 +42,8 @@ Json common(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& op
 // transformers reads few of these keys; llm-foundry and vLLM read more of them.
 Json mpt_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   const ModelConfig& m = model.config();
-  Json config = {{"architectures", {"MPTForCausalLM"}},
-                 {"model_type", "mpt"},
+  Json config = {{"architectures", Json::list({"MPTForCausalLM"})},
+                 {"model_type", name_of(Dialect::kMpt)},
                  {"d_model", m.width},
                  {"n_heads", m.heads},
                  {"n_layers", m.layers},
@@ -77,8 +75,8 @@ Json mpt_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions
 
 Json bloom_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   const ModelConfig& m = model.config();
-  Json config = {{"architectures", {"BloomForCausalLM"}},
-                 {"model_type", "bloom"},
+  Json config = {{"architectures", Json::list({"BloomForCausalLM"})},
+                 {"model_type", name_of(Dialect::kBloom)},
                  {"hidden_size", m.width},
                  {"n_layer", m.layers},
                  {"n_head", m.heads},
@@ -97,12 +95,12 @@ Json bloom_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptio
 Json own_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
   Config keys;
   keys.model = model.config();
-  Json config = {{"architectures", {"AlibiForCausalLM"}},
-                 {"model_type", "alibi"},
+  Json config = {{"architectures", Json::list({"AlibiForCausalLM"})},
+                 {"model_type", name_of(Dialect::kOwn)},
                  {"auto_map",
                   {{"AutoConfig", "configuration_alibi.AlibiConfig"},
                    {"AutoModelForCausalLM", "modeling_alibi.AlibiForCausalLM"}}},
-                 {"model", Json::parse(config_json(keys)).at("model")},
+                 {"model", *parse_json(config_json(keys), "config").find("model")},
                  {"slopes", model.slopes()},
                  {"max_position_embeddings", options.longest}};
   config.update(common(model, end, options));
@@ -110,14 +108,9 @@ Json own_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptions
 }
 
 Json config_of(const GptImpl& model, std::int32_t end, const HuggingFaceOptions& options) {
-  if (options.target == Target::kOwn) return own_config(model, end, options);
-  return options.target == Target::kMpt ? mpt_config(model, end, options)
-                                        : bloom_config(model, end, options);
-}
-
-Dialect dialect_of(Target target) {
-  if (target == Target::kOwn) return Dialect::kOwn;
-  return target == Target::kMpt ? Dialect::kMpt : Dialect::kBloom;
+  if (options.target == Dialect::kOwn) return own_config(model, end, options);
+  return options.target == Dialect::kMpt ? mpt_config(model, end, options)
+                                         : bloom_config(model, end, options);
 }
 
 std::string shard_name(std::size_t number, std::size_t count) {
@@ -148,7 +141,7 @@ void write_weights(const fs::path& folder, const GptImpl& model,
                    const HuggingFaceOptions& options) {
   const torch::NoGradGuard guard;
   const Tensors ours = weights_of(model);
-  const auto names = tensor_names(dialect_of(options.target), model.config());
+  const auto names = tensor_names(options.target, model.config());
   const auto shards = shards_of(names, ours, options);
   Json map = Json::object();
   std::int64_t total = 0;
@@ -160,14 +153,15 @@ void write_weights(const fs::path& folder, const GptImpl& model,
       const torch::Tensor tensor =
           to_layout(ours.at(name.ours), name.layout, model.config().heads).to(options.type);
       total += static_cast<std::int64_t>(tensor.nbytes());
-      map[name.theirs] = file;
+      map.append(name.theirs, file);
       theirs[name.theirs] = tensor;
     }
     save_tensors(folder / file, theirs);
   }
   if (shards.size() == 1) return;
   const Json index = {{"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}};
-  write_file_atomic(folder / "model.safetensors.index.json", index.dump(2) + "\n");
+  write_file_atomic(folder / "model.safetensors.index.json",
+                    write_json(index, {.indent = 2}) + "\n");
 }
 
 }  // namespace
@@ -176,13 +170,15 @@ void write_huggingface(const fs::path& folder, const GptImpl& model, const Token
                        const HuggingFaceOptions& options) {
   ensure(obstacles(options.target, model.config()).empty(), "the target can express the model");
   const std::int32_t end = tokenizer.end();
-  write_file_atomic(folder / "config.json", config_of(model, end, options).dump(2) + "\n");
-  if (options.target == Target::kOwn) {
+  write_file_atomic(folder / "config.json",
+                    write_json(config_of(model, end, options), {.indent = 2}) + "\n");
+  if (options.target == Dialect::kOwn) {
     write_file_atomic(folder / "configuration_alibi.py", kConfigurationPy);
     write_file_atomic(folder / "modeling_alibi.py", kModelingPy);
   }
   const Json generation = {{"bos_token_id", end}, {"eos_token_id", end}, {"pad_token_id", end}};
-  write_file_atomic(folder / "generation_config.json", generation.dump(2) + "\n");
+  write_file_atomic(folder / "generation_config.json",
+                    write_json(generation, {.indent = 2}) + "\n");
   write_file_atomic(folder / "tokenizer.json", tokenizer_json(tokenizer));
   write_file_atomic(folder / "tokenizer_config.json",
                     tokenizer_config_json(tokenizer, options.longest));

@@ -1,9 +1,10 @@
 #include "convert/import_config.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "config/load.h"
+#include "json/parse.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
@@ -31,21 +32,21 @@ Config imported_config(const ForeignModel& foreign, const Tokenizer& tokenizer,
 
 std::string continuing_config(const Config& imported, const std::filesystem::path& folder,
                               bool surgery) {
-  const auto whole = nlohmann::ordered_json::parse(config_json(imported));
-  nlohmann::ordered_json model = whole.at("model");
+  const Json whole = parse_json(config_json(imported), "config.json");
+  Json model = *whole.find("model");
   if (surgery) {
-    model["position"] = "alibi";
+    model["position"] = name_of(Position::kAlibi);
     model.erase("max_sequence_length");
   }
-  const nlohmann::ordered_json config = {
+  const Json config = {
       {"$schema", "config.schema.json"},
       {"model", std::move(model)},
       {"batch", {{"sequence_length", std::min(imported.batch.sequence_length, kLongestStart)}}},
-      {"tokenizer", whole.at("tokenizer")},
+      {"tokenizer", *whole.find("tokenizer")},
       {"initialize", {{"from", folder.string()}}},
       {"optimizer", {{"learning_rate", kLearningRate}}},
       {"run", {{"name", imported.run.name + (surgery ? "-alibi" : "-on")}}}};
-  return config.dump(2) + "\n";
+  return write_json(config, {.indent = 2}) + "\n";
 }
 
 }  // namespace alibi

@@ -1,18 +1,16 @@
 #include "convert/import_tokenizer.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
 #include "convert/sentencepiece_json.h"
 #include "convert/tokenizer_json.h"
 #include "formats/byte_level_json.h"
+#include "json/parse.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
-
-using Json = nlohmann::json;  // not in order: that one looks for a key by walking all of them
 
 constexpr std::int64_t kMostUnused = 100'000;  // rows that embeddings are padded with
 
@@ -23,8 +21,8 @@ Json special_token(std::int64_t id, const std::string& text) {
 
 // A token of the vocabulary alone may come out of any text: it cannot be what ends one.
 void make_special(Json& added, std::int64_t id, const std::string& place) {
-  for (Json& token : added) {
-    if (token.at("id") != id) continue;
+  for (Json& token : *added.as_list()) {
+    if (!(token["id"] == Json(id))) continue;
     token["special"] = true;
     return;
   }
@@ -37,13 +35,11 @@ void make_special(Json& added, std::int64_t id, const std::string& place) {
 // `ids`: as many as the checked reader found, which also saw to the members and their nesting.
 std::string with_end_and_rows(const ForeignModel& foreign, std::int64_t ids,
                               const std::string& place) {
-  Json file = Json::parse(foreign.tokenizer_model);
+  Json file = parse_json(foreign.tokenizer_model, place, kTokenizerJsonLimits);
+  if (foreign.end) file["alibi"] = {{"end", *foreign.end}};
   Json& added = file["added_tokens"];
-  if (added.is_null()) added = Json::array();
-  if (foreign.end) {
-    make_special(added, *foreign.end, place);
-    file["alibi"] = {{"end", *foreign.end}};
-  }
+  if (added.is_null()) added = Json::list();
+  if (foreign.end) make_special(added, *foreign.end, place);
   if (ids > foreign.vocabulary)
     throw Error(place,
                 cat("has ", ids, " ids, but the model's embedding ", foreign.vocabulary, " rows"),
@@ -54,7 +50,7 @@ std::string with_end_and_rows(const ForeignModel& foreign, std::int64_t ids,
                 "the two do not belong together");
   for (std::int64_t id = ids; id < foreign.vocabulary; ++id)
     added.push_back(special_token(id, cat("<|unused ", id, "|>")));
-  return file.dump();
+  return write_json(file, {.sorted = true});
 }
 
 // Who has both files reads either: they must say the same.

@@ -2,64 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
 #include "config/load.h"
-#include "model/position.h"
 #include "report/curve_files.h"
 
 namespace alibi {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::uint64_t kLargestCurve = 256ull << 20;
 constexpr std::int64_t kLongest = 1 << 24;  // tokens; the longest that is measured, and more
 
-std::int64_t length_of(const Json& point, const std::string& place) {
-  const Json& length = point.at("length");
-  const bool fits = length.is_number_integer() && length > 0 && length <= kLongest;
-  if (!fits)
-    throw Error(place,
-                cat("/points: length ", length.dump(), ", expected one from 1 to ", kLongest));
-  return length.get<std::int64_t>();
-}
-
-std::vector<CardPoint> points_of(const Json& curve, const std::string& place) {
+std::vector<CardPoint> points_of(const Curve& curve, const std::string& place) {
   std::vector<CardPoint> points;
-  if (!curve.at("points").is_array()) throw Error(place, "/points is no list");
-  for (const Json& point : curve.at("points")) {
-    const std::int64_t length = length_of(point, place);
-    if (!point.value("applicable", false) || !point.at("perplexity").is_number()) continue;
-    const auto number = [&](const char* key) {
-      return point.at(key).is_number() ? point.at(key).get<double>() : std::nan("");
-    };
-    points.push_back(
-        {length, number("perplexity"), number("change_from_1x"), number("bits_per_byte")});
+  for (const CurvePoint& point : curve.points) {
+    if (point.length < 1 || point.length > kLongest)
+      throw Error(place, cat("/points: found the length ", point.length,
+                             ", expected one from 1 to ", kLongest));
+    if (!measured(point)) continue;
+    points.push_back({point.length, point.perplexity, point.change_from_1x, point.bits_per_byte});
   }
   return points;
 }
 
 // A curve of the model as it is, which is what other programs will run.
-void refuse_treated(const Json& protocol, const std::string& place) {
-  const std::string treatment = protocol.value("treatment", "");
-  if (treatment.empty()) return;
-  throw Error(place, cat("was measured otherwise than any export runs: ", treatment),
+void refuse_treated(const CurveProtocol& protocol, const std::string& place) {
+  if (protocol.treatment.empty()) return;
+  throw Error(place, cat("was measured otherwise than any export runs: ", protocol.treatment),
               "measure the model as it is (evaluate.stretch none, no sinks)");
 }
 
 // On what and how it was measured: without that a number says little.
-std::string measured_words(const Json& text, const Json& protocol) {
-  std::string files;
-  for (const Json& file : text.at("files"))
-    files += (files.empty() ? "" : ", ") + file.get<std::string>();
-  return cat("Text: ", files, "; ", text.value("selection", ""), "; ",
-             text.value("tokens_scored", std::int64_t{0}), " tokens scored. ",
-             protocol.value("description", ""), " Precision: ", protocol.value("precision", ""),
-             ".");
+std::string measured_words(const CurveText& text, const CurveProtocol& protocol) {
+  return cat("Text: ", join(text.files, ", "), "; ", text.selection, "; ", text.tokens_scored,
+             " tokens scored. ", protocol.description, " Precision: ", protocol.precision, ".");
 }
 
 std::string front_matter(const ModelCard& card) {
@@ -121,28 +99,19 @@ std::string position_words(const ModelConfig& model) {
 }  // namespace
 
 CardCurve read_card_curve(const std::filesystem::path& folder, const std::string& manifest_sha256) {
-  const std::filesystem::path file = folder / "curve.json";
-  const Json all = Json::parse(read_file(file, kLargestCurve), nullptr, false);
-  const std::string way_out = "name a folder that alibi evaluate --output wrote of this checkpoint";
-  if (!all.is_object() || !all.contains("curves") || !all.contains("protocol"))
-    throw Error(file.string(), "is no curve", way_out);
-  try {
-    if (all.at("format_version") != kCurveFormat)
-      throw Error(file.string(), cat("has format_version ", all.at("format_version").dump(),
-                                     ", expected ", kCurveFormat));
-    for (const Json& curve : all.at("curves")) {
-      if (curve.value("checkpoint_sha256", "") != manifest_sha256) continue;
-      refuse_treated(all.at("protocol"), file.string());
-      // The figure shows every curve of the folder: here it must be this one alone.
-      const bool alone = all.at("curves").size() == 1;
-      return {points_of(curve, file.string()), measured_words(all.at("text"), all.at("protocol")),
-              alone && std::filesystem::symlink_status(folder / "curve.svg").type() ==
-                           std::filesystem::file_type::regular};
-    }
-  } catch (const Json::exception& error) {
-    throw Error(file.string(), cat("is no curve: ", error.what()), way_out);
+  const std::string file = (folder / "curve.json").string();
+  const CurveSet set = parse_curves(read_file(file, kLargestCurve), file);
+  for (const Curve& curve : set.curves) {
+    if (curve.checkpoint_sha256 != manifest_sha256) continue;
+    refuse_treated(set.protocol, file);
+    // The figure shows every curve of the folder: here it must be this one alone.
+    const bool alone = set.curves.size() == 1;
+    return {points_of(curve, file), measured_words(set.text, set.protocol),
+            alone && std::filesystem::symlink_status(folder / "curve.svg").type() ==
+                         std::filesystem::file_type::regular};
   }
-  throw Error(file.string(), "holds no curve of this checkpoint", way_out);
+  throw Error(file, "holds no curve of this checkpoint",
+              "name a folder that alibi evaluate --output wrote of this checkpoint");
 }
 
 std::string model_card(const ModelCard& card) {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "config/config.h"
+#include "convert/dialect.h"
 #include "device/libtorch.h"
 
 namespace alibi {
 
-enum class Dialect { kMpt, kBloom, kGpt2, kGguf, kOwn };
 enum class TensorLayout { kSame, kTransposed, kHeadsTogether };
 
 struct TensorName {

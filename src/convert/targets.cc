@@ -90,15 +90,17 @@ bool has_usual_scale(const ModelConfig& m) {
   return std::abs(m.attention_scale.value_or(usual) - usual) <= 1e-9 * usual;
 }
 
-std::vector<std::string> obstacles(Target target, const ModelConfig& model) {
+std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
   switch (target) {
-    case Target::kMpt:
+    case Dialect::kMpt:
       return mpt_obstacles(model);
-    case Target::kBloom:
+    case Dialect::kBloom:
       return bloom_obstacles(model);
-    case Target::kGguf:
+    case Dialect::kGpt2:
+      return {"all of it: such folders are read, not written"};
+    case Dialect::kGguf:
       return gguf_obstacles(model);
-    case Target::kOwn:
+    case Dialect::kOwn:
       return {};
   }
   return {};

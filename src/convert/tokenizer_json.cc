@@ -1,7 +1,6 @@
 #include "convert/tokenizer_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -11,12 +10,12 @@
 #include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
+#include "json/parse.h"
+#include "json/write.h"
 #include "text/sentencepiece_model.h"
 
 namespace alibi {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Merge {
   float score;
@@ -42,15 +41,16 @@ Json merges_of(const TokenizerModel& model) {
   std::sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) {
     return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
   });
-  Json all = Json::array();
+  Json all = Json::list();
   for (const Merge& merge : merges)
-    all.push_back({model.pieces[merge.left].text, model.pieces[merge.right].text});
+    all.push_back(Json::list({model.pieces[merge.left].text, model.pieces[merge.right].text}));
   return all;
 }
 
 Json bpe(const TokenizerModel& model) {
   Json vocabulary = Json::object();
-  for (std::size_t id = 0; id < model.pieces.size(); ++id) vocabulary[model.pieces[id].text] = id;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id)
+    vocabulary.append(model.pieces[id].text, id);
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", model.pieces[0].text},
@@ -66,10 +66,10 @@ Json bpe(const TokenizerModel& model) {
 // sentencepiece looks for normal and user-defined pieces in a text, tokenizers for every entry: the
 // pre-tokenizer keeps the others' texts apart. Their scores lower none of the unknown's.
 Json unigram(const TokenizerModel& model) {
-  Json vocabulary = Json::array();
+  Json vocabulary = Json::list();
   for (const TokenizerPiece& piece : model.pieces) {
     const bool seen = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
-    vocabulary.push_back({piece.text, seen ? static_cast<double>(piece.score) : 0.0});
+    vocabulary.push_back(Json::list({piece.text, seen ? piece.score : 0.0F}));
   }
   return {{"type", "Unigram"},
           {"unk_id", 0},
@@ -123,7 +123,7 @@ Json cuts(const TokenizerModel& model) {
 }
 
 Json added_tokens(const TokenizerModel& model) {
-  Json added = Json::array();
+  Json added = Json::list();
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const TokenizerPiece& piece = model.pieces[id];
     const bool special = piece.type == PieceType::kUnknown || piece.type == PieceType::kControl;
@@ -140,7 +140,7 @@ Json added_tokens(const TokenizerModel& model) {
 }
 
 Json normalizer(const TokenizerModel& model) {
-  Json steps = Json::array();
+  Json steps = Json::list();
   if (model.add_dummy_prefix) steps.push_back({{"type", "Prepend"}, {"prepend", kSpace}});
   if (model.escape_whitespaces)
     steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpace}});
@@ -149,7 +149,7 @@ Json normalizer(const TokenizerModel& model) {
 }
 
 Json decoder(const TokenizerModel& model) {
-  Json steps = Json::array();
+  Json steps = Json::list();
   if (model.escape_whitespaces)
     steps.push_back({{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}});
   if (model.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
@@ -162,22 +162,23 @@ Json decoder(const TokenizerModel& model) {
 // Theirs, but for the member that is ours, and for what it would do to text and ids that training
 // does not: cut or fill them, put tokens around them, read them otherwise than byte by byte.
 std::string byte_level_json(const Tokenizer& tokenizer) {
-  auto file = nlohmann::json::parse(tokenizer.model());  // ordered_json is quadratic in the keys
+  Json file = parse_json(tokenizer.model(), "tokenizer.json", kTokenizerJsonLimits);
   file.erase("alibi");
   for (const char* part : {"truncation", "padding", "post_processor"}) file[part] = nullptr;
   file["model"]["type"] = "BPE";  // which the first files do not say
-  // tokenizers' own reader insists on every member.
-  for (auto& token : file["added_tokens"])
-    for (const char* member : {"single_word", "lstrip", "rstrip", "normalized", "special"})
-      if (!token.contains(member)) token[member] = false;
-  const bool bytes =
-      file["decoder"].is_object() && file["decoder"].value("type", "") == "ByteLevel";
-  if (!bytes)
+  if (JsonList* added = file["added_tokens"].as_list()) {
+    // tokenizers' own reader insists on every member.
+    for (Json& token : *added)
+      for (const char* member : {"single_word", "lstrip", "rstrip", "normalized", "special"})
+        if (token.find(member) == nullptr) token[member] = false;
+  }
+  const Json* decoder = file["decoder"].find("type");
+  if (decoder == nullptr || !(*decoder == "ByteLevel"))
     file["decoder"] = {{"type", "ByteLevel"},
                        {"add_prefix_space", false},
                        {"trim_offsets", false},
                        {"use_regex", false}};
-  return file.dump(1) + "\n";
+  return write_json(file, {.indent = 1, .sorted = true}) + "\n";
 }
 
 struct SpecialNames {
@@ -222,11 +223,11 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
                     {"padding", nullptr},
                     {"added_tokens", added_tokens(model)},
                     {"normalizer", normalizer(model)},
-                    {"pre_tokenizer", is_unigram ? cuts(model) : Json(nullptr)},
+                    {"pre_tokenizer", is_unigram ? cuts(model) : Json()},
                     {"post_processor", nullptr},
                     {"decoder", decoder(model)},
                     {"model", is_unigram ? unigram(model) : bpe(model)}};
-  return all.dump(1) + "\n";
+  return write_json(all, {.indent = 1}) + "\n";
 }
 
 std::string tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t longest) {
@@ -243,7 +244,7 @@ std::string tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t longe
                     {"add_eos_token", false},
                     {"padding_side", "left"},
                     {"split_special_tokens", true}};
-  return all.dump(2) + "\n";
+  return write_json(all, {.indent = 2}) + "\n";
 }
 
 }  // namespace alibi

@@ -52,26 +52,12 @@ std::string split_in_words(const EvaluateConfig& rules) {
              *rules.split_stride, " tokens before it.");
 }
 
-const char* name_in_words(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::kNonOverlapping:
-      return "non-overlapping";
-    case Protocol::kSliding:
-      return "sliding";
-    case Protocol::kStreaming:
-      return "streaming";
-    case Protocol::kOnePass:
-      return "one-pass";
-  }
-  return "";
-}
-
 }  // namespace
 
 CurveProtocol describe_protocol(const Config& config, torch::Device device) {
   const EvaluateConfig& rules = config.evaluate;
   CurveProtocol protocol;
-  protocol.name = name_in_words(rules.protocol);
+  protocol.name = rules.protocol;
   protocol.stride = rules.protocol == Protocol::kSliding ? rules.stride.value_or(0) : 0;
   protocol.sinks = rules.sinks;
   protocol.split_stride = rules.split_stride.value_or(0);

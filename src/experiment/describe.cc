@@ -23,7 +23,7 @@ void describe_variant(ComparedVariant& variant, const Curve& curve) {
 // What is done to some variants only is said where those are described.
 void merge_protocol(Comparison& all, const CurveProtocol& found) {
   CurveProtocol& shared = all.protocol;
-  if (shared.name.empty()) shared = found;
+  if (!shared.name) shared = found;
   if (shared.sinks != found.sinks) shared.sinks = 0;
   for (std::string CurveProtocol::*part :
        {&CurveProtocol::treatment, &CurveProtocol::document_borders, &CurveProtocol::precision,

@@ -8,10 +8,7 @@
 
 namespace alibi {
 
-// curve.json of format 3, as `alibi evaluate` writes it; without its loss by position.
-CurveSet read_curves(const std::filesystem::path& file);
-
-// What training cost. usage.json: {format_version: 1, kind: "usage", seconds, peak_memory_bytes}
+// What training cost; usage.json.
 struct Usage {
   double seconds = 0;  // of the clock, over all starts
   std::int64_t peak_memory_bytes = 0;

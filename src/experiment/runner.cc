@@ -170,7 +170,7 @@ class Runner {
       if (stop_signal() != 0) throw_stopped();
       if (result.code != 0) return "measuring: " + why;
     }
-    measured_ = read_curves(file);
+    measured_ = parse_curves(read_file(file), file.string());
     curve = measured_.curves.at(0);
     // Another time, or a larger machine, may have the memory.
     if (std::any_of(curve.points.begin(), curve.points.end(),

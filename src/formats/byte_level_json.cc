@@ -6,52 +6,28 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
-#include "formats/strict_json.h"
+#include "json/reader.h"
+#include "json/write.h"
 
 namespace alibi {
 namespace {
 
-constexpr JsonLimits kLimits{.depth = 12, .values = 8'000'000};
 constexpr std::int64_t kMostIds = 4'000'000;
 constexpr std::size_t kMostPatterns = 16;
 constexpr std::size_t kLongestPattern = 4096;
 
-// The member as an object or value with the place it stands at; null counts as absent.
-struct Part {
-  const StrictObject& object;
-  std::string place;
+[[noreturn]] void refuse(const JsonReader& part, std::string_view key, const std::string& problem) {
+  throw Error(part.place_of(key), problem,
+              "only byte-level BPE as GPT-2, BLOOM and MPT have it is read");
+}
 
-  std::string at(std::string_view key) const { return cat(place, "/", key); }
-  const StrictJson* find(std::string_view key) const {
-    const auto found = object.find(key);
-    const bool there =
-        found != object.end() && !std::holds_alternative<std::monostate>(found->second.value);
-    return there ? &found->second : nullptr;
-  }
-  Part part(std::string_view key) const {
-    return {as_object(required(object, key, place), at(key)), at(key)};
-  }
-  const StrictArray& list(std::string_view key) const {
-    return as_array(required(object, key, place), at(key));
-  }
-  bool flag(std::string_view key, bool usual) const {
-    const StrictJson* value = find(key);
-    return value == nullptr ? usual : as_bool(*value, at(key));
-  }
-  std::string text(std::string_view key, const std::string& usual) const {
-    const StrictJson* value = find(key);
-    return value == nullptr ? usual : as_string(*value, at(key));
-  }
-  std::string type() const { return as_string(required(object, "type", place), at("type")); }
-  void refuse(std::string_view key, const std::string& problem) const {
-    throw Error(at(key), problem, "only byte-level BPE as GPT-2, BLOOM and MPT have it is read");
-  }
-};
+std::string type_of(const JsonReader& part) { return part.at("type").text(); }
 
-std::int32_t id_of(const StrictJson& json, const std::string& place) {
-  const std::int64_t id = as_count(json, place);
-  if (id >= kMostIds) throw Error(place, cat("id ", id, ", expected one below ", kMostIds));
+std::int32_t id_of(const JsonReader& json) {
+  const std::int64_t id = json.count();
+  if (id >= kMostIds) json.expected(cat("an id below ", kMostIds));
   return static_cast<std::int32_t>(id);
 }
 
@@ -102,85 +78,83 @@ void place_piece(ByteLevelModel& model, std::int32_t id, std::string text, std::
   model.pieces[at] = std::move(text);
 }
 
-AddedToken added_token(const StrictJson& json, const std::string& place) {
-  const Part part{as_object(json, place), place};
+AddedToken added_token(const JsonReader& json) {
   AddedToken token;
-  token.id = id_of(required(part.object, "id", place), part.at("id"));
-  token.text = as_string(required(part.object, "content", place), part.at("content"));
-  token.special = part.flag("special", false);
-  token.normalized = part.flag("normalized", false);
-  if (token.text.empty()) throw Error(part.at("content"), "is empty");
-  const bool plain = !part.flag("single_word", false) && !part.flag("lstrip", false) &&
-                     !part.flag("rstrip", false);
-  if (!token.special && !plain) part.refuse("content", "takes the spaces beside it");
+  token.id = id_of(json.at("id"));
+  token.text = json.at("content").text();
+  token.special = json.flag("special", false);
+  token.normalized = json.flag("normalized", false);
+  if (token.text.empty()) json.at("content").fail("is empty");
+  const bool plain = !json.flag("single_word", false) && !json.flag("lstrip", false) &&
+                     !json.flag("rstrip", false);
+  if (!token.special && !plain) refuse(json, "content", "takes the spaces beside it");
   return token;
 }
 
-void read_vocabulary(const Part& bpe, const Part& root, ByteLevelModel& model, Ids& ids) {
-  std::vector<bool> taken;
-  const auto& added =
-      root.find("added_tokens") == nullptr ? StrictArray() : root.list("added_tokens");
-  std::unordered_map<std::string_view, std::int32_t> apart;  // their spelling is their text
-  for (std::size_t i = 0; i < added.size(); ++i) {
-    const std::string place = cat(root.at("added_tokens"), "/", i);
-    model.added.push_back(added_token(added[i], place));
-  }
-  std::sort(model.added.begin(), model.added.end(),
-            [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+void read_added(const JsonReader& root, ByteLevelModel& model, std::vector<bool>& taken,
+                Ids& apart) {
+  const auto list = root.find("added_tokens");
+  if (!list) return;
+  for (const JsonReader& one : list->items()) model.added.push_back(added_token(one));
+  std::ranges::sort(model.added, {}, &AddedToken::id);
   for (const AddedToken& token : model.added) {
-    place_piece(model, token.id, token.special ? "" : token.text, taken, root.at("added_tokens"));
+    place_piece(model, token.id, token.special ? "" : token.text, taken, list->place());
     if (!apart.emplace(token.text, token.id).second)
-      throw Error(root.at("added_tokens"), cat(shown(token.text), " stands twice"));
+      list->fail(cat(shown(token.text), " stands twice"));
   }
-  const Part vocabulary = bpe.part("vocab");
-  for (const auto& [text, value] : vocabulary.object) {
-    const std::int32_t id = id_of(value, vocabulary.place);
+}
+
+void read_vocabulary(const JsonReader& bpe, const JsonReader& root, ByteLevelModel& model,
+                     Ids& ids) {
+  std::vector<bool> taken;
+  Ids apart;  // their spelling is their text
+  read_added(root, model, taken, apart);
+  const JsonReader vocabulary = bpe.at("vocab");
+  for (const auto& [text, value] : vocabulary.members()) {
+    const std::int32_t id = id_of(value);
     ids.emplace(text, id);
     const auto other = apart.find(text);
     if (other != apart.end()) {
       if (other->second != id)
-        throw Error(vocabulary.place, cat(shown(text), " has id ", id, " here and ", other->second,
-                                          " in /added_tokens"));
+        value.fail(cat("found ", id, ", but its id in /added_tokens is ", other->second));
       continue;
     }
     auto bytes = bytes_of(text);
-    if (!bytes) vocabulary.refuse(shown(text), "is not written in bytes");
-    place_piece(model, id, std::move(*bytes), taken, vocabulary.place);
+    if (!bytes) refuse(vocabulary, text, "is not written in bytes");
+    place_piece(model, id, std::move(*bytes), taken, vocabulary.place());
   }
   // A file may leave ids out, not most of them.
   if (model.pieces.size() > 2 * (ids.size() + model.added.size()) + 1024)
-    throw Error(vocabulary.place, cat("names ", ids.size(), " of ", model.pieces.size(), " ids"));
+    vocabulary.fail(cat("names ", ids.size(), " of ", model.pieces.size(), " ids"));
 }
 
 // "left right", or a pair of them.
-std::pair<std::string_view, std::string_view> halves_of(const StrictJson& json,
-                                                        const std::string& place) {
-  if (const auto* text = std::get_if<std::string>(&json.value)) {
+std::pair<std::string_view, std::string_view> halves_of(const JsonReader& json) {
+  if (const std::string* text = json.json().as_string()) {
     const std::size_t space = text->find(' ');
     if (space == std::string::npos || text->find(' ', space + 1) != std::string::npos)
-      throw Error(place, cat("is ", shown(*text), ", expected two pieces"));
+      json.expected("two pieces with a space between them");
     return {std::string_view(*text).substr(0, space), std::string_view(*text).substr(space + 1)};
   }
-  const StrictArray& pair = as_array(json, place);
-  if (pair.size() != 2) throw Error(place, cat(pair.size(), " pieces, expected two"));
-  return {as_string(pair[0], place), as_string(pair[1], place)};
+  const std::vector<JsonReader> pair = json.items();
+  if (pair.size() != 2) json.fail(cat("found ", pair.size(), " pieces, expected two"));
+  return {pair[0].text(), pair[1].text()};
 }
 
-void read_merges(const Part& bpe, ByteLevelModel& model, const Ids& ids) {
-  const StrictArray& merges = bpe.list("merges");
+void read_merges(const JsonReader& bpe, ByteLevelModel& model, const Ids& ids) {
+  const std::vector<JsonReader> merges = bpe.at("merges").items();
   model.merges.reserve(merges.size());
   std::vector<bool> special(model.pieces.size());
   for (const AddedToken& token : model.added)
     special[static_cast<std::size_t>(token.id)] = token.special;
   std::string both;
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    const std::string place = cat(bpe.at("merges"), "/", i);
-    const auto [left, right] = halves_of(merges[i], place);
+  for (const JsonReader& merge : merges) {
+    const auto [left, right] = halves_of(merge);
     both = left;
     both += right;
     const auto l = ids.find(left), r = ids.find(right), m = ids.find(both);
     if (l == ids.end() || r == ids.end() || m == ids.end())
-      throw Error(place, cat(shown(left), " and ", shown(right), ": not all three are in /vocab"));
+      merge.fail(cat(shown(left), " and ", shown(right), ": not all three are in /vocab"));
     // Text that spells a special token is text: what would make one of it is left out.
     const bool makes_special = special[static_cast<std::size_t>(l->second)] ||
                                special[static_cast<std::size_t>(r->second)] ||
@@ -190,17 +164,16 @@ void read_merges(const Part& bpe, ByteLevelModel& model, const Ids& ids) {
   }
 }
 
-void read_bpe(const Part& root, ByteLevelModel& model) {
-  const Part bpe = root.part("model");
+void read_bpe(const JsonReader& root, ByteLevelModel& model) {
+  const JsonReader bpe = root.at("model");
   // The first files, GPT-2's own among them, do not say it: they tell by their members.
-  const std::string type = bpe.find("merges") != nullptr ? bpe.text("type", "BPE") : bpe.type();
-  if (type != "BPE") bpe.refuse("type", cat("is ", shown(type)));
+  const std::string type = bpe.has("merges") ? bpe.text("type", "BPE") : type_of(bpe);
+  if (type != "BPE") refuse(bpe, "type", cat("is ", shown(type)));
   if (bpe.flag("byte_fallback", false))
-    bpe.refuse("byte_fallback", "is true: a sentencepiece model, read from its tokenizer.model");
-  if (bpe.find("dropout") != nullptr && as_number(*bpe.find("dropout"), bpe.at("dropout")) != 0)
-    bpe.refuse("dropout", "draws merges");
+    refuse(bpe, "byte_fallback", "is true: a sentencepiece model, read from its tokenizer.model");
+  if (bpe.number("dropout", 0) != 0) refuse(bpe, "dropout", "draws merges");
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!bpe.text(affix, "").empty()) bpe.refuse(affix, cat("is ", shown(bpe.text(affix, ""))));
+    if (!bpe.text(affix, "").empty()) refuse(bpe, affix, cat("is ", shown(bpe.text(affix, ""))));
   model.words_before_merges = bpe.flag("ignore_merges", false);
   Ids ids;
   read_vocabulary(bpe, root, model, ids);
@@ -209,28 +182,28 @@ void read_bpe(const Part& root, ByteLevelModel& model) {
   for (const std::string& piece : model.pieces)
     if (piece.size() == 1) there[static_cast<unsigned char>(piece[0])] = true;
   const auto lacking = std::find(there.begin(), there.end(), false) - there.begin();
-  if (lacking != 256) bpe.refuse("vocab", cat("has no piece for byte ", lacking));
+  if (lacking != 256) refuse(bpe, "vocab", cat("has no piece for byte ", lacking));
 }
 
-void read_split(const Part& step, ByteLevelModel& model) {
-  const Part pattern = step.part("pattern");
+void read_split(const JsonReader& step, ByteLevelModel& model) {
+  const JsonReader pattern = step.at("pattern");
   const std::string behavior = step.text("behavior", "");
-  if (behavior != "Isolated") step.refuse("behavior", cat("is ", shown(behavior)));
-  if (step.flag("invert", false)) step.refuse("invert", "is true");
-  const bool regex = pattern.find("Regex") != nullptr;
+  if (behavior != "Isolated") refuse(step, "behavior", cat("is ", shown(behavior)));
+  if (step.flag("invert", false)) refuse(step, "invert", "is true");
+  const bool regex = pattern.has("Regex");
   std::string text =
       regex ? pattern.text("Regex", "") : literal_pattern(pattern.text("String", ""));
   if (text.empty() || text.size() > kLongestPattern)
-    pattern.refuse(regex ? "Regex" : "String", cat("has ", text.size(), " bytes"));
+    refuse(pattern, regex ? "Regex" : "String", cat("has ", text.size(), " bytes"));
   model.patterns.push_back(std::move(text));
 }
 
 // Returns whether the bytes are written as characters by this step.
-bool read_pre_step(const Part& step, ByteLevelModel& model) {
-  const std::string type = step.type();
+bool read_pre_step(const JsonReader& step, ByteLevelModel& model) {
+  const std::string type = type_of(step);
   if (type == "ByteLevel") {
     if (step.flag("add_prefix_space", true))
-      step.refuse("add_prefix_space", "is true: text would gain a space");
+      refuse(step, "add_prefix_space", "is true: text would gain a space");
     if (step.flag("use_regex", true)) model.patterns.emplace_back(kGpt2Pattern);
     return true;
   }
@@ -239,56 +212,53 @@ bool read_pre_step(const Part& step, ByteLevelModel& model) {
   } else if (type == "Digits") {
     model.patterns.emplace_back(step.flag("individual_digits", false) ? "\\p{N}" : "\\p{N}+");
   } else {
-    step.refuse("type", cat("is ", shown(type)));
+    refuse(step, "type", cat("is ", shown(type)));
   }
   return false;
 }
 
-void read_pre_tokenizer(const Part& root, ByteLevelModel& model) {
-  const Part pre = root.part("pre_tokenizer");
+void read_pre_tokenizer(const JsonReader& root, ByteLevelModel& model) {
+  const JsonReader pre = root.at("pre_tokenizer");
   bool bytes = false;
-  if (pre.type() == "Sequence") {
-    const StrictArray& steps = pre.list("pretokenizers");
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const std::string place = cat(pre.at("pretokenizers"), "/", i);
-      if (bytes) throw Error(place, "follows ByteLevel, which is read as the last step only");
-      bytes = read_pre_step({as_object(steps[i], place), place}, model);
+  if (type_of(pre) == "Sequence") {
+    for (const JsonReader& step : pre.at("pretokenizers").items()) {
+      if (bytes) step.fail("follows ByteLevel, which is read as the last step only");
+      bytes = read_pre_step(step, model);
     }
   } else {
     bytes = read_pre_step(pre, model);
   }
-  if (!bytes) pre.refuse("type", "has no ByteLevel step");
+  if (!bytes) refuse(pre, "type", "has no ByteLevel step");
   if (model.patterns.size() > kMostPatterns)
-    pre.refuse("pretokenizers", cat(model.patterns.size(), " patterns"));
+    refuse(pre, "pretokenizers", cat(model.patterns.size(), " patterns"));
 }
 
-void read_normalizer(const Part& root, ByteLevelModel& model) {
-  if (root.find("normalizer") == nullptr) return;
-  const Part part = root.part("normalizer");
-  const std::string type = part.type();
-  if (type == "Sequence" && part.list("normalizers").empty()) return;
-  if (type != "NFC") part.refuse("type", cat("is ", shown(type), ", expected NFC or none"));
+void read_normalizer(const JsonReader& root, ByteLevelModel& model) {
+  const auto part = root.find("normalizer");
+  if (!part) return;
+  const std::string type = type_of(*part);
+  if (type == "Sequence" && part->at("normalizers").list().empty()) return;
+  if (type != "NFC") refuse(*part, "type", cat("is ", shown(type), ", expected NFC or none"));
   model.compose = true;
 }
 
 // Ids are read byte by byte; a file that joins them otherwise means another tokenizer.
-void check_decoder(const Part& root) {
-  if (root.find("decoder") == nullptr) return;
-  const Part part = root.part("decoder");
-  std::string type = part.type();
-  if (type == "Sequence" && part.list("decoders").size() == 1)
-    type = Part{as_object(part.list("decoders")[0], part.at("decoders")), part.at("decoders/0")}
-               .type();
-  if (type != "ByteLevel") part.refuse("type", cat("is ", shown(type), ", expected ByteLevel"));
+void check_decoder(const JsonReader& root) {
+  const auto part = root.find("decoder");
+  if (!part) return;
+  std::string type = type_of(*part);
+  if (type == "Sequence" && part->at("decoders").list().size() == 1)
+    type = type_of(part->at("decoders").items().front());
+  if (type != "ByteLevel") refuse(*part, "type", cat("is ", shown(type), ", expected ByteLevel"));
 }
 
-void find_end(const Part& root, bool needed, ByteLevelModel& model) {
-  if (root.find("alibi") != nullptr) {
-    const Part ours = root.part("alibi");
-    model.end = id_of(required(ours.object, "end", ours.place), ours.at("end"));
+void find_end(const JsonReader& root, bool needed, ByteLevelModel& model) {
+  if (const auto ours = root.find("alibi")) {
+    const JsonReader end = ours->at("end");
+    model.end = id_of(end);
     for (const AddedToken& token : model.added)
       if (token.id == model.end && token.special) return;
-    throw Error(ours.at("end"), cat("id ", model.end, " is no special token of /added_tokens"));
+    end.fail(cat("id ", model.end, " is no special token of /added_tokens"));
   }
   for (const char* usual : {"<|endoftext|>", "</s>", "<eos>"}) {
     for (const AddedToken& token : model.added) {
@@ -299,7 +269,7 @@ void find_end(const Part& root, bool needed, ByteLevelModel& model) {
   }
   model.end = -1;
   if (!needed) return;
-  throw Error(root.at("added_tokens"),
+  throw Error(root.place_of("added_tokens"),
               "has no special token <|endoftext|>, </s> or <eos> to end a document with",
               "add one, or {\"alibi\": {\"end\": ID}} with the id of another special token");
 }
@@ -322,8 +292,8 @@ std::string byte_level_text(std::string_view bytes) {
 
 ByteLevelModel parse_byte_level_json(std::string_view json, const std::string& place,
                                      bool needs_end) {
-  const StrictObject object = parse_strict_json(json, place, kLimits);
-  const Part root{object, place + ": "};
+  const Json parsed = parse_json(json, place, kTokenizerJsonLimits);
+  const JsonReader root(parsed, place);
   ByteLevelModel model;
   read_bpe(root, model);
   read_pre_tokenizer(root, model);
@@ -335,25 +305,33 @@ ByteLevelModel parse_byte_level_json(std::string_view json, const std::string& p
 
 std::string byte_level_json_of(std::string_view vocab_json, std::string_view merges_text,
                                const std::string& place) {
-  const StrictObject vocabulary = parse_strict_json(vocab_json, place, kLimits);
-  std::vector<std::string> merges;
+  Json vocabulary = parse_json(vocab_json, place, kTokenizerJsonLimits);
+  Json merges = Json::list(), added = Json::list();
   for (std::size_t from = 0; from < merges_text.size();) {
     const std::size_t end = std::min(merges_text.find('\n', from), merges_text.size());
     std::string_view line = merges_text.substr(from, end - from);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty() && !line.starts_with("#version")) merges.push_back(json_quoted(line));
+    if (!line.empty() && !line.starts_with("#version")) merges.push_back(line);
     from = end + 1;
   }
-  std::string added = "[]";
-  if (const auto end = vocabulary.find("<|endoftext|>"); end != vocabulary.end())
-    added = cat(R"([{"id": )", id_of(end->second, place),
-                R"(, "content": "<|endoftext|>", "single_word": false, "lstrip": false, )",
-                R"("rstrip": false, "normalized": false, "special": true}])");
-  return cat(R"({"added_tokens": )", added,
-             R"(, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, )",
-             R"("trim_offsets": true, "use_regex": true}, )",
-             R"("model": {"type": "BPE", "vocab": )", vocab_json, R"(, "merges": [)",
-             join(merges, ", "), "]}}");
+  constexpr const char* kEnd = "<|endoftext|>";
+  if (const auto end = JsonReader(vocabulary, place).find(kEnd))
+    added.push_back({{"id", id_of(*end)},
+                     {"content", kEnd},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  return write_json(
+      {{"added_tokens", std::move(added)},
+       {"pre_tokenizer",
+        {{"type", "ByteLevel"},
+         {"add_prefix_space", false},
+         {"trim_offsets", true},
+         {"use_regex", true}}},
+       {"model",
+        {{"type", "BPE"}, {"vocab", std::move(vocabulary)}, {"merges", std::move(merges)}}}});
 }
 
 }  // namespace alibi

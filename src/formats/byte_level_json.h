@@ -10,7 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "json/parse.h"
+
 namespace alibi {
+
+// What such a file may ask of a reader.
+inline constexpr JsonOptions kTokenizerJsonLimits{.depth = 12, .values = 8'000'000};
 
 struct ByteMerge {
   std::int32_t left = 0, right = 0, merged = 0;

@@ -47,7 +47,8 @@ class Writer {
     const bool refuses = style_.invalid_utf8 == JsonStyle::InvalidUtf8::kRefuse;
     if (refuses && first_invalid_utf8(text) != text.npos)
       throw Error(shown(text), "is not valid UTF-8");
-    out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out_ +=
+        nlohmann::json(text).dump(-1, ' ', style_.ascii, nlohmann::json::error_handler_t::replace);
   }
 
   void write_object(const JsonObject& object) {

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "json/write.h"
 #include "report/page_parts.h"
 #include "report/svg.h"
 #include "report/table.h"
 
 namespace alibi {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kShortReach = 4;  // tokens: a head that sees no farther is steep
 constexpr double kFlatBias = 1;    // nats at the trained length: a bias below it hardly tells
@@ -22,21 +20,21 @@ double rounded(double value) {  // what a picture can show
 }
 
 Json numbers(const std::vector<float>& values) {
-  Json list = Json::array();
+  Json list = Json::list();
   for (const float value : values) list.push_back(rounded(value));
   return list;
 }
 
 // Rows of the lower triangle, one after another.
 Json triangle(const AttentionHead& head, std::size_t size) {
-  Json list = Json::array();
+  Json list = Json::list();
   for (std::size_t i = 0; i < size; ++i)
     for (std::size_t j = 0; j <= i; ++j) list.push_back(rounded(head.scores[i * size + j]));
   return list;
 }
 
 Json head_json(const AttentionHead& head, std::size_t size) {
-  return {{"slope", std::isfinite(head.slope) ? Json(head.slope) : Json(nullptr)},
+  return {{"slope", head.slope},
           {"reach", head.reach},
           {"bias", numbers(head.bias_by_distance)},
           {"scores", triangle(head, size)}};
@@ -53,15 +51,16 @@ Json curve_object(const SlopeCurve& curve) {
 std::string page_data(const AttentionPicture& picture) {
   Json data = {{"tokens", picture.tokens},
                {"trained", picture.trained_length},
-               {"layers", Json::array()},
-               {"curves", Json::array()}};
+               {"layers", Json::list()},
+               {"curves", Json::list()}};
   for (const std::vector<AttentionHead>& layer : picture.layers) {
-    Json heads = Json::array();
+    Json heads = Json::list();
     for (const AttentionHead& head : layer) heads.push_back(head_json(head, picture.tokens.size()));
     data["layers"].push_back(std::move(heads));
   }
   for (const SlopeCurve& curve : picture.curves) data["curves"].push_back(curve_object(curve));
-  std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string text =
+      write_json(data, {.ascii = true, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace});
   // Inside a script element "</" and "<!--" would end it, or keep it from ending.
   for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;)
     text.replace(at, 1, "\\u003c");

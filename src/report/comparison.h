@@ -5,6 +5,7 @@
 // (report/comparison_reports.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -69,6 +70,7 @@ struct ComparedRun {
 };
 
 enum class Measure { kLoss, kBitsPerByte };
+constexpr auto enum_names(Measure) { return std::array{"loss", "bits_per_byte"}; }
 
 struct Comparison {
   std::string name, title, reference;

@@ -4,6 +4,9 @@
 // measured is NaN (or 0 where it counts something). As files: report/curve_files.h.
 #pragma once
 
+#include <optional>
+
+#include "config/evaluation_config.h"
 #include "report/curve_parts.h"
 
 namespace alibi {
@@ -57,8 +60,8 @@ struct Curve {
 };
 
 struct CurveProtocol {
-  std::string name;         // "non-overlapping", "sliding", "streaming", "one-pass"
-  std::int64_t stride = 0;  // 0: none, or not the same for every length
+  std::optional<Protocol> name;  // nothing: no text was scored
+  std::int64_t stride = 0;       // 0: none, or not the same for every length
   std::int64_t sinks = 0, split_stride = 0;
   std::string description, document_borders;  // a sentence each
   std::string treatment;  // what is done to positions, in a sentence; empty: nothing
@@ -85,7 +88,8 @@ std::string curve_table(const CurveSet& set);
 
 // " at every length", or what else the protocol makes of the scored tokens.
 const char* scored_where(const CurveProtocol& protocol);
-bool measured(const CurvePoint& point);  // applicable, and with a perplexity
+std::string protocol_name(const CurveProtocol& protocol);  // as configs spell it, or ""
+bool measured(const CurvePoint& point);                    // applicable, and with a perplexity
 
 // One sentence in words: the change from 1x to the longest length, honest when it is worse or when
 // the interval holds 0. "no point could be measured" for an empty curve.

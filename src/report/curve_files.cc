@@ -1,198 +1,204 @@
 // curve.json and curve.csv, as drawn in curve_files.h.
 #include "report/curve_files.h"
 
+#include <algorithm>
+#include <array>
+
 #include "base/checksums.h"
-#include "base/strings.h"
+#include "json/parse.h"
+#include "json/record.h"
+#include "json/write.h"
 #include "report/context.h"
-#include "report/json_cells.h"
+#include "report/csv.h"
 
 namespace alibi {
+
+// "x", "x_low", "x_high"
+template <class Fields>
+void change_fields(Fields& f, const std::string& name, LossChange& change) {
+  f(name, change.mean);
+  f(name + "_low", change.low);
+  f(name + "_high", change.high);
+}
+
+template <class Fields>
+void fields(Fields& f, CurvePoint& p) {
+  f("length", p.length);
+  f("multiple", p.multiple);
+  f("applicable", p.applicable);
+  f("note", p.note);
+  f("loss", p.loss);
+  f("loss_low", p.loss_low);
+  f("loss_high", p.loss_high);
+  f("perplexity", p.perplexity);
+  f("perplexity_low", p.perplexity_low);
+  f("perplexity_high", p.perplexity_high);
+  f("change_from_1x", p.change_from_1x);
+  f("change_low", p.change_low);
+  f("change_high", p.change_high);
+  f("loss_joint_low", p.loss_joint_low);
+  f("loss_joint_high", p.loss_joint_high);
+  f("change_joint_low", p.change_joint_low);
+  f("change_joint_high", p.change_joint_high);
+  f("bits_per_byte", p.bits_per_byte);
+  f("word_perplexity", p.word_perplexity);
+  f("full_loss", p.full_loss);
+  f("early_gain", p.early_gain);
+  f("early_gain_low", p.early_gain_low);
+  f("early_gain_high", p.early_gain_high);
+  f("context_gain", p.context_gain);
+  f("context_gain_low", p.context_gain_low);
+  f("context_gain_high", p.context_gain_high);
+  f("targets", p.targets);
+  f("seconds", p.seconds);
+  f("tokens_per_second", p.tokens_per_second);
+  f("peak_memory_bytes", p.peak_memory_bytes);
+}
+
+template <class Fields>
+void fields(Fields& f, PositionBin& bin) {
+  f("first", bin.first);
+  f("last", bin.last);
+  f("loss", bin.loss);
+  f("count", bin.count);
+}
+
+template <class Fields>
+void fields(Fields& f, LossByPosition& measured) {
+  f("length", measured.length);
+  f("bins", measured.bins);
+}
+
+template <class Fields>
+void fields(Fields& f, FarBin& bin) {
+  f("first", bin.first);
+  f("last", bin.last);
+  f("targets", bin.targets);
+  change_fields(f, "swapped", bin.swapped);
+  change_fields(f, "shuffled", bin.shuffled);
+  change_fields(f, "cut", bin.cut);
+}
+
+template <class Fields>
+void fields(Fields& f, FarContext& far) {
+  f("window", far.window);
+  f("targets", far.targets);
+  f.derived("useful", [&] { return useful_context(far).tokens; });
+  f.derived("useful_bounded", [&] { return useful_context(far).bounded; });
+  f.derived("noticed", [&] { return noticed_context(far).tokens; });
+  f.derived("noticed_bounded", [&] { return noticed_context(far).bounded; });
+  f("bins", far.bins);
+}
+
+template <class Fields>
+void fields(Fields& f, Curve& c) {
+  f("name", c.name);
+  f("position", c.position);
+  f("checkpoint", c.checkpoint);
+  f("checkpoint_sha256", c.checkpoint_sha256);
+  f("step", c.step);
+  f("trained_length", c.trained_length);
+  f("sequence_length", c.sequence_length);
+  f("train_sequence_length_scaling", c.train_sequence_length_scaling);
+  f("parameters", c.parameters);
+  f("slopes", c.slopes);
+  f("points", c.points);
+  f("loss_by_position", c.loss_by_position);
+  f.or_null("far_context", c.far_context, c.far_context.window > 0);
+}
+
+// Two curves with equal rules may be compared, wherever they were measured.
+template <class Fields>
+void rule_fields(Fields& f, CurveProtocol& p) {
+  f("name", p.name, {.hyphens = true});
+  f("stride", p.stride);
+  f("sinks", p.sinks);
+  f("split_stride", p.split_stride);
+  f("description", p.description);
+  f("treatment", p.treatment);
+  f("document_borders", p.document_borders);
+  f("precision", p.precision);
+}
+
+constexpr JsonStyle kOneLine{.invalid_utf8 = JsonStyle::InvalidUtf8::kReplace};
+
+template <class Fields>
+void fields(Fields& f, CurveProtocol& p) {
+  rule_fields(f, p);
+  f("device", p.device);
+  f("kernel", p.kernel);
+  f.derived("sha256", [&] {
+    RecordWriter rules;
+    rule_fields(rules, p);
+    return sha256_hex(write_json(rules.take(), kOneLine));
+  });
+}
+
+template <class Fields>
+void fields(Fields& f, CurveText& t) {
+  f("files", t.files);
+  f("selection", t.selection);
+  f("sha256", t.sha256);
+  f("tokens_scored", t.tokens_scored);
+  f("tokens_cut_off", t.tokens_cut_off);
+  f("bytes", t.bytes);
+  f("words", t.words);
+}
+
+template <class Fields>
+void fields(Fields& f, CurveSet& set) {
+  f.format({.kind = "curve", .newest = kCurveFormat, .way_out = "measure it anew"});
+  f("program_version", set.program_version);
+  f("created", set.created);
+  f("command_line", set.command_line);
+  f("protocol", set.protocol);
+  f("text", set.text);
+  f("curves", set.curves);
+}
+
 namespace {
 
-using namespace cells;
+// Whole sentences and what is no single figure stay in curve.json.
+constexpr std::array<std::string_view, 4> kNoColumns = {"description", "treatment",
+                                                        "document_borders", "far_context"};
 
-Cells point_cells(const CurvePoint& point) {
-  return {{"length", point.length},
-          {"multiple", number(point.multiple)},
-          {"applicable", point.applicable},
-          {"note", point.note},
-          {"loss", number(point.loss)},
-          {"loss_low", number(point.loss_low)},
-          {"loss_high", number(point.loss_high)},
-          {"perplexity", number(point.perplexity)},
-          {"perplexity_low", number(point.perplexity_low)},
-          {"perplexity_high", number(point.perplexity_high)},
-          {"change_from_1x", number(point.change_from_1x)},
-          {"change_low", number(point.change_low)},
-          {"change_high", number(point.change_high)},
-          {"loss_joint_low", number(point.loss_joint_low)},
-          {"loss_joint_high", number(point.loss_joint_high)},
-          {"change_joint_low", number(point.change_joint_low)},
-          {"change_joint_high", number(point.change_joint_high)},
-          {"bits_per_byte", number(point.bits_per_byte)},
-          {"word_perplexity", number(point.word_perplexity)},
-          {"full_loss", number(point.full_loss)},
-          {"early_gain", number(point.early_gain)},
-          {"early_gain_low", number(point.early_gain_low)},
-          {"early_gain_high", number(point.early_gain_high)},
-          {"context_gain", number(point.context_gain)},
-          {"context_gain_low", number(point.context_gain_low)},
-          {"context_gain_high", number(point.context_gain_high)},
-          {"targets", point.targets},
-          {"seconds", number(point.seconds)},
-          {"tokens_per_second", number(point.tokens_per_second)},
-          {"peak_memory_bytes", point.peak_memory_bytes}};
-}
-
-Cells curve_cells(const Curve& curve) {
-  return {{"name", curve.name},
-          {"position", curve.position},
-          {"checkpoint", curve.checkpoint},
-          {"checkpoint_sha256", curve.checkpoint_sha256},
-          {"step", curve.step},
-          {"trained_length", curve.trained_length},
-          {"sequence_length", curve.sequence_length},
-          {"train_sequence_length_scaling", number(curve.train_sequence_length_scaling)},
-          {"parameters", curve.parameters}};
-}
-
-Cells protocol_cells(const CurveProtocol& protocol) {
-  return {{"name", protocol.name},
-          {"stride", protocol.stride},
-          {"sinks", protocol.sinks},
-          {"split_stride", protocol.split_stride},
-          {"description", protocol.description},
-          {"treatment", protocol.treatment},
-          {"document_borders", protocol.document_borders},
-          {"precision", protocol.precision},
-          {"device", protocol.device},
-          {"kernel", protocol.kernel}};
-}
-
-// Two curves with the same checksum were measured by the same rules; where they ran is left out of
-// it.
-Json protocol_object(const CurveProtocol& protocol) {
-  Json rules = object(protocol_cells(protocol));
-  Json whole = rules;
-  rules.erase("device");
-  rules.erase("kernel");
-  whole["sha256"] = sha256_hex(rules.dump(-1, ' ', false, Json::error_handler_t::replace));
-  return whole;
-}
-
-Json text_object(const CurveText& text) {
-  return {{"files", text.files},
-          {"selection", text.selection},
-          {"sha256", text.sha256},
-          {"tokens_scored", text.tokens_scored},
-          {"tokens_cut_off", text.tokens_cut_off},
-          {"bytes", text.bytes},
-          {"words", text.words}};
-}
-
-std::string compact(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Json loss_by_position(const Curve& curve) {
-  Json lengths = Json::array();
-  for (const LossByPosition& measured : curve.loss_by_position) {
-    Json bins = Json::array();
-    for (const PositionBin& bin : measured.bins) {
-      bins.push_back(object({{"first", bin.first},
-                             {"last", bin.last},
-                             {"loss", number(bin.loss)},
-                             {"count", bin.count}}));
-    }
-    lengths.push_back(object({{"length", measured.length}, {"bins", std::move(bins)}}));
+void add_columns(Json& row, const Json& record, const std::string& prefix) {
+  for (const auto& [key, value] : *record.as_object()) {
+    if (value.is_list() || std::ranges::count(kNoColumns, key) > 0) continue;
+    row.append(prefix + key, value);
   }
-  return lengths;
 }
 
-Json far_context(const FarContext& far) {
-  if (far.window == 0) return nullptr;
-  const Reach useful = useful_context(far), noticed = noticed_context(far);
-  Json bins = Json::array();
-  for (const FarBin& bin : far.bins) {
-    Json one = object({{"first", bin.first}, {"last", bin.last}, {"targets", bin.targets}});
-    for (const auto& [name, change] : {std::pair<std::string, LossChange>{"swapped", bin.swapped},
-                                       {"shuffled", bin.shuffled},
-                                       {"cut", bin.cut}}) {
-      one[name] = number(change.mean);
-      one[name + "_low"] = number(change.low);
-      one[name + "_high"] = number(change.high);
-    }
-    bins.push_back(std::move(one));
-  }
-  return object({{"window", far.window},
-                 {"targets", far.targets},
-                 {"useful", useful.tokens},
-                 {"useful_bounded", useful.bounded},
-                 {"noticed", noticed.tokens},
-                 {"noticed_bounded", noticed.bounded},
-                 {"bins", std::move(bins)}});
-}
-
-Json curve_object(const Curve& curve) {
-  Json result = object(curve_cells(curve));
-  result["slopes"] = curve.slopes;
-  result["points"] = Json::array();
-  for (const CurvePoint& point : curve.points)
-    result["points"].push_back(object(point_cells(point)));
-  result["loss_by_position"] = loss_by_position(curve);
-  result["far_context"] = far_context(curve.far_context);
-  return result;
-}
-
-// The columns of one line; `names` gives their titles instead of their values.
-std::string csv_line(const Curve& curve, const CurveProtocol& protocol, const CurvePoint& point,
-                     bool names) {
-  std::vector<std::string> cells;
-  const auto add = [&](const Cells& from, std::string_view prefix) {
-    for (const auto& [name, value] : from)
-      cells.push_back(names ? cat(prefix, name) : csv_text(value));
-  };
-  add(curve_cells(curve), "");
-  Cells short_cells = protocol_cells(protocol);
-  std::erase_if(short_cells, [](const auto& cell) {  // whole sentences stay in curve.json
-    return std::string_view("description treatment document_borders").find(cell.first) !=
-           std::string_view::npos;
-  });
-  add(short_cells, "protocol_");
-  add(point_cells(point), "");
-  return join(cells, ",") + "\n";
+Json csv_row(const Curve& curve, const CurveProtocol& protocol, const CurvePoint& point) {
+  Json row, rules = to_json(protocol);
+  rules.erase("sha256");
+  add_columns(row, to_json(curve), "");
+  add_columns(row, rules, "protocol_");
+  add_columns(row, to_json(point), "");
+  return row;
 }
 
 }  // namespace
 
-std::string protocol_json(const CurveProtocol& protocol) {
-  return compact(protocol_object(protocol));
-}
+Json protocol_json(const CurveProtocol& protocol) { return to_json(protocol); }
 
-std::string text_json(const CurveText& text) { return compact(text_object(text)); }
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
+Json text_json(const CurveText& text) { return to_json(text); }
 
 std::string curve_json(const CurveSet& set) {
-  Json root = {
-      {"format_version", kCurveFormat},         {"kind", "curve"},
-      {"program_version", set.program_version}, {"created", set.created},
-      {"command_line", set.command_line},       {"protocol", protocol_object(set.protocol)},
-      {"text", text_object(set.text)},          {"curves", Json::array()}};
-  for (const Curve& curve : set.curves) root["curves"].push_back(curve_object(curve));
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return write_json(to_json(set), {.indent = 1, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
+         "\n";
+}
+
+CurveSet parse_curves(std::string_view text, const std::string& place) {
+  const Json json = parse_json(text, place);
+  return read_record<CurveSet>(JsonReader(json, place));
 }
 
 std::string curve_csv(const CurveSet& set) {
-  std::string text = csv_line({}, {}, {}, true);
+  std::string text = csv_heading(csv_row({}, {}, {}));
   for (const Curve& curve : set.curves) {
     for (const CurvePoint& point : curve.points)
-      text += csv_line(curve, set.protocol, point, false);
+      text += csv_line(csv_row(curve, set.protocol, point));
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// The files of a curve, and parts of them that other reports hold too.
+// The files of a curve, written and read back, and parts of them that other reports hold too.
 //
 // curve.json, format_version 3 (non-finite figures are null):
 //   {format_version, kind: "curve", program_version, created, command_line,
@@ -23,7 +23,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "json/value.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -32,10 +34,13 @@ namespace alibi {
 inline constexpr int kCurveFormat = 3;
 
 std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
-std::string curve_csv(const CurveSet& set);  // RFC 4180 with \n; unmeasured figures are empty cells
+std::string curve_csv(const CurveSet& set);   // unmeasured figures are empty cells
 
-std::string protocol_json(const CurveProtocol& protocol);  // one line
-std::string text_json(const CurveText& text);              // one line
-std::string csv_cell(const std::string& text);             // quoted where RFC 4180 asks for it
+// What curve_json wrote, also with the names of protocols as they were once spelt ("one-pass").
+// Throws Error headed by `place`.
+CurveSet parse_curves(std::string_view text, const std::string& place);
+
+Json protocol_json(const CurveProtocol& protocol);
+Json text_json(const CurveText& text);
 
 }  // namespace alibi

@@ -97,8 +97,9 @@ const char* figure_axis(CurveFigure figure) {
 
 std::string protocol_line(const CurveSet& set) {
   std::vector<std::string> parts;
-  if (!set.protocol.name.empty())
-    parts.push_back(set.protocol.name + (set.protocol.name == "streaming" ? " cache" : " windows"));
+  if (const auto protocol = set.protocol.name)
+    parts.push_back(
+        cat(name_of(*protocol), *protocol == Protocol::kStreaming ? " cache" : " windows"));
   if (set.protocol.stride > 0) parts.push_back("stride " + with_commas(set.protocol.stride));
   if (set.protocol.sinks > 0) parts.push_back(cat(set.protocol.sinks, " sinks"));
   if (set.text.tokens_scored > 0) {

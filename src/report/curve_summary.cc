@@ -68,7 +68,11 @@ std::string whole_curve_in_words(const Curve& curve) {
 }  // namespace
 
 const char* scored_where(const CurveProtocol& protocol) {
-  return protocol.name == "one-pass" ? " at the longest length" : " at every length";
+  return protocol.name == Protocol::kOnePass ? " at the longest length" : " at every length";
+}
+
+std::string protocol_name(const CurveProtocol& protocol) {
+  return protocol.name ? name_of(*protocol.name) : "";
 }
 
 bool measured(const CurvePoint& point) {
@@ -105,7 +109,7 @@ std::string curve_caution(const CurveProtocol& protocol) {
       "a falling curve alone does not show that the longer context is used. The split of the gain "
       "(evaluate.split_stride), the useful context, or the loss at the last positions of a long "
       "window beside that at the last positions of 1x do.";
-  if (protocol.name == "sliding") {
+  if (protocol.name == Protocol::kSliding) {
     return "Sliding window: every target but those of the first window has at least length minus "
            "stride "
            "tokens of context, so few targets suffer from a short one; what remains of that effect "
@@ -113,7 +117,7 @@ std::string curve_caution(const CurveProtocol& protocol) {
            "shrinks with length, and " +
            common;
   }
-  if (protocol.name == "streaming") {
+  if (protocol.name == Protocol::kStreaming) {
     return "Streaming: every target has nearly a whole cache before it, and what is older is seen "
            "only through what the layers kept of it; " +
            common;

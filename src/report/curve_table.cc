@@ -89,7 +89,7 @@ std::string context_lines(const Curve& curve) {
 std::string foot(const CurveSet& set) {
   const CurveProtocol& protocol = set.protocol;
   std::vector<std::pair<std::string, std::string>> lines;
-  std::string name = protocol.name;
+  std::string name = protocol_name(protocol);
   if (protocol.stride > 0) name += cat(", stride ", with_commas(protocol.stride));
   if (protocol.sinks > 0) name += cat(", ", protocol.sinks, " sinks");
   if (!protocol.description.empty()) name += cat(": ", protocol.description);

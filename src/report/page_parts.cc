@@ -136,7 +136,7 @@ std::string context_parts(const Curve& curve) {
 std::string how_measured(const CurveProtocol& protocol, const CurveText& text) {
   std::string html = "<h2>How it was measured</h2>\n";
   html +=
-      definitions({{"Protocol", protocol.name},
+      definitions({{"Protocol", protocol_name(protocol)},
                    {"Stride", protocol.stride > 0 ? with_commas(protocol.stride) + " tokens" : ""},
                    {"Sinks", protocol.sinks > 0 ? with_commas(protocol.sinks) + " tokens" : ""},
                    {"Description", protocol.description},

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/strings.h"
-#include "report/curve_files.h"
-#include "report/jsonl.h"
+#include "json/write.h"
+#include "report/csv.h"
 #include "report/page_parts.h"
 #include "report/svg.h"
 #include "report/table.h"
@@ -14,32 +14,37 @@
 namespace alibi {
 namespace {
 
-JsonFields head_of(const PasskeySet& set) {
-  return {{"format_version", std::int64_t{1}},      {"kind", "passkey"},
-          {"program_version", set.program_version}, {"created", set.created},
-          {"command_line", set.command_line},       {"documents", set.documents},
-          {"treatment", set.protocol.treatment},    {"precision", set.protocol.precision},
-          {"device", set.protocol.device},          {"text_files", join(set.text.files, ", ")},
+Json head_of(const PasskeySet& set) {
+  return {{"format_version", 1},
+          {"kind", "passkey"},
+          {"program_version", set.program_version},
+          {"created", set.created},
+          {"command_line", set.command_line},
+          {"documents", set.documents},
+          {"treatment", set.protocol.treatment},
+          {"precision", set.protocol.precision},
+          {"device", set.protocol.device},
+          {"text_files", join(set.text.files, ", ")},
           {"text_sha256", set.text.sha256}};
 }
 
-JsonFields fields_of(const PasskeyResult& result, const PasskeyCell& cell) {
-  JsonFields fields = {{"name", result.name},
-                       {"position", result.position},
-                       {"checkpoint", result.checkpoint},
-                       {"trained_length", result.trained_length},
-                       {"length", cell.length},
-                       {"depth", cell.depth},
-                       {"note", cell.note}};
-  if (!cell.note.empty()) return fields;
-  fields.insert(fields.end(), {{"trials", cell.trials},
-                               {"found", cell.found},
-                               {"share_low", cell.share_low},
-                               {"share_high", cell.share_high},
-                               {"gain", cell.gain.mean},
-                               {"gain_low", cell.gain.low},
-                               {"gain_high", cell.gain.high}});
-  return fields;
+Json cell_object(const PasskeyResult& result, const PasskeyCell& cell) {
+  Json object = {{"name", result.name},
+                 {"position", result.position},
+                 {"checkpoint", result.checkpoint},
+                 {"trained_length", result.trained_length},
+                 {"length", cell.length},
+                 {"depth", cell.depth},
+                 {"note", cell.note}};
+  if (!cell.note.empty()) return object;
+  object.update({{"trials", cell.trials},
+                 {"found", cell.found},
+                 {"share_low", cell.share_low},
+                 {"share_high", cell.share_high},
+                 {"gain", cell.gain.mean},
+                 {"gain_low", cell.gain.low},
+                 {"gain_high", cell.gain.high}});
+  return object;
 }
 
 std::string number(double value) { return std::isfinite(value) ? significant(value, 6) : ""; }
@@ -153,8 +158,8 @@ std::string passkey_json(const PasskeySet& set) {
   std::vector<std::string> cells;
   for (const PasskeyResult& result : set.results)
     for (const PasskeyCell& cell : result.cells)
-      cells.push_back("  " + json_line(fields_of(result, cell)));
-  std::string head = json_line(head_of(set));
+      cells.push_back("  " + write_json(cell_object(result, cell), kLogLine));
+  std::string head = write_json(head_of(set), kLogLine);
   head.pop_back();
   return cat(head, ",\n \"cells\":[\n", join(cells, ",\n"), "\n]}\n");
 }

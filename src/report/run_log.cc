@@ -6,26 +6,26 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
-#include "report/curve_files.h"
+#include "report/csv.h"
 #include "report/event_file.h"
 
 namespace alibi {
 namespace {
 
-using Json = nlohmann::json;
+using LogLine = nlohmann::json;
 
 // Not finite numbers are written as strings.
-double number(const Json& line, const char* key) {
+double number(const LogLine& line, const char* key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? found->get<double>() : kUnknownFigure;
 }
 
-std::int64_t whole(const Json& line, const char* key) {
+std::int64_t whole(const LogLine& line, const char* key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
 }
 
-LoggedStep step_of(const Json& line) {
+LoggedStep step_of(const LogLine& line) {
   LoggedStep step;
   step.step = whole(line, "step");
   step.tokens = whole(line, "tokens");
@@ -53,7 +53,7 @@ RunLog parse_run_log(std::string_view text) {
   RunLog log;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const Json line = Json::parse(text.substr(0, end), nullptr, false);
+    const LogLine line = LogLine::parse(text.substr(0, end), nullptr, false);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!line.is_object() || whole(line, "step") < 0) continue;
     if (line.contains("validation_loss")) {

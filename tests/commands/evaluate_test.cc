@@ -49,7 +49,7 @@ TEST(Evaluate, EveryReportSaysTheUsefulContext) {
 
 TEST(Evaluate, OnePassAndStreamingAreProtocolsOfTheirOwn) {
   const auto one = curve_of({"--set", "evaluate.protocol=one_pass"});
-  EXPECT_EQ(one["protocol"]["name"], "one-pass");
+  EXPECT_EQ(one["protocol"]["name"], "one_pass");
   const auto& points = one["curves"][0]["points"];
   EXPECT_EQ(points[0]["targets"].get<std::int64_t>() * 4, points[2]["targets"]);
   EXPECT_LE(points[0]["loss_joint_low"], points[0]["loss"]);

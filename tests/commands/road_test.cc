@@ -138,7 +138,7 @@ TEST(Road, TrainEvaluateGenerateInspect) {
   const ProgramResult curve =
       place.works({"evaluate", "runs/tiny", "runs/again", "--name", "first", "--name", "second",
                    "--output", "curves", "--lengths", "1x,2x,40"});
-  for (const char* words : {"first", "second", "1x", "2x", "2.5x", "non-overlapping"})
+  for (const char* words : {"first", "second", "1x", "2x", "2.5x", "non_overlapping"})
     EXPECT_NE(curve.out.find(words), std::string::npos) << words << "\n" << curve.out;
   EXPECT_NE(curve.err.find("second  100 %"), std::string::npos) << curve.err;
   for (const char* file : {"curve.json", "curve.csv", "curve.svg", "index.html"})

@@ -12,7 +12,7 @@ namespace {
 
 CurveSet found(const std::string& treatment) {
   CurveSet set;
-  set.protocol.name = "non-overlapping";
+  set.protocol.name = Protocol::kNonOverlapping;
   set.protocol.treatment = treatment;
   set.protocol.precision = "bf16";
   set.protocol.sinks = 4;

@@ -150,7 +150,7 @@ std::vector<Hostile> hostile_layouts() {
        file_bytes(R"({"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                   R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                   4),
-       "\"t\""},
+       "/t"},
       {"duplicate member", one(R"("dtype":"U8","dtype":"I8","shape":[4],"data_offsets":[0,4])", 4),
        "dtype"},
   };

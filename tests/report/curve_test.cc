@@ -41,7 +41,7 @@ TEST(CurveJson, HoldsEveryFigure) {
   EXPECT_EQ(json["format_version"], 3);
   EXPECT_TRUE(json["curves"][0]["far_context"].is_null());
   EXPECT_EQ(json["text"]["files"], (std::vector<std::string>{"a.txt", "b.txt"}));
-  EXPECT_EQ(json["protocol"]["name"], "non-overlapping");
+  EXPECT_EQ(json["protocol"]["name"], "non_overlapping");
   EXPECT_EQ(json["command_line"], set.command_line);
   const auto& found = json["curves"][0];
   EXPECT_EQ(found["checkpoint_sha256"], "abc123");
@@ -98,7 +98,7 @@ TEST(CurveTable, MarksLengthsAndNamesTheProtocol) {
   EXPECT_NE(text.find("  L\n"), std::string::npos) << text;
   EXPECT_NE(text.find("-2.1 %"), std::string::npos) << text;
   EXPECT_NE(text.find("   256  2x  not applicable: ends at 128\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("non-overlapping: Windows do not overlap."), std::string::npos) << text;
+  EXPECT_NE(text.find("non_overlapping: Windows do not overlap."), std::string::npos) << text;
   EXPECT_NE(text.find("512,000 tokens scored at every length, 17 not scored (40 of 57 windows"),
             std::string::npos)
       << text;

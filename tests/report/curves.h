@@ -50,8 +50,8 @@ inline Curve curve(const std::string& name, const std::vector<double>& perplexit
 
 inline CurveSet curve_set(std::vector<Curve> curves) {
   CurveSet set;
-  set.protocol = {"non-overlapping",        0,  0,      0,     "Windows do not overlap.",
-                  "Windows cross borders.", "", "fp32", "cpu", "reference"};
+  set.protocol = {Protocol::kNonOverlapping, 0,  0,      0,     "Windows do not overlap.",
+                  "Windows cross borders.",  "", "fp32", "cpu", "reference"};
   set.text = {{"a.txt", "b.txt"},
               "40 of 57 windows of 12,800 tokens",
               "def456",

@@ -40,7 +40,7 @@ TEST(Page, EscapesHostileText) {
   const std::string hostile = "<script>alert(1)</script>&\"'\x01\xff";
   CurveSet set = curve_set({curve(hostile, {23.4, 23.0})});
   set.text.files = {hostile};
-  set.command_line = set.protocol.name = set.protocol.description = set.created = hostile;
+  set.command_line = set.protocol.description = set.created = hostile;
   set.curves[0].checkpoint = set.curves[0].position = hostile;
   set.curves[0].points.push_back(test::not_applicable(512, hostile));
   const std::string page = curve_page(set, hostile);
