@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "data/named_text.h"
 #include "text/documents.h"
 #include "text/encode_parallel.h"
 
@@ -12,7 +13,7 @@ BenchRecord bench_tokenize(const std::vector<std::string>& files, const Tokenize
                            int threads, const Rounds& rounds) {
   std::vector<std::string> documents;
   std::int64_t bytes = 0;
-  for_each_document(find_text_files(match_names(files)).files, [&](const DocumentView& document) {
+  for_each_document(find_text_files(files).files, [&](const DocumentView& document) {
     documents.emplace_back(document.text);
     bytes += std::ssize(document.text);
     return true;

@@ -10,9 +10,8 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/strings.h"
-#include "data/token_text.h"
-#include "text/documents.h"
-#include "text/encode_parallel.h"
+#include "data/corpus.h"
+#include "data/named_text.h"
 
 namespace alibi {
 namespace {
@@ -198,32 +197,14 @@ TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule) {
   return sample;
 }
 
-TextSample sample_files(const std::vector<std::string>& given, const Tokenizer& tokenizer,
+TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,
                         int threads, const SampleRule& rule) {
-  const std::vector<std::string> names = match_names(given);
   Collector collector(rule);
-  const auto tokens = count_token_files(names);
-  if (tokens > 0 && tokens < std::ssize(names))
-    throw Error(join(names, ", "), "names files of token ids (.bin) beside text",
-                "name files of one kind");
-  if (tokens > 0) {
-    for_each_part(all_tokens({names.begin(), names.end()}, tokenizer), tokenizer,
-                  [&](const EncodedPart& part) {
-                    leave_if_stopped("reading tokens");
-                    collector.add(part.ids);
-                    return true;
-                  });
-    return collector.finish();
-  }
-  ParallelEncoder encoder(tokenizer, threads, [&](const EncodedPart& part) {
+  encode(find_text(names), tokenizer, threads, [&](const EncodedPart& part) {
     leave_if_stopped("tokenising");
     collector.add(part.ids);
     return true;
   });
-  for_each_document(find_text_files(names).files, [&](const DocumentView& document) {
-    return encoder.add(document.text, 0, document.prompt);
-  });
-  encoder.flush();
   if (collector.size() == 0) throw Error(join(names, ", "), "holds no text");
   return collector.finish();
 }

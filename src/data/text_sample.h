@@ -57,8 +57,8 @@ struct TextSample {
 // Without a whole window in the text there are no runs.
 TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule);
 
-// Reads and tokenises all text, but keeps a few times `rule.most` tokens only. The result does not
-// depend on the number of threads. Throws Error for what find_text_files and for_each_document
+// Reads and encodes all text (or reads token ids), but keeps a few times `rule.most` tokens only.
+// The result does not depend on the number of threads. Throws Error for what find_text and encode
 // refuse, and for text without a token.
 TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,
                         int threads, const SampleRule& rule);

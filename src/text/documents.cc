@@ -1,12 +1,9 @@
 #include "text/documents.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -23,11 +20,6 @@ using nlohmann::json;
 constexpr std::size_t kLongestLine = std::size_t{1} << 30;
 constexpr std::size_t kLargestUnpacked = std::size_t{4} << 30;  // of one document
 constexpr std::size_t kLongestQuote = 160;  // of a library's message about a line
-
-bool is_text(const fs::path& path) {
-  const fs::path ending = unpacked_name(path).extension();
-  return ending == ".txt" || ending == ".jsonl";
-}
 
 [[noreturn]] void refuse_utf8(const std::string& place, std::string_view text, std::size_t at) {
   char byte[8];
@@ -224,83 +216,11 @@ std::int64_t unpacked_lines(const fs::path& file, const DocumentCall& call) {
   return reader.empty();
 }
 
-void add_folder(const fs::path& folder, TextFiles& found) {
-  std::error_code code;
-  std::vector<fs::path> inside;
-  fs::recursive_directory_iterator at(folder, code);
-  for (; !code && at != fs::recursive_directory_iterator(); at.increment(code)) {
-    if (at->path().filename().string().starts_with('.')) {  // what other programs keep there
-      if (at->is_directory(code)) at.disable_recursion_pending();
-      continue;
-    }
-    if (!at->is_regular_file(code)) continue;
-    if (!is_text(at->path())) {
-      ++found.other_files;
-    } else if (at->file_size(code) > 0) {
-      inside.push_back(at->path());
-    }
-    if (code) break;
-  }
-  if (code) throw Error(folder.string(), "cannot walk the folder: " + code.message());
-  if (inside.empty()) {
-    throw Error(folder.string(), "no text in this folder",
-                "expected files that end in .txt or .jsonl, also with .gz, .xz or .zst behind it; "
-                "files of token ids are named by a pattern, FOLDER/train*.bin");
-  }
-  std::ranges::sort(inside);
-  found.files.insert(found.files.end(), inside.begin(), inside.end());
-}
-
-void add_file(const fs::path& file, TextFiles& found) {
-  if (!is_text(file)) {
-    throw Error(file.string(), cat("cannot tell what \"", file.extension().string(), "\" holds"),
-                "expected .txt or .jsonl (also .gz, .xz, .zst), .bin of token ids, or a folder");
-  }
-  if (MappedFile(file).bytes().empty()) throw Error(file.string(), "is empty");
-  found.files.push_back(file);
-}
-
 }  // namespace
 
-std::vector<std::string> match_names(const std::vector<std::string>& names) {
-  std::vector<std::string> matched;
-  for (const std::string& name : names) {
-    std::error_code ignored;
-    if (name.find_first_of("*?[") == std::string::npos || fs::exists(name, ignored)) {
-      matched.push_back(name);
-      continue;
-    }
-    glob_t found{};
-    const int code = glob(name.c_str(), GLOB_ERR | GLOB_NOSORT, nullptr, &found);
-    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-    if (code != 0)
-      throw Error(name, code == GLOB_NOMATCH ? "matches no file" : "cannot be matched",
-                  "name files, folders or a pattern of them");
-    std::ranges::sort(paths);
-    matched.insert(matched.end(), paths.begin(), paths.end());
-  }
-  return matched;
-}
-
-std::string text_kind(const fs::path& file) {
-  const std::string inner = unpacked_name(file).extension().string();
-  return is_packed(file) ? inner + file.extension().string() : inner;
-}
-
-TextFiles find_text_files(const std::vector<std::string>& names) {
-  TextFiles found;
-  for (const std::string& name : names) {
-    std::error_code code;
-    const fs::file_status status = fs::status(name, code);
-    if (!fs::exists(status)) throw Error(name, code ? code.message() : "is missing");
-    if (fs::is_directory(status)) {
-      add_folder(name, found);
-    } else {
-      add_file(name, found);
-    }
-  }
-  return found;
+bool is_text_file(const fs::path& file) {
+  const fs::path ending = unpacked_name(file).extension();
+  return ending == ".txt" || ending == ".jsonl";
 }
 
 std::int64_t for_each_line(std::string_view lines, const std::string& name,

@@ -22,22 +22,8 @@ struct DocumentView {
 // Takes one document; returns false to stop reading.
 using DocumentCall = std::function<bool(const DocumentView&)>;
 
-// ".txt", ".jsonl", ".jsonl.gz": what decides how a file is read.
-std::string text_kind(const std::filesystem::path& file);
-
-// The names, where one that is no file or folder but has '*', '?' or '[' in it stands for what it
-// matches, in order. Throws Error where that is nothing.
-std::vector<std::string> match_names(const std::vector<std::string>& names);
-
-struct TextFiles {
-  std::vector<std::filesystem::path> files;
-  std::int64_t other_files = 0;  // in folders, with another ending: not read
-};
-
-// Expands names: .txt and .jsonl files, packed or not, as they are, folders walked recursively in
-// sorted order. Throws Error: missing, unreadable, empty or of another ending when named itself; a
-// folder without text.
-TextFiles find_text_files(const std::vector<std::string>& names);
+// By its name: .txt or .jsonl, packed or not.
+bool is_text_file(const std::filesystem::path& file);
 
 // Calls for each document in order and returns how many were skipped because their text is empty.
 // Errors name file and line: invalid UTF-8 (with its byte), invalid JSON, a text missing or no

@@ -142,52 +142,5 @@ TEST(Documents, InvalidUtf8NamesItsByte) {
   EXPECT_SAYS(error_text([&] { read_all(wide); }), "looks like UTF-16");
 }
 
-TEST(Documents, FoldersAreWalkedInOrder) {
-  const TemporaryFolder folder;
-  put(folder, "b/2.txt", "2");
-  put(folder, "b/1.jsonl", "{\"text\": \"1\"}");
-  put(folder, "a.txt", "0");
-  put(folder, "c/d/e.txt", "3");
-  put(folder, "c/empty.txt", "");
-  put(folder, "c/picture.png", "x");
-  put(folder, ".hidden.txt", "x");
-  put(folder, ".git/x.txt", "x");
-  put(folder, "README", "x");
-  const TextFiles found =
-      find_text_files({folder.path().string(), (folder.path() / "a.txt").string()});
-  const std::vector<fs::path> expected = {folder.path() / "a.txt", folder.path() / "b/1.jsonl",
-                                          folder.path() / "b/2.txt", folder.path() / "c/d/e.txt",
-                                          folder.path() / "a.txt"};
-  EXPECT_EQ(found.files, expected);
-  EXPECT_EQ(found.other_files, 2);
-}
-
-// Seen failing without the order, and with a name that is there taken for a pattern.
-TEST(Documents, APatternStandsForWhatItMatches) {
-  const TemporaryFolder folder;
-  for (const char* name :
-       {"b_train_2.txt", "b_train_1.txt", "b_valid.txt", "a[1].txt", ".b_train_0.txt"})
-    put(folder, name, "x");
-  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
-  EXPECT_EQ(match_names({path("b_valid.txt"), path("b_train_*.txt")}),
-            (std::vector{path("b_valid.txt"), path("b_train_1.txt"), path("b_train_2.txt")}));
-  EXPECT_EQ(match_names({path("a[1].txt")}), std::vector{path("a[1].txt")});
-  EXPECT_EQ(match_names({path("missing.txt")}), std::vector{path("missing.txt")});
-  EXPECT_SAYS(error_text([&] { match_names({path("c*.txt")}); }), "c*.txt: matches no file");
-}
-
-TEST(Documents, NamesThatHoldNoTextAreRefused) {
-  const TemporaryFolder folder;
-  put(folder, "nothing/here.md", "x");
-  put(folder, "empty.txt", "");
-  put(folder, "notes.md", "x");
-  const auto name = [&](const char* part) { return (folder.path() / part).string(); };
-  EXPECT_SAYS(error_text([&] { find_text_files({name("missing.txt")}); }), "missing.txt: ");
-  EXPECT_SAYS(error_text([&] { find_text_files({name("nothing")}); }), "no text in this folder");
-  EXPECT_SAYS(error_text([&] { find_text_files({name("empty.txt")}); }), "is empty");
-  EXPECT_SAYS(error_text([&] { find_text_files({name("notes.md")}); }), "expected .txt or .jsonl");
-  EXPECT_SAYS(error_text([&] { find_text_files({name("empty.txt/x.txt")}); }), "empty.txt/x.txt: ");
-}
-
 }  // namespace
 }  // namespace alibi

@@ -1,6 +1,8 @@
-#include "data/hold_out.h"
+#include "data/text_corpus.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -16,14 +18,14 @@ struct Sides {
   std::vector<std::string> valid;
 };
 
-Sides sides(const CorpusPlan& plan) {
+Sides sides(const TextCorpus& corpus) {
   Sides found;
-  for_each_part(plan, false, [&](const DocumentView& part, Split split) {
+  for_each_part(corpus, false, [&](const DocumentView& part, Split split) {
     (split == kTrain ? found.train : found.valid).emplace_back(part.text);
     return true;
   });
   std::vector<std::string> train_only;
-  for_each_part(plan, true, [&](const DocumentView& part, Split) {
+  for_each_part(corpus, true, [&](const DocumentView& part, Split) {
     train_only.emplace_back(part.text);
     return true;
   });
@@ -43,36 +45,36 @@ std::filesystem::path lines(const TemporaryFolder& folder, const std::string& na
 Sides cut(const std::string& text, double fraction) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "a.txt", text);
-  const CorpusPlan plan = plan_corpus({folder.path() / "a.txt"}, {}, fraction);
-  EXPECT_EQ(plan.rule, HoldOutRule::kTail);
-  EXPECT_EQ(plan.train_bytes + plan.valid_bytes, static_cast<std::int64_t>(text.size()));
-  return sides(plan);
+  const TextCorpus corpus = divide_text({folder.path() / "a.txt"}, {}, fraction);
+  EXPECT_EQ(corpus.division.rule, HoldOutRule::kTail);
+  EXPECT_EQ(corpus.division.bytes, std::ssize(text));
+  return sides(corpus);
 }
 
-TEST(HoldOut, ByHashIsAPropertyOfTheDocument) {
+TEST(TextCorpus, ByHashIsAPropertyOfTheDocument) {
   const TemporaryFolder folder;
-  const CorpusPlan plan = plan_corpus({lines(folder, "a.jsonl", 0, 5000)}, {}, 0.02);
-  EXPECT_EQ(plan.rule, HoldOutRule::kHash);
-  const Sides some = sides(plan);
+  const TextCorpus corpus = divide_text({lines(folder, "a.jsonl", 0, 5000)}, {}, 0.02);
+  EXPECT_EQ(corpus.division.rule, HoldOutRule::kHash);
+  const Sides some = sides(corpus);
   EXPECT_GT(some.valid.size(), 60u);  // 100 expected, standard deviation 10
   EXPECT_LT(some.valid.size(), 140u);
-  const Sides more = sides(plan_corpus({lines(folder, "b.jsonl", 0, 9000)}, {}, 0.02));
+  const Sides more = sides(divide_text({lines(folder, "b.jsonl", 0, 9000)}, {}, 0.02));
   ASSERT_GT(more.valid.size(), some.valid.size());
   EXPECT_TRUE(std::equal(some.valid.begin(), some.valid.end(), more.valid.begin()));
 }
 
-TEST(HoldOut, EqualDocumentsLandOnOneSide) {
+TEST(TextCorpus, EqualDocumentsLandOnOneSide) {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 1000; ++i) text += "{\"text\": \"" + std::to_string(i % 40) + "\"}\n";
   write_file_atomic(folder.path() / "a.jsonl", text);
-  const Sides found = sides(plan_corpus({folder.path() / "a.jsonl"}, {}, 0.3));
+  const Sides found = sides(divide_text({folder.path() / "a.jsonl"}, {}, 0.3));
   for (const std::string& document : found.valid) {
     EXPECT_EQ(std::count(found.train.begin(), found.train.end(), document), 0);
   }
 }
 
-TEST(HoldOut, ASingleDocumentIsCutAtALineEnd) {
+TEST(TextCorpus, ASingleDocumentIsCutAtALineEnd) {
   const Sides found = cut(small_text(100'000), 0.1);
   ASSERT_EQ(found.train.size(), 1u);
   ASSERT_EQ(found.valid.size(), 1u);
@@ -81,7 +83,7 @@ TEST(HoldOut, ASingleDocumentIsCutAtALineEnd) {
   EXPECT_EQ(found.train[0] + found.valid[0], small_text(100'000));
 }
 
-TEST(HoldOut, AwkwardSingleDocumentsAreStillCut) {
+TEST(TextCorpus, AwkwardSingleDocumentsAreStillCut) {
   const std::pair<std::string, std::string> cases[] = {{"a", "b"},
                                                        {"ab", "c"},
                                                        {"a\n", "b"},
@@ -98,43 +100,43 @@ TEST(HoldOut, AwkwardSingleDocumentsAreStillCut) {
   }
 }
 
-TEST(HoldOut, ATextTooSmallToCutIsRefused) {
+TEST(TextCorpus, ATextTooSmallToCutIsRefused) {
   const TemporaryFolder folder;
   for (const char* text : {"a", "\xc3\xa9", "\n"}) {
     write_file_atomic(folder.path() / "a.txt", text);
-    EXPECT_SAYS(error_text([&] { plan_corpus({folder.path() / "a.txt"}, {}, 0.02); }),
+    EXPECT_SAYS(error_text([&] { divide_text({folder.path() / "a.txt"}, {}, 0.02); }),
                 "too little to hold a part out");
   }
 }
 
-TEST(HoldOut, AFewDocumentsGiveTheirTail) {
+TEST(TextCorpus, AFewDocumentsGiveTheirTail) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "a.jsonl",
                     "{\"text\": \"one\\ntwo\\n\"}\n{\"text\": \"three\\nfour\\n\"}\n{\"text\": "
                     "\"five\\nsix\\n\"}\n");
-  const CorpusPlan plan = plan_corpus({folder.path() / "a.jsonl"}, {}, 0.001);
-  ASSERT_EQ(plan.rule, HoldOutRule::kTail);
-  const Sides found = sides(plan);
+  const TextCorpus corpus = divide_text({folder.path() / "a.jsonl"}, {}, 0.001);
+  ASSERT_EQ(corpus.division.rule, HoldOutRule::kTail);
+  const Sides found = sides(corpus);
   const std::vector<std::string> train = {"one\ntwo\n", "three\nfour\n", "five\n"};
   EXPECT_EQ(found.train, train);
   EXPECT_EQ(found.valid, std::vector<std::string>{"six\n"});
 }
 
-TEST(HoldOut, GivenTextIsTakenWhole) {
+TEST(TextCorpus, GivenTextIsTakenWhole) {
   const TemporaryFolder folder;
-  const CorpusPlan plan =
-      plan_corpus({lines(folder, "a.jsonl", 0, 50)}, {lines(folder, "b.jsonl", 50, 5)}, 0.5);
-  const Sides found = sides(plan);
+  const TextCorpus corpus =
+      divide_text({lines(folder, "a.jsonl", 0, 50)}, {lines(folder, "b.jsonl", 50, 5)}, 0.5);
+  const Sides found = sides(corpus);
   EXPECT_EQ(found.train.size(), 50u);
   EXPECT_EQ(found.valid.size(), 5u);
-  EXPECT_EQ(rule_text(plan.rule, plan.valid_fraction, "a line end"), "data.valid");
+  EXPECT_EQ(corpus.division.rule_text(), "data.valid");
 }
 
-TEST(HoldOut, WithoutAFractionNothingIsHeldOut) {
+TEST(TextCorpus, WithoutAFractionNothingIsHeldOut) {
   const TemporaryFolder folder;
-  const CorpusPlan plan = plan_corpus({lines(folder, "a.jsonl", 0, 50)}, {}, 0);
-  EXPECT_EQ(plan.rule, HoldOutRule::kNone);
-  EXPECT_TRUE(sides(plan).valid.empty());
+  const TextCorpus corpus = divide_text({lines(folder, "a.jsonl", 0, 50)}, {}, 0);
+  EXPECT_EQ(corpus.division.rule, HoldOutRule::kNone);
+  EXPECT_TRUE(sides(corpus).valid.empty());
 }
 
 }  // namespace

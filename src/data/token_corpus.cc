@@ -1,7 +1,9 @@
-#include "data/token_text.h"
+#include "data/token_corpus.h"
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "base/checksums.h"
 #include "base/error.h"
@@ -33,16 +35,15 @@ void check_ids(const TokenFile& file, const Tokenizer& tokenizer) {
   }
 }
 
-void add_documents(const fs::path& path, const Tokenizer& tokenizer, Split split, TokenPlan& plan) {
+void add_documents(const fs::path& path, const Tokenizer& tokenizer, Split split,
+                   TokenCorpus& corpus) {
   const auto file = std::make_shared<const TokenFile>(path);
   check_ids(*file, tokenizer);
   const std::vector<std::int64_t> all = {0, file->size()};
   const std::vector<std::int64_t>& bounds = file->documents() ? *file->documents() : all;
   const auto add = [&](std::int64_t first, std::int64_t last) {
-    if (first == last) ++plan.empty_documents;
-    if (first == last) return;
-    plan.documents.push_back({file, first, last, split});
-    plan.tokens += last - first;
+    if (first == last) ++corpus.division.empty_documents;
+    if (first < last) corpus.documents.push_back({file, first, last, split});
   };
   for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
     std::int64_t first = bounds[i];
@@ -66,73 +67,68 @@ std::string digest_of(const TokenRange& range) {
 }
 
 // True where both sides have documents.
-bool split_by_hash(TokenPlan& plan, double fraction) {
-  for (TokenRange& range : plan.documents)
-    range.split = held_out(digest_of(range), fraction) ? kValid : kTrain;
+bool split_by_hash(TokenCorpus& corpus) {
+  for (TokenRange& range : corpus.documents) {
+    const bool valid = held_out(digest_of(range), corpus.division.valid_fraction);
+    range.split = valid ? kValid : kTrain;
+  }
   const auto trains = [](const TokenRange& range) { return range.split == kTrain; };
-  return std::any_of(plan.documents.begin(), plan.documents.end(), trains) &&
-         !std::all_of(plan.documents.begin(), plan.documents.end(), trains);
+  return std::ranges::any_of(corpus.documents, trains) &&
+         !std::ranges::all_of(corpus.documents, trains);
 }
 
 // The last tokens; the document that holds the first of them is cut.
-void split_tail(TokenPlan& plan, double fraction) {
-  const auto tail =
-      static_cast<std::int64_t>(std::ceil(static_cast<double>(plan.tokens) * fraction));
-  const std::int64_t cut = plan.tokens - tail;
+void split_tail(TokenCorpus& corpus) {
+  std::int64_t total = 0;
+  for (const TokenRange& range : corpus.documents) total += range.last - range.first;
+  const double wanted = std::ceil(static_cast<double>(total) * corpus.division.valid_fraction);
+  const auto tail = static_cast<std::int64_t>(wanted);
+  const std::int64_t cut = total - tail;
   if (cut <= 0 || tail <= 0) {
-    throw Error("data.train", cat("holds ", plan.tokens, " tokens: too few to hold a part out"),
+    throw Error("data.train", cat("holds ", total, " tokens: too few to hold a part out"),
                 "add text, or name other text in data.valid");
   }
   std::vector<TokenRange> documents;
   std::int64_t start = 0;
-  for (const TokenRange& range : plan.documents) {
+  for (const TokenRange& range : corpus.documents) {
     const std::int64_t size = range.last - range.first;
     const std::int64_t before = std::clamp<std::int64_t>(cut - start, 0, size);
     if (before > 0) documents.push_back({range.file, range.first, range.first + before, kTrain});
     if (before < size) documents.push_back({range.file, range.first + before, range.last, kValid});
     start += size;
   }
-  plan.documents = std::move(documents);
+  corpus.documents = std::move(documents);
+  corpus.division.rule = HoldOutRule::kTail;
 }
 
 }  // namespace
 
-std::ptrdiff_t count_token_files(const std::vector<std::string>& names) {
-  return std::ranges::count_if(names, [](const std::string& name) { return is_token_file(name); });
+TokenCorpus divide_tokens(const std::vector<fs::path>& train_files,
+                          const std::vector<fs::path>& valid_files, const Tokenizer& tokenizer,
+                          double valid_fraction) {
+  TokenCorpus corpus;
+  corpus.division.rule = hold_out_rule(!valid_files.empty(), valid_fraction);
+  corpus.division.valid_fraction = valid_fraction;
+  corpus.division.cut_at = "a token";
+  for (const fs::path& file : train_files) add_documents(file, tokenizer, kTrain, corpus);
+  const std::size_t train = corpus.documents.size();
+  if (train == 0) throw Error("data.train", "holds no token but end tokens");
+  for (const fs::path& file : valid_files) add_documents(file, tokenizer, kValid, corpus);
+  if (!valid_files.empty() && corpus.documents.size() == train)
+    throw Error("data.valid", "holds no token but end tokens");
+  if (corpus.division.rule == HoldOutRule::kHash && !split_by_hash(corpus)) split_tail(corpus);
+  return corpus;
 }
 
-TokenPlan plan_tokens(const std::vector<fs::path>& train_files,
-                      const std::vector<fs::path>& valid_files, const Tokenizer& tokenizer,
-                      double valid_fraction) {
-  TokenPlan plan;
-  for (const fs::path& file : train_files) add_documents(file, tokenizer, kTrain, plan);
-  if (plan.documents.empty()) throw Error("data.train", "holds no token but end tokens");
-  HoldOutRule rule = HoldOutRule::kNone;
-  if (!valid_files.empty()) {
-    rule = HoldOutRule::kGiven;
-    const std::size_t train = plan.documents.size();
-    for (const fs::path& file : valid_files) add_documents(file, tokenizer, kValid, plan);
-    if (plan.documents.size() == train) throw Error("data.valid", "holds no token but end tokens");
-  } else if (valid_fraction > 0) {
-    rule = HoldOutRule::kHash;
-    if (!split_by_hash(plan, valid_fraction)) {
-      rule = HoldOutRule::kTail;
-      split_tail(plan, valid_fraction);
-    }
-  }
-  plan.hold_out = rule_text(rule, valid_fraction, "a token");
-  return plan;
+TokenCorpus all_tokens(const std::vector<fs::path>& files, const Tokenizer& tokenizer) {
+  TokenCorpus corpus;
+  for (const fs::path& file : files) add_documents(file, tokenizer, kValid, corpus);
+  return corpus;
 }
 
-TokenPlan all_tokens(const std::vector<fs::path>& files, const Tokenizer& tokenizer) {
-  TokenPlan plan;
-  for (const fs::path& file : files) add_documents(file, tokenizer, kValid, plan);
-  return plan;
-}
-
-void for_each_part(const TokenPlan& plan, const Tokenizer& tokenizer,
+void for_each_part(const TokenCorpus& corpus, const Tokenizer& tokenizer,
                    const ParallelEncoder::Sink& call) {
-  for (const TokenRange& range : plan.documents) {
+  for (const TokenRange& range : corpus.documents) {
     for (std::int64_t first = range.first; first < range.last; first += kPartTokens) {
       const std::int64_t last = std::min(first + kPartTokens, range.last);
       EncodedPart part;

@@ -1,7 +1,7 @@
 // Text that others have tokenised, as a run sees it. Seen failing with end tokens kept inside
 // documents, with the held-out tail left in training, and with each part of a long document ending
 // it.
-#include "data/token_text.h"
+#include "data/token_corpus.h"
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,9 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 constexpr std::int64_t kEnd = Tokenizer::kEnd;
 
-class TokenText : public testing::Test {
+class TokenCorpusTest : public testing::Test {
  protected:
-  TokenText() {
+  TokenCorpusTest() {
     data.cache_folder = (folder_.path() / "cache").string();
     data.valid_fraction = 0;
     tokenizer.kind = TokenizerKind::kBytes;
@@ -42,7 +42,7 @@ class TokenText : public testing::Test {
   TokenizerConfig tokenizer;
 };
 
-TEST_F(TokenText, WhatLooksWrongIsSaid) {
+TEST_F(TokenCorpusTest, WhatLooksWrongIsSaid) {
   std::string notes;
   PrepareProgress progress;
   progress.note = [&](const std::string& line) { notes += line + "\n"; };
@@ -60,7 +60,7 @@ TEST_F(TokenText, WhatLooksWrongIsSaid) {
 }
 
 // As llm.c's shards lie in one folder.
-TEST_F(TokenText, APatternNamesSeveralFiles) {
+TEST_F(TokenCorpusTest, APatternNamesSeveralFiles) {
   put("text_train_2.bin", raw<std::uint16_t>({'b' + 3, kEnd}));
   put("text_train_1.bin", raw<std::uint16_t>({'a' + 3, kEnd}));
   put("text_val_0.bin", raw<std::uint16_t>({'c' + 3, kEnd}));
@@ -71,7 +71,7 @@ TEST_F(TokenText, APatternNamesSeveralFiles) {
   EXPECT_EQ(all(text.valid), (Numbers{'c' + 3, kEnd}));
 }
 
-TEST_F(TokenText, IdsAreTakenAsTheyAre) {
+TEST_F(TokenCorpusTest, IdsAreTakenAsTheyAre) {
   data.train = {put("a.bin", raw<std::uint16_t>({kEnd, 'a' + 3, 'b' + 3, kEnd, kEnd, 'c' + 3})),
                 put("b.bin", llm_c(20240520, 1, 2) + raw<std::uint16_t>({'d' + 3, kEnd}))};
   put("c.idx", megatron_index(4, 4, {1, 2}, {0, 1, 2}));
@@ -88,7 +88,7 @@ TEST_F(TokenText, IdsAreTakenAsTheyAre) {
   EXPECT_EQ(prepared().train.documents(), 4);
 }
 
-TEST_F(TokenText, ALongDocumentIsOne) {
+TEST_F(TokenCorpusTest, ALongDocumentIsOne) {
   std::vector<std::int64_t> ids(3'000'000, 'x' + 3);
   ids[2'500'000] = 'y' + 3;
   data.train = {put("a.bin", raw<std::uint16_t>(ids))};
@@ -98,7 +98,7 @@ TEST_F(TokenText, ALongDocumentIsOne) {
   EXPECT_EQ(text.train[2'500'000], 'y' + 3);
 }
 
-TEST_F(TokenText, APartIsHeldOut) {
+TEST_F(TokenCorpusTest, APartIsHeldOut) {
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < 1'000; ++i) {
     ids.insert(ids.end(), {3 + i % 250, 3 + i / 250, kEnd});
@@ -120,7 +120,7 @@ TEST_F(TokenText, APartIsHeldOut) {
   EXPECT_EQ(prepared().valid.size(), 4);
 }
 
-TEST_F(TokenText, WhatDoesNotFitIsRefused) {
+TEST_F(TokenCorpusTest, WhatDoesNotFitIsRefused) {
   data.train = {put("a.bin", raw<std::uint16_t>({3, 4, 300}))};
   EXPECT_SAYS(refusal(), "a.bin: token 2 (read as nanoGPT's) is id 300, expected 0 to 258");
   data.train = {put("b.bin", raw<std::uint16_t>({kEnd, kEnd}))};

@@ -1,0 +1,97 @@
+#include "data/make_prepared.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/stop.h"
+#include "base/strings.h"
+
+namespace alibi {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path lock_of(const fs::path& folder) { return folder.string() + ".lock"; }
+
+// Waits while another process holds the lock.
+FileLock wait_for_lock(const fs::path& path, const PrepareProgress& progress) {
+  bool noted = false;
+  while (true) {
+    try {
+      return FileLock(path, "this prepared text");
+    } catch (const LockHeld&) {
+    } catch (const Error&) {
+      if (fs::exists(path.parent_path())) throw;
+      make_folders(path.parent_path());  // the other process failed and took its folders with it
+    }
+    if (!std::exchange(noted, true))
+      progress.say("waiting for another process that prepares the same text");
+    leave_if_stopped("prepare");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+// Nothing where it is damaged: its text is there to make it again.
+std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProgress& progress) {
+  if (!is_prepared(folder)) return std::nullopt;
+  try {
+    return open_prepared(folder);
+  } catch (const Error& error) {
+    progress.say(cat("prepared text in the cache is damaged and made again: ", error.what()));
+    return std::nullopt;
+  }
+}
+
+// Call with the lock held: what an earlier, killed process left aside is removed first. The lock's
+// file goes once the folder stands, or cannot: whoever still waits for it looks for the folder
+// next. `made`: topmost folder above it that was made for it; it goes, too, when nothing comes into
+// it.
+PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path& made) {
+  const fs::path aside = folder.string() + ".tmp";
+  remove_tree(aside);
+  make_folders(aside);
+  std::error_code ignored;
+  try {
+    fill(aside);
+    sync_folder(aside);
+    rename_durably(aside, folder);
+  } catch (...) {
+    fs::remove_all(aside, ignored);
+    fs::remove(lock_of(folder), ignored);
+    remove_empty_folders(folder.parent_path(), made);
+    throw;
+  }
+  fs::remove(lock_of(folder), ignored);
+  PreparedText prepared = open_prepared(folder);
+  prepared.from_cache = false;
+  return prepared;
+}
+
+}  // namespace
+
+PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
+                          const PrepareProgress& progress) {
+  if (auto sound = open_sound(folder, progress)) return *sound;
+  const fs::path made = make_folders(folder.parent_path());
+  const FileLock lock = wait_for_lock(lock_of(folder), progress);
+  if (auto sound = open_sound(folder, progress)) {  // the other process made it
+    std::error_code ignored;
+    fs::remove(lock_of(folder), ignored);
+    return *sound;
+  }
+  remove_tree(folder);  // a damaged one
+  return make(folder, fill, made);
+}
+
+PreparedText make_prepared(const fs::path& folder, const FillFolder& fill) {
+  const fs::path made = folder.has_parent_path() ? make_folders(folder.parent_path()) : fs::path();
+  const FileLock lock(lock_of(folder), folder.string());
+  return make(folder, fill, made);
+}
+
+}  // namespace alibi
