@@ -79,7 +79,7 @@ PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
   if (auto sound = open_sound(folder, progress)) return *sound;
   const fs::path made = make_folders(folder.parent_path());
   const FileLock lock = wait_for_lock(lock_of(folder), progress);
-  if (auto sound = open_sound(folder, progress)) {  // the other process made it
+  if (auto sound = open_sound(folder, {})) {  // the other process made it
     std::error_code ignored;
     fs::remove(lock_of(folder), ignored);
     return *sound;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
@@ -58,13 +59,14 @@ void check_there(const Names& names, const std::string& key) {
   }
 }
 
-// Token ids cannot be mixed with text: only text has bytes to hold out by.
-TextKind kind_of(const Names& names, const std::string& place, ExitCode code) {
+// Nothing where token ids are mixed with text: only text has bytes to hold out by.
+std::optional<TextKind> kind_of(const Names& names) {
   const auto tokens = std::ranges::count_if(names, [](const auto& n) { return is_token_file(n); });
   if (tokens == 0) return TextKind::kText;
-  if (tokens == std::ssize(names)) return TextKind::kTokens;
-  throw Error(place, "names files of token ids (.bin) beside text", "name files of one kind", code);
+  return tokens == std::ssize(names) ? std::optional(TextKind::kTokens) : std::nullopt;
 }
+
+constexpr const char* kMixed = "names files of token ids (.bin) beside text";
 
 void add_folder(const fs::path& folder, TextFiles& found) {
   std::error_code code;
@@ -141,13 +143,17 @@ NamedText find_named_text(const Names& train_names, const Names& valid_names) {
   }
   Names all = train;
   all.insert(all.end(), valid.begin(), valid.end());
-  const TextKind kind = kind_of(all, "data.train", ExitCode::kUsage);
-  return {files_of(kind, train), files_of(kind, valid)};
+  const auto kind = kind_of(all);
+  if (!kind)
+    throw usage_error("data.train", kMixed, "name files of one kind in data.train and data.valid");
+  return {files_of(*kind, train), files_of(*kind, valid)};
 }
 
 TextFiles find_text(const Names& names) {
   const Names expanded = expand(names);
-  return files_of(kind_of(expanded, join(expanded, ", "), ExitCode::kFailure), expanded);
+  const auto kind = kind_of(expanded);
+  if (!kind) throw Error(join(expanded, ", "), kMixed, "name files of one kind");
+  return files_of(*kind, expanded);
 }
 
 TextFiles find_text_files(const Names& names) { return text_files(expand(names)); }

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "support/error_place.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -13,19 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
-
-// Where an Error lies and the exit code it gives: "data.train 2".
-template <class Call>
-std::string fault_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    return text.substr(0, text.find(": ")) + " " +
-           std::to_string(static_cast<int>(error.exit_code()));
-  }
-  return "none";
-}
 
 class NamedTextTest : public testing::Test {
  protected:
@@ -56,10 +43,10 @@ class NamedTextTest : public testing::Test {
     return find_named_text(names(train), names(valid));
   }
   std::string fault(const Names& train, const Names& valid = {}) const {
-    return fault_of([&] { find(train, valid); });
+    return error_place([&] { find(train, valid); });
   }
   std::string lone_fault(const Names& text) const {
-    return fault_of([&] { find_text(names(text)); });
+    return error_place([&] { find_text(names(text)); });
   }
 
  private:
@@ -114,7 +101,7 @@ TEST_F(NamedTextTest, NamesThatHoldNoTextAreRefused) {
   }
   for (const char* name : {"missing.txt", "none", "made", "c/empty.txt", "README"})
     EXPECT_EQ(lone_fault({name}), at(name) + " 1");
-  EXPECT_EQ(fault_of([&] { find_text_files(names({"valid.bin"})); }), at("valid.bin") + " 1");
+  EXPECT_EQ(error_place([&] { find_text_files(names({"valid.bin"})); }), at("valid.bin") + " 1");
 }
 
 }  // namespace
