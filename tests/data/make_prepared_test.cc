@@ -1,5 +1,6 @@
-// One process makes a folder, whole or not at all. Seen failing with the lock left behind, with the
-// folders above left behind, and with a folder opened before it has its name.
+// One process makes a folder, whole or not at all. Seen failing with a folder filled under its own
+// name, what an earlier process left aside kept, the lock's file or the folders above left behind,
+// and no lock.
 #include "data/make_prepared.h"
 
 #include <gtest/gtest.h>
