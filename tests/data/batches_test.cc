@@ -219,8 +219,8 @@ TEST(Order, EpochsAreCounted) {
 
 TEST(Order, ATextShorterThanOneWindowIsAnError) {
   const Text text(63);
-  EXPECT_SAYS(error_text([&] { BatchReader(text.shards(), shape(64, 1), 0, false); }),
-              "found 63 tokens, expected at least one window of batch.sequence_length 64");
+  EXPECT_NAMES(error_text([&] { BatchReader(text.shards(), shape(64, 1), 0, false); }), 63,
+               "batch.sequence_length", 64);
   const Text enough(64);
   EXPECT_EQ(BatchReader(enough.shards(), shape(64, 1), 0, false).read(0).targets.size(), 64U);
 }

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "data/prepare.h"
+#include "support/error_place.h"
 #include "support/error_text.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
@@ -75,27 +76,26 @@ int in_child(const std::string& says, const Call& call) {
 TEST(PrepareFaults, TextThatCannotTrain) {
   Faulty test;
   test.data.train.clear();
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.train: names no text");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "data.train");
   test.data.train = {test.name("missing.txt")};
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "missing.txt: ");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "missing.txt");
   test.data.train = {test.name("b.txt")};
   write_file_atomic(test.name("b.txt"), "fine \xff");
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "b.txt: invalid UTF-8 at byte 5");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "b.txt", 5);
   write_file_atomic(test.name("b.txt"), "a");
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.train: holds 1 bytes of text");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "data.train", 1);
   write_file_atomic(test.name("b.jsonl"), "{\"text\": \"\"}\n");
   test.data.train = {test.name("b.jsonl")};
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.train: holds no text");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "data.train");
   test.data.valid = {test.name("b.jsonl")};
   test.data.train = {test.name("a.txt")};
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "data.valid: holds no text");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "data.valid");
   test.tokenizer = {};
   test.data.valid = {};
   test.tokenizer.vocabulary = 1'000'000;
-  EXPECT_SAYS(error_text([&] { test.prepare(); }),
-              "tokenizer: a vocabulary of 1000000 is too large");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "tokenizer", 1000000);
   test.tokenizer.file = test.name("a.txt");
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "a.txt: is no sentencepiece model");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "a.txt");
   EXPECT_FALSE(fs::exists(test.name("cache")));
 }
 
@@ -109,9 +109,9 @@ TEST(PrepareFaults, AOneByteTextWithItsOwnValidationWorks) {
 TEST(PrepareFaults, ACacheFolderThatCannotBeWritten) {
   Faulty test;
   test.data.cache_folder = test.name("a.txt/cache");
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "a.txt/cache");
+  EXPECT_NAMES(error_text([&] { test.prepare(); }), "a.txt/cache");
   test.data.cache_folder = "/proc/alibi";
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "/proc/alibi");
+  EXPECT_NAMES(error_text([&] { test.prepare(); }), "/proc/alibi");
 }
 
 TEST(PrepareFaults, AFullDiskLeavesNothing) {
@@ -155,7 +155,7 @@ TEST(PrepareFaults, ASignalStopsCleanly) {
   const Faulty test;
   PrepareProgress progress;
   progress.bytes = [](std::int64_t, std::int64_t) { request_stop(SIGTERM); };
-  EXPECT_SAYS(error_text([&] { test.prepare(progress); }), "stopped by signal 15");
+  EXPECT_EQ(error_place([&] { test.prepare(progress); }), "prepare 143");
   clear_stop();
   EXPECT_FALSE(fs::exists(test.name("cache")));
 }
@@ -186,7 +186,7 @@ TEST(PrepareFaults, DamagedPreparedTextIsNamed) {
   const std::string sound = read_file(json);
   for (std::size_t size = 0; size + 2 < sound.size(); size += 9) {
     put(json, sound.substr(0, size));
-    EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json");
+    EXPECT_NAMES(error_text([&] { open_prepared(folder); }), "prepared.json");
   }
   const std::pair<std::string, std::string> changes[] = {
       {"\"format_version\": 1", "\"format_version\": 2"},
@@ -201,20 +201,21 @@ TEST(PrepareFaults, DamagedPreparedTextIsNamed) {
     std::string changed = sound;
     changed.replace(changed.find(from), from.size(), to);
     put(json, changed);
-    EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json");
+    EXPECT_NAMES(error_text([&] { open_prepared(folder); }), "prepared.json");
   }
   put(json, std::string(3'000'000, '['));
-  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json");
+  EXPECT_NAMES(error_text([&] { open_prepared(folder); }), "prepared.json");
   put(json, sound);
   EXPECT_NO_THROW(open_prepared(folder));
   const std::string shard = read_file(folder / "train-00000.tokens");
   put(folder / "train-00000.tokens", shard.substr(0, shard.size() - 2));
-  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "train-00000.tokens");
+  EXPECT_ERROR_AT(error_text([&] { open_prepared(folder); }), "train-00000.tokens");
   fs::copy_file(folder / "valid-00000.tokens", folder / "train-00000.tokens",
                 fs::copy_options::overwrite_existing);
-  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "prepared.json: /train/files/0/sha256");
+  EXPECT_ERROR_AT(error_text([&] { open_prepared(folder); }),
+                  "prepared.json: /train/files/0/sha256");
   fs::remove(folder / "train-00000.tokens");
-  EXPECT_SAYS(error_text([&] { open_prepared(folder); }), "train-00000.tokens: cannot open");
+  EXPECT_ERROR_AT(error_text([&] { open_prepared(folder); }), "train-00000.tokens");
 }
 
 }  // namespace

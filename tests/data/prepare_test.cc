@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "support/error_place.h"
 #include "support/error_text.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
@@ -101,7 +102,7 @@ TEST(Prepare, TokensAreTheText) {
     EXPECT_EQ(statistics.train.unknown, 0);
     EXPECT_EQ(statistics.files, 1);
     EXPECT_GE(statistics.train.bytes_per_token(), 1);
-    EXPECT_SAYS(statistics.hold_out, "the last 10 %");
+    EXPECT_NAMES(statistics.hold_out, 10);
   }
 }
 
@@ -181,7 +182,7 @@ TEST(Prepare, AGivenTokenizerIsUsed) {
   Case test;
   test.put("my.model", small_model());
   test.tokenizer.file = test.name("my.model");
-  EXPECT_SAYS(error_text([&] { test.prepare(); }), "tokenizer.vocabulary: 500, but");
+  EXPECT_ERROR_AT(error_text([&] { test.prepare(); }), "tokenizer.vocabulary", 500, 600);
   test.tokenizer.vocabulary = 600;
   EXPECT_EQ(test.prepare().tokenizer.hash(), small_tokenizer().hash());
 }
@@ -189,9 +190,9 @@ TEST(Prepare, AGivenTokenizerIsUsed) {
 TEST(Prepare, APreparedFolderIsUsedAsItIs) {
   Case test;
   const PreparedText made = prepare_text_into(test.name("out/mine/"), test.data, test.tokenizer, 2);
-  EXPECT_SAYS(
-      error_text([&] { prepare_text_into(test.name("out/mine"), test.data, test.tokenizer, 2); }),
-      "exists already");
+  EXPECT_EQ(
+      error_place([&] { prepare_text_into(test.name("out/mine"), test.data, test.tokenizer, 2); }),
+      test.name("out/mine") + " 1");
   EXPECT_EQ(std::distance(fs::directory_iterator(test.name("out")), {}), 1);
   EXPECT_FALSE(fs::exists(test.name("cache")));
   test.data.train = {test.name("out/mine")};
@@ -200,18 +201,18 @@ TEST(Prepare, APreparedFolderIsUsedAsItIs) {
   wrong.data = test.data;
   wrong.tokenizer = test.tokenizer;
   wrong.tokenizer.vocabulary = 400;
-  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "tokenizer.vocabulary: 400, but ");
+  EXPECT_EQ(error_place([&] { wrong.prepare(); }), "tokenizer.vocabulary 2");
   wrong.tokenizer.kind = TokenizerKind::kBytes;
-  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "tokenizer.kind: bytes, but ");
+  EXPECT_EQ(error_place([&] { wrong.prepare(); }), "tokenizer.kind 2");
   wrong.tokenizer = test.tokenizer;
   wrong.put("x.model", small_model());
   wrong.tokenizer.file = wrong.name("x.model");
-  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "is not the tokenizer");
+  EXPECT_EQ(error_place([&] { wrong.prepare(); }), "tokenizer.file 2");
   wrong.data.valid = {wrong.name("text")};
-  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "data.valid: has no effect");
+  EXPECT_EQ(error_place([&] { wrong.prepare(); }), "data.valid 2");
   wrong.data.valid.clear();
   wrong.data.train.push_back(wrong.name("text"));
-  EXPECT_SAYS(error_text([&] { wrong.prepare(); }), "stands beside other text");
+  EXPECT_EQ(error_place([&] { wrong.prepare(); }), "data.train 2");
 }
 
 TEST(Prepare, ProgressReachesTheEnd) {

@@ -104,8 +104,8 @@ TEST(TextCorpus, ATextTooSmallToCutIsRefused) {
   const TemporaryFolder folder;
   for (const char* text : {"a", "\xc3\xa9", "\n"}) {
     write_file_atomic(folder.path() / "a.txt", text);
-    EXPECT_SAYS(error_text([&] { divide_text({folder.path() / "a.txt"}, {}, 0.02); }),
-                "too little to hold a part out");
+    EXPECT_ERROR_AT(error_text([&] { divide_text({folder.path() / "a.txt"}, {}, 0.02); }),
+                    "data.train", std::string_view(text).size());
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "support/error_place.h"
 #include "support/error_text.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
@@ -157,15 +158,15 @@ TEST(TextSample, FilesOfTokensGiveWhatTheirTextGives) {
   EXPECT_EQ(tokens.available, plain.available);
   EXPECT_EQ(tokens.ids, plain.ids);
   EXPECT_EQ(tokens.hash(), plain.hash());
-  EXPECT_SAYS(error_text([&] { sample({"text.txt", "val.bin"}); }), "beside text");
+  EXPECT_ERROR_AT(error_text([&] { sample({"text.txt", "val.bin"}); }), "val.bin");
 }
 
 TEST(TextSample, TextWithoutADocumentIsRefused) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "a.jsonl").string();
   write_file_atomic(path, "{\"text\": \"\"}\n");
-  EXPECT_SAYS(error_text([&] { sample_files({path}, Tokenizer::bytes(), 1, SampleRule()); }),
-              "a.jsonl: holds no text");
+  EXPECT_EQ(error_place([&] { sample_files({path}, Tokenizer::bytes(), 1, SampleRule()); }),
+            path + " 1");
 }
 
 }  // namespace

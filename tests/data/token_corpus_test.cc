@@ -49,7 +49,7 @@ TEST_F(TokenCorpusTest, WhatLooksWrongIsSaid) {
   data.train = {put("a.bin", raw<std::uint16_t>({'a' + 3, kEnd, 'b' + 3, 'c' + 3, 'd' + 3, kEnd}))};
   data.valid = data.train;
   prepare_text(data, tokenizer, 1, progress);
-  EXPECT_SAYS(notes, "a.bin is in data.train and in data.valid");
+  EXPECT_NAMES(notes, "a.bin", "data.train", "data.valid");
   notes.clear();
   data.valid.clear();
   data.valid_fraction = 0.01;
@@ -122,20 +122,20 @@ TEST_F(TokenCorpusTest, APartIsHeldOut) {
 
 TEST_F(TokenCorpusTest, WhatDoesNotFitIsRefused) {
   data.train = {put("a.bin", raw<std::uint16_t>({3, 4, 300}))};
-  EXPECT_SAYS(refusal(), "a.bin: token 2 (read as nanoGPT's) is id 300, expected 0 to 258");
+  EXPECT_ERROR_AT(refusal(), "a.bin", 2, "nanoGPT", 300, 258);
   data.train = {put("b.bin", raw<std::uint16_t>({kEnd, kEnd}))};
-  EXPECT_SAYS(refusal(), "data.train: holds no token but end tokens");
+  EXPECT_ERROR_AT(refusal(), "data.train");
   data.train = {put("c.bin", raw<std::uint16_t>({3, 4})), put("c.txt", "text")};
-  EXPECT_SAYS(refusal(), "names files of token ids (.bin) beside text");
+  EXPECT_ERROR_AT(refusal(), "data.train");
   data.train = {put("c.bin", raw<std::uint16_t>({3, 4}))};
   data.valid = {put("d.bin", raw<std::uint16_t>({kEnd}))};
-  EXPECT_SAYS(refusal(), "data.valid: holds no token but end tokens");
+  EXPECT_ERROR_AT(refusal(), "data.valid");
   data.valid = {};
   data.valid_fraction = 0.5;
   data.train = {put("e.bin", raw<std::uint16_t>({3}))};
-  EXPECT_SAYS(refusal(), "too few to hold a part out");
+  EXPECT_ERROR_AT(refusal(), "data.train", 1);
   tokenizer.kind = TokenizerKind::kBpe;
-  EXPECT_SAYS(refusal(), "tokenizer.file: is not given, and data.train holds token ids");
+  EXPECT_ERROR_AT(refusal(), "tokenizer.file", "data.train");
 }
 
 }  // namespace

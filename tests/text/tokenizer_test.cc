@@ -201,10 +201,11 @@ TEST(Tokenizer, ModelsThatWouldChangeTextAreRefused) {
   const auto says = [](const TrainerOptions& options) {
     return error_text([&] { Tokenizer::from_model(sentencepiece_model(options), "their.model"); });
   };
-  EXPECT_SAYS(says({{"normalization_rule_name", "nmt_nfkc"}}), "their.model: changes characters");
-  EXPECT_SAYS(says({{"remove_extra_whitespaces", "true"}}), "their.model: drops or moves spaces");
-  EXPECT_SAYS(says({{"unk_id", "3"}, {"bos_id", "0"}}), "their.model: ids 0, 1, 2");
-  EXPECT_SAYS(says({{"model_type", "char"}}), "their.model: is a word or character model");
+  EXPECT_ERROR_AT(says({{"normalization_rule_name", "nmt_nfkc"}}), "their.model", "nmt_nfkc");
+  EXPECT_ERROR_AT(says({{"remove_extra_whitespaces", "true"}}), "their.model",
+                  "remove_extra_whitespaces");
+  EXPECT_ERROR_AT(says({{"unk_id", "3"}, {"bos_id", "0"}}), "their.model", 0, 1, 2, "unk_id");
+  EXPECT_ERROR_AT(says({{"model_type", "char"}}), "their.model", "bpe", "unigram");
 }
 
 TEST(Tokenizer, OtherSettingsGiveTheIdsOfTheWholeText) {
@@ -252,11 +253,11 @@ TEST(Tokenizer, GarbageIsRefusedInSilence) {
   testing::internal::CaptureStdout();
   const TemporaryFolder folder;
   const auto path = folder.path() / "x.model";
-  EXPECT_SAYS(error_text([&] { Tokenizer::from_file(path); }), path.string());
+  EXPECT_ERROR_AT(error_text([&] { Tokenizer::from_file(path); }), path.string());
   for (const std::string& bytes :
        {std::string(), std::string("not a model"), std::string(1000, '\0'), small_text(5000)}) {
     write_file_atomic(path, bytes);
-    EXPECT_SAYS(error_text([&] { Tokenizer::from_file(path); }), path.string());
+    EXPECT_ERROR_AT(error_text([&] { Tokenizer::from_file(path); }), path.string());
   }
   int refused = 0;
   for (std::size_t size = 0; size < small_model().size(); size += 13) {

@@ -65,21 +65,20 @@ TEST(TrainTokenizer, TheSampleIsSpreadOverTheText) {
 
 TEST(TrainTokenizer, VocabulariesThatDoNotFitAreNamed) {
   const std::string text = small_text(3000);
-  EXPECT_SAYS(error_text([&] { train(text, 100); }),
-              "place: a vocabulary of 100 (tokenizer.vocabulary must be above 260");
-  EXPECT_SAYS(error_text([&] { train(text, 265); }), "tokenizer.vocabulary must be at least 2");
-  EXPECT_SAYS(error_text([&] { train(text, 50'000); }), "tokenizer.vocabulary may be at most ");
-  EXPECT_SAYS(error_text([&] { train("a", 4096); }), "tokenizer.vocabulary may be at most 261");
+  EXPECT_ERROR_AT(error_text([&] { train(text, 100); }), "place", 100, "tokenizer.vocabulary", 260);
+  EXPECT_ERROR_AT(error_text([&] { train(text, 265); }), "place", 265);
+  EXPECT_ERROR_AT(error_text([&] { train(text, 50'000); }), "place", 50'000);
+  EXPECT_ERROR_AT(error_text([&] { train("a", 4096); }), "place", 4096, 261);
 }
 
 TEST(TrainTokenizer, TheNamedLimitsHold) {
   const std::string text = small_text(3000);
-  const auto limit = [&](std::int64_t vocabulary, const std::string& words) {
-    const std::string message = error_text([&] { train(text, vocabulary); });
-    return std::stoll(message.substr(message.find(words) + words.size()));
+  const auto limit = [&](std::int64_t vocabulary) {
+    const std::string way_out = way_out_of(error_text([&] { train(text, vocabulary); }));
+    return std::stoll(way_out.substr(way_out.find_first_of("0123456789")));
   };
-  EXPECT_NO_THROW(train(text, limit(50'000, "at most ")));
-  EXPECT_NO_THROW(train(text, limit(265, "at least ")));
+  EXPECT_NO_THROW(train(text, limit(50'000)));
+  EXPECT_NO_THROW(train(text, limit(265)));
 }
 
 TEST(TrainTokenizer, StrangeTextIsLearntFromOrRefused) {
@@ -100,7 +99,7 @@ TEST(TrainTokenizer, StrangeTextIsLearntFromOrRefused) {
       const Tokenizer tokenizer = Tokenizer::from_model(train(text, 262), "m");
       tokenizer.encode(text);
     } catch (const Error& error) {
-      EXPECT_SAYS(std::string(error.what()), "place: ");
+      EXPECT_ERROR_AT(std::string(error.what()), "place");
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     }
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
@@ -115,7 +114,7 @@ TEST(TrainTokenizer, SaysWhatItDoes) {
                    .progress = [&](const std::string& line) { lines.push_back(line); }},
                   "p");
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_SAYS(lines[0], "300 tokens on 9.");
+  EXPECT_NAMES(lines[0], 300);
 }
 
 }  // namespace
