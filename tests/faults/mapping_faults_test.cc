@@ -46,7 +46,7 @@ TEST(MappingFaultsSlow, AShardCutShortDuringARunIsOneLine) {
   RunningProgram running({"train", "tiny.json", "--set", "data.train=[\"prepared\"]", "--set",
                           "data.valid=[]", "--set", "run.train_tokens=100000000"},
                          place.options());
-  ASSERT_TRUE(running.says("kernel"));
+  ASSERT_TRUE(running.wait_for_output("kernel"));
   ::usleep(500'000);
   for (const std::string& name : everything_in(place.path("prepared"))) {
     if (name.starts_with("train") && ::truncate(place.path("prepared/" + name).c_str(), 100) != 0)

@@ -70,11 +70,11 @@ class RunningProgram {
   void signal(int number) { kill(child_, number); }
   pid_t id() const { return child_; }
 
-  // Reads on until stderr holds `words`; false when the program ends or 60 s pass before.
-  bool says(const std::string& words) {
+  // Reads on until stderr holds `text`; false when the program ends or 60 s pass before.
+  bool wait_for_output(const std::string& text) {
     const double end = seconds_now() + 60;
-    while (result_.err.find(words) == std::string::npos) {
-      if (seconds_now() > end || !pump()) return result_.err.find(words) != std::string::npos;
+    while (result_.err.find(text) == std::string::npos) {
+      if (seconds_now() > end || !pump()) return result_.err.find(text) != std::string::npos;
     }
     return true;
   }
