@@ -22,7 +22,7 @@ LIBRARIES = [
     ("libarchive and zlib", r"(archive(_entry)?|zlib)\.h", [r"text/packed_text\.cc"]),
     ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/command_line\.cc"]),
-    ("nlohmann/json", r"nlohmann/", [r"json/.*\.cc", r"report/(jsonl|run_log)\.cc", r"text/documents\.cc"]),
+    ("nlohmann/json", r"nlohmann/", [r"json/.*\.cc", r"text/documents\.cc"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
     ("LibTorch's umbrella", r"torch/(torch|all)\.h", [r"nothing: device/libtorch.h has what is needed"]),
     ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"cudnn/.*"]),

@@ -4,18 +4,17 @@
 #include <exception>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "report/event_file.h"
-#include "report/jsonl.h"
+#include "train/due.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-// A refresh costs a reading of the log: at most a fiftieth of the time goes into it.
+// A refresh takes time in proportion to the log: at most a fiftieth of the time goes into it.
 constexpr double kLeastSeconds = 10;
 constexpr double kShare = 50;
 
@@ -44,18 +43,23 @@ void remove_events(const fs::path& folder) {
 
 }  // namespace
 
-RunFiles::RunFiles(fs::path folder, RunPage page, Samples samples)
-    : folder_(std::move(folder)),
-      page_(std::move(page)),
-      samples_(std::move(samples)),
+RunFiles::RunFiles(const Config& config, Start start)
+    : config_(config),
+      folder_(config.run.folder),
+      page_(std::move(start.page)),
+      log_(std::move(start.earlier)),
+      samples_(std::move(start.samples)),
       next_(seconds_now() + kLeastSeconds) {}
 
-void RunFiles::step() {
-  if (!failed_ && seconds_now() >= next_) write(true);
-}
-
-void RunFiles::validation() {
-  if (!failed_) write(true, true);
+void RunFiles::take(const Event& event) {
+  if (failed_) return;
+  if (const auto* step = std::get_if<StepRecord>(&event)) {
+    if (is_logged(config_, *step)) log_.steps.push_back(*step);
+    if (seconds_now() >= next_) write(true);
+  } else if (const auto* validation = std::get_if<ValidationRecord>(&event)) {
+    log_.validations.push_back(*validation);
+    write(true, true);
+  }
 }
 
 void RunFiles::finish() {
@@ -65,15 +69,12 @@ void RunFiles::finish() {
 void RunFiles::write(bool alive, bool with_samples) {
   const double start = seconds_now();
   try {
-    const fs::path path = folder_ / "log.jsonl";
-    if (!fs::exists(path)) return;
-    const RunLog log = parse_run_log(read_log(path));
     if (with_samples) page_.samples = samples_();
     page_.alive = alive;
     page_.updated = utc_timestamp();
-    replace(folder_ / "report.html", run_page(page_, log));
-    replace(folder_ / "log.csv", run_csv(log));
-    append_events(log);
+    replace(folder_ / "report.html", run_page(page_, log_));
+    replace(folder_ / "log.csv", run_csv(log_));
+    append_events();
   } catch (const std::exception& error) {
     failed_ = true;
     log_warning(cat("no more report.html, log.csv and events from here on: ", error.what()));
@@ -83,7 +84,7 @@ void RunFiles::write(bool alive, bool with_samples) {
 
 // TensorBoard reads on at the end of a file: records are appended, and a resumed run, whose log may
 // have lost lines, begins a new one.
-void RunFiles::append_events(const RunLog& log) {
+void RunFiles::append_events() {
   const auto now = static_cast<double>(std::time(nullptr));
   std::string records;
   if (events_.empty()) {
@@ -91,8 +92,8 @@ void RunFiles::append_events(const RunLog& log) {
     events_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
     records = event_file_head(now);
   }
-  records += run_event_records(log, told_, now);
-  told_ = {log.steps.size(), log.validations.size()};
+  records += run_event_records(log_, exported_, now);
+  exported_ = {log_.steps.size(), log_.validations.size()};
   put(folder_ / events_, records, OutputFile::Mode::kAppend);
 }
 

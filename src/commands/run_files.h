@@ -1,4 +1,4 @@
-// What a run folder holds for people and other programs beside the log, made from it:
+// What a run folder holds for people and other programs beside the log:
 //
 //   RUN/report.html               loss, learning rate, throughput, memory, samples, settings
 //   RUN/log.csv                   the log's figures, a line a step
@@ -12,31 +12,41 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
+#include "report/run_export.h"
 #include "report/run_page.h"
+#include "train/emitter.h"
 
 namespace alibi {
 
-class RunFiles {
+class RunFiles final : public Sink {
  public:
   using Samples = std::function<std::vector<std::string>()>;  // text the model writes now
 
-  // `page` holds what does not change. What an earlier process of the run wrote is replaced.
-  RunFiles(std::filesystem::path folder, RunPage page, Samples samples);
+  struct Start {
+    RunPage page;    // what does not change
+    RunLog earlier;  // of earlier starts of the run, whose files are replaced
+    Samples samples;
+  };
+  // `config` outlives it.
+  RunFiles(const Config& config, Start start);
 
-  void step();        // now and then writes everything anew
-  void validation();  // always, with new samples
-  void finish();      // the page of a run that is not running
+  // Writes all anew now and then, and at each validation, with new samples.
+  void take(const Event& event) override;
+  void finish();  // the page of a run that is not running
 
  private:
   void write(bool alive, bool with_samples = false);
-  void append_events(const RunLog& log);
+  void append_events();
 
+  const Config& config_;
   std::filesystem::path folder_;
   RunPage page_;
+  RunLog log_;
   Samples samples_;
-  double next_ = 0;     // when to write again, on the clock
-  ToldLines told_;      // to the events' file
-  std::string events_;  // its name
+  double next_ = 0;          // when to write again, on the clock
+  ExportedCounts exported_;  // to the events' file
+  std::string events_;       // its name
   bool failed_ = false;
 };
 

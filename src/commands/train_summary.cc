@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "device/device.h"
+#include "device/gemm_rate.h"
 #include "model/position.h"
 #include "report/table.h"
+#include "train/due.h"
 #include "train/memory_plan.h"
 
 namespace alibi {
@@ -56,6 +59,19 @@ std::string reference_words(torch::Device device) {
 
 }  // namespace
 
+TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device) {
+  const Progress& progress = trainer.progress();
+  const std::int64_t steps = total_steps(config);
+  return {.steps = steps,
+          .steps_left = progress.finished ? 0 : steps - progress.step,
+          .tokens_per_step = batch_shape(config.batch).tokens(),
+          .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
+                                         trainer.micro_batch_tokens(), config.model.width),
+          .operations_per_token = training_operations(config, *trainer.model()),
+          .parameters = trainer.model()->parameter_count(),
+          .micro_batch_tokens = trainer.micro_batch_tokens()};
+}
+
 double training_operations(const Config& c, const GptImpl& model) {
   const auto vocabulary_rows = static_cast<double>(model.vocabulary() * c.model.width);
   const double lookup_only = c.model.tied_head ? 0 : vocabulary_rows;
@@ -92,6 +108,22 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
             human_bytes(static_cast<double>(
                 estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())),
             ", time ", human_seconds(seconds))}});
+}
+
+std::string end_summary(const Config& config, const Progress& p, double seconds, int signal) {
+  std::vector<std::pair<std::string, std::string>> pairs = {
+      {signal == 0 ? "finished" : "stopped",
+       cat("step ", p.step, " of ", total_steps(config), ", ", with_commas(p.tokens), " tokens, ",
+           human_seconds(seconds), " since it was started")}};
+  if (std::isfinite(p.best_validation_loss)) {
+    pairs.emplace_back("best",
+                       cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
+                           fixed(std::exp(p.best_validation_loss), 2), ", at step ", p.best_step));
+  }
+  if (p.skipped_steps > 0)
+    pairs.emplace_back("skipped", cat(p.skipped_steps, " steps did not reach the weights"));
+  pairs.emplace_back("written", without_slash(config.run.folder).string());
+  return format_pairs(pairs);
 }
 
 }  // namespace alibi

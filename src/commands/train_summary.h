@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "data/prepare.h"
 #include "model/gpt.h"
+#include "train/trainer.h"
 
 namespace alibi {
 
@@ -19,6 +20,8 @@ struct TrainPlan {
   std::int64_t micro_batch_tokens = 0;
 };
 
+TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device);
+
 // Operations of forward and backward for one token: 6 N + 6 layers T C, N without a separate
 // embedding table (its lookup multiplies nothing).
 double training_operations(const Config& config, const GptImpl& model);
@@ -26,5 +29,8 @@ double training_operations(const Config& config, const GptImpl& model);
 // Parameters, batch shape before and after scaling, device, kernel, memory and time estimates.
 std::string start_summary(const Config& config, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device);
+
+// How far it came. `signal`: what stopped it, or 0.
+std::string end_summary(const Config& config, const Progress& progress, double seconds, int signal);
 
 }  // namespace alibi

@@ -1,8 +1,6 @@
 #include "experiment/measured.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <vector>
 
 #include "base/files.h"
@@ -10,7 +8,6 @@
 #include "json/parse.h"
 #include "json/record.h"
 #include "json/write.h"
-#include "report/jsonl.h"
 
 namespace alibi {
 
@@ -30,42 +27,25 @@ std::string usage_json(const Usage& usage) {
   return write_json(to_json(usage), {.spaced = true}) + "\n";
 }
 
-LoggedSteps read_steps(const std::filesystem::path& log) {
-  LoggedSteps steps;
-  std::int64_t step_tokens = 0;
-  std::vector<double> seconds;
-  for (const std::string& line : split(read_log(log), '\n')) {
-    const bool step = line.find("\"loss\":") != std::string::npos;
-    if ((!step && line.find("\"peak_memory_bytes\":") == std::string::npos) || line.back() != '}')
-      continue;
-    const Json json = parse_json(line, log.string());
-    const JsonReader members(json, log.string());
-    if (!step) {
-      steps.peak_memory_bytes =
-          std::max(steps.peak_memory_bytes, members.at("peak_memory_bytes").count());
-      continue;
-    }
-    steps.tokens = members.at("tokens").count();
-    step_tokens = steps.tokens / std::max<std::int64_t>(1, members.at("step").count());
-    seconds.push_back(members.at("seconds").number());
-    steps.seconds += seconds.back();
+TrainingTotals training_totals(const RunLog& log) {
+  TrainingTotals totals;
+  for (const ValidationRecord& validation : log.validations) {
+    totals.peak_memory_bytes =
+        std::max(totals.peak_memory_bytes, validation.peak_memory_bytes.value_or(0));
   }
-  if (seconds.empty()) return steps;
+  if (log.steps.empty()) return totals;
+  std::vector<double> seconds;
+  for (const StepRecord& step : log.steps) {
+    seconds.push_back(step.seconds);
+    totals.seconds += step.seconds;
+  }
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;
   std::nth_element(seconds.begin(), middle, seconds.end());
-  steps.tokens_per_second = static_cast<double>(step_tokens) / *middle;
-  return steps;
-}
-
-std::int64_t read_trained_tokens(const std::filesystem::path& log) {
-  std::ifstream file(log, std::ios::binary | std::ios::ate);
-  const std::int64_t size = file ? static_cast<std::int64_t>(file.tellg()) : 0;
-  std::string end(static_cast<std::size_t>(std::min<std::int64_t>(size, 4096)), '\0');
-  file.seekg(size - std::ssize(end));
-  file.read(end.data(), std::ssize(end));
-  const std::string key = "\"tokens\":";
-  const std::size_t at = end.rfind(key);
-  return at == std::string::npos ? 0 : std::atoll(end.c_str() + at + key.size());
+  const StepRecord& last = log.steps.back();
+  totals.tokens = last.tokens;
+  const std::int64_t step_tokens = last.tokens / std::max<std::int64_t>(1, last.step);
+  totals.tokens_per_second = static_cast<double>(step_tokens) / *middle;
+  return totals;
 }
 
 }  // namespace alibi

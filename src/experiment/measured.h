@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "records/run_log.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -16,16 +17,13 @@ struct Usage {
 Usage read_usage(const std::filesystem::path& file);
 std::string usage_json(const Usage& usage);
 
-// From log.jsonl: the last step's tokens (0: no step yet), the steps' own times together, tokens/s
+// Of a run's log: the last step's tokens (0: no step yet), the steps' own times together, tokens/s
 // from their median, and the highest memory by the last validation: the device's, or on the
 // processor the process's (0: not logged).
-struct LoggedSteps {
+struct TrainingTotals {
   std::int64_t tokens = 0, peak_memory_bytes = 0;
   double seconds = 0, tokens_per_second = kNotMeasured;
 };
-LoggedSteps read_steps(const std::filesystem::path& log);
-
-// The last step's tokens alone, from the end of the file: cheap beside a running training.
-std::int64_t read_trained_tokens(const std::filesystem::path& log);
+TrainingTotals training_totals(const RunLog& log);
 
 }  // namespace alibi

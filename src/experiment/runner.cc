@@ -105,7 +105,8 @@ class Runner {
  private:
   static void add_cost(const PlannedRun& planned, ComparedRun& result) {
     const Usage usage = read_usage(usage_file(planned));
-    const LoggedSteps steps = read_steps(fs::path(result.folder) / "log.jsonl");
+    const TrainingTotals steps =
+        training_totals(read_run_log(fs::path(result.folder) / "log.jsonl"));
     // A process that was killed has not told its time; the steps it left have.
     result.train_seconds = std::max(usage.seconds, steps.seconds);
     result.peak_memory_bytes =
@@ -133,7 +134,7 @@ class Runner {
     Usage usage = fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
     const auto look = [&] {
       if (!hooks_.progress || !fs::exists(log, ignored)) return;
-      hooks_.progress({index, "training", static_cast<double>(read_trained_tokens(log)),
+      hooks_.progress({index, "training", static_cast<double>(read_logged_tokens(log)),
                        static_cast<double>(run.config.run.train_tokens)});
     };
     const auto [result, why] = call(run, {"train", config.string(), "--resume"}, look);

@@ -9,6 +9,16 @@ void RecordWriter::format(const FormatRule& rule) {
   if (rule.kind != nullptr) json_.append("kind", rule.kind);
 }
 
+double number_or_word(const JsonReader& json) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::string* word = json.json().as_string();
+  if (word == nullptr) return json.number();
+  if (*word == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (*word == "inf") return kInfinity;
+  if (*word == "-inf") return -kInfinity;
+  json.expected("a number, \"nan\", \"inf\" or \"-inf\"");
+}
+
 void RecordReader::format(const FormatRule& rule) {
   known_.emplace_back("format_version");
   if (rule.kind != nullptr) {

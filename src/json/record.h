@@ -15,6 +15,7 @@
 //   f.format(...)                    the head of a file
 //   f.derived(name, [&] { ... })     written from other fields; what a file says there is not read
 //   f.or_null(name, record, there)   null where it is not `there`; null leaves it as it is
+//   f.or_absent(name, value, there)  not written where it is not `there`; absent leaves it as it is
 #pragma once
 
 #include <algorithm>
@@ -45,6 +46,7 @@ struct FieldRule {
   std::int64_t since = 1;  // files of older formats lack it: the struct's default stays
   double null = std::numeric_limits<double>::quiet_NaN();  // the double that null stands for
   bool hyphens = false;  // older files have '-' for '_' in the names of enumerators
+  bool words = false;    // a double may be "nan", "inf" or "-inf" (JsonStyle::NotFinite::kWord)
 };
 
 enum class UnknownKeys { kRefuse, kIgnore };
@@ -57,6 +59,8 @@ struct NoFields {
   void derived(std::string_view, const Make&) {}
   template <class T>
   void or_null(std::string_view, T&, bool) {}
+  template <class T>
+  void or_absent(std::string_view, T&, bool) {}
   void format(const FormatRule&) {}
 };
 
@@ -84,6 +88,10 @@ class RecordWriter {
   template <class T>
   void or_null(std::string_view name, const T& record, bool there) {
     json_.append(std::string(name), there ? to_json(record) : Json());
+  }
+  template <class T>
+  void or_absent(std::string_view name, const T& value, bool there) {
+    if (there) json_.append(std::string(name), to_json(value));
   }
   Json take() { return std::move(json_); }
 
@@ -124,6 +132,8 @@ Json to_json(const T& value) {
 
 // --- reading ---
 
+double number_or_word(const JsonReader& json);  // "nan", "inf" and "-inf" are those numbers
+
 class RecordReader {
  public:
   // `version`: of the format of the file that the object is a part of.
@@ -141,6 +151,11 @@ class RecordReader {
   void or_null(std::string_view name, T& record, bool /*there*/) {
     known_.emplace_back(name);
     if (!object_.at(name).json().is_null()) read(object_.at(name), record, {});
+  }
+  template <class T>
+  void or_absent(std::string_view name, T& value, bool /*there*/) {
+    known_.emplace_back(name);
+    if (object_.json().find(name) != nullptr) read(object_.at(name), value, {});
   }
 
   std::int64_t version() const { return version_; }
@@ -189,7 +204,7 @@ void RecordReader::read(const JsonReader& json, T& value, const FieldRule& rule)
       json.expected("a smaller whole number");
     value = static_cast<T>(json.count());
   } else if constexpr (std::same_as<T, double>) {
-    value = json.json().is_null() ? rule.null : json.number();
+    value = json.json().is_null() ? rule.null : rule.words ? number_or_word(json) : json.number();
   } else if constexpr (std::same_as<T, std::string>) {
     value = json.text();
   } else if constexpr (std::same_as<T, Json>) {

@@ -24,9 +24,9 @@ std::string two_digits(double value) {
 }
 
 std::string step_of(const TrainLine& line) {
-  if (line.steps <= 0) return "step " + with_commas(line.step);
+  if (line.steps <= 0) return "step " + with_commas(line.record.step);
   const auto all = with_commas(line.steps);
-  std::string now = with_commas(line.step);
+  std::string now = with_commas(line.record.step);
   if (now.size() < all.size()) now.insert(0, all.size() - now.size(), ' ');
   return cat("step ", now, "/", all);
 }
@@ -52,11 +52,11 @@ std::string amount(double value, const std::string& unit) {
 
 std::vector<LivePart> train_line_parts(const TrainLine& line) {
   std::vector<LivePart> parts = {{step_of(line), kKept}};
-  if (line.tokens > 0) parts.push_back({human_count(double(line.tokens)) + " tokens", kTokens});
-  parts.push_back({"loss " + fixed(line.loss, 4), kKept});
-  if (known(line.learning_rate)) parts.push_back({"lr " + two_digits(line.learning_rate), kRate});
-  // A norm that is not finite is news, an unknown one (below 0) is not.
-  if (!(line.grad_norm < 0)) parts.push_back({"grad " + fixed(line.grad_norm, 2), kGradient});
+  const StepRecord& step = line.record;
+  if (step.tokens > 0) parts.push_back({human_count(double(step.tokens)) + " tokens", kTokens});
+  parts.push_back({"loss " + fixed(step.loss, 4), kKept});
+  if (known(step.learning_rate)) parts.push_back({"lr " + two_digits(step.learning_rate), kRate});
+  parts.push_back({"grad " + fixed(step.gradient_norm, 2), kGradient});
   if (known(line.tokens_per_second)) {
     parts.push_back({human_count(line.tokens_per_second) + " tok/s", kSpeed});
   }

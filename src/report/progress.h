@@ -6,21 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "records/run_records.h"
 #include "report/live_line.h"
 
 namespace alibi {
 
-// Figures below 0 (and NaN for all but loss and grad_norm) are unknown and left out of the line.
+// A step, and figures that it does not hold: those that are below 0 or NaN are left out.
 struct TrainLine {
-  std::int64_t step = 0;
-  std::int64_t steps = 0;   // of the whole run; 0: unknown
-  std::int64_t tokens = 0;  // seen so far; 0: left out
-  double loss = 0;          // nats per token
-  double learning_rate = -1;
-  double grad_norm = -1;  // before clipping
-  double tokens_per_second = -1;
-  double gflops = -1;         // GFLOP/s
-  double share_of_peak = -1;  // fraction of the measured GEMM rate
+  StepRecord record;
+  std::int64_t steps = 0;         // of the whole run; 0: unknown
+  double tokens_per_second = -1;  // of the last steps
+  double gflops = -1;             // GFLOP/s
+  double share_of_peak = -1;      // fraction of the measured GEMM rate
   std::int64_t memory_bytes = -1;
   double eta_seconds = -1;
 };

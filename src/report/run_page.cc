@@ -16,9 +16,9 @@ namespace {
 constexpr int kRefreshSeconds = 10;
 constexpr std::size_t kMostPoints = 150;  // of a line; more are averaged in groups side by side
 
-using Figure = std::function<double(const LoggedStep&)>;
+using Figure = std::function<double(const StepRecord&)>;
 
-std::vector<PlotPoint> averaged(const std::vector<LoggedStep>& steps, const Figure& figure) {
+std::vector<PlotPoint> averaged(const std::vector<StepRecord>& steps, const Figure& figure) {
   const std::size_t group = (steps.size() + kMostPoints - 1) / kMostPoints;
   std::vector<PlotPoint> points;
   for (std::size_t first = 0; first < steps.size(); first += group) {
@@ -54,10 +54,10 @@ std::string picture(const std::string& title, const std::string& y_title, const 
 std::string loss_picture(const RunLog& log) {
   PlotSpec plot = plot_over_tokens("Loss", "nats per token");
   plot.series.push_back(
-      {"training", "", averaged(log.steps, [](const LoggedStep& s) { return s.loss; })});
+      {"training", "", averaged(log.steps, [](const StepRecord& s) { return s.loss; })});
   PlotSeries validation{"validation", "", {}};
-  for (const LoggedValidation& v : log.validations)
-    validation.points.push_back({static_cast<double>(v.tokens), v.loss});
+  for (const ValidationRecord& v : log.validations)
+    validation.points.push_back({static_cast<double>(v.tokens), v.validation_loss});
   if (!validation.points.empty()) plot.series.push_back(std::move(validation));
   return plot.series[0].points.empty() ? "" : figure(curve_svg(plot));
 }
@@ -65,24 +65,26 @@ std::string loss_picture(const RunLog& log) {
 std::string state(const RunPage& page, const RunLog& log) {
   Pairs pairs;
   if (!log.steps.empty()) {
-    const LoggedStep& last = log.steps.back();
+    const StepRecord& last = log.steps.back();
     const double share = static_cast<double>(last.tokens) / static_cast<double>(page.total_tokens);
     pairs.emplace_back(
         "trained on",
         cat(with_commas(last.tokens), " of ", with_commas(page.total_tokens), " tokens (",
             fixed(100 * share, 1), " %), step ", with_commas(last.step)));
     pairs.emplace_back("loss", four_digits(last.loss));
-    pairs.emplace_back("tokens/s", four_digits(last.tokens_per_second));
+    pairs.emplace_back("tokens/s", four_digits(tokens_per_second(last)));
   }
   if (!log.validations.empty()) {
-    const LoggedValidation& last = log.validations.back();
-    pairs.emplace_back("validation", cat("loss ", four_digits(last.loss), ", perplexity ",
-                                         four_digits(std::exp(last.loss))));
-    if (std::isfinite(last.peak_memory_bytes))
-      pairs.emplace_back("peak memory", human_bytes(last.peak_memory_bytes));
+    const ValidationRecord& last = log.validations.back();
+    pairs.emplace_back("validation",
+                       cat("loss ", four_digits(last.validation_loss), ", perplexity ",
+                           four_digits(std::exp(last.validation_loss))));
+    if (last.peak_memory_bytes) {
+      pairs.emplace_back("peak memory", human_bytes(static_cast<double>(*last.peak_memory_bytes)));
+    }
   }
   const auto skipped = std::count_if(log.steps.begin(), log.steps.end(),
-                                     [](const LoggedStep& s) { return !s.skipped.empty(); });
+                                     [](const StepRecord& s) { return !s.skipped.empty(); });
   if (skipped > 0) pairs.emplace_back("skipped steps", std::to_string(skipped));
   return definitions(pairs);
 }
@@ -99,11 +101,10 @@ std::string samples_part(const RunPage& page) {
 std::string run_page(const RunPage& page, const RunLog& log) {
   std::string body = state(page, log) + loss_picture(log);
   body += picture("Learning rate", "learning rate", log,
-                  [](const LoggedStep& s) { return s.learning_rate; });
+                  [](const StepRecord& s) { return s.learning_rate; });
   body += picture("Gradient norm", "before clipping", log,
-                  [](const LoggedStep& s) { return s.gradient_norm; });
-  body += picture("Throughput", "tokens/s", log,
-                  [](const LoggedStep& s) { return s.tokens_per_second; });
+                  [](const StepRecord& s) { return s.gradient_norm; });
+  body += picture("Throughput", "tokens/s", log, tokens_per_second);
   body += samples_part(page);
   body += "<h2>Settings</h2>\n" + definitions(page.settings) +
           "<details><summary>config.json</summary>" + element("pre", page.config_json) +

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/run_log.h"
+#include "records/run_log.h"
 
 namespace alibi {
 

@@ -1,6 +1,9 @@
 #include "train/memory_plan.h"
 
+#include "base/error.h"
+#include "base/log.h"
 #include "base/strings.h"
+#include "device/memory_limit.h"
 #include "model/shapes.h"
 #include "optimizer/optimizer.h"
 
@@ -65,11 +68,12 @@ std::string describe_parts(const MemoryParts& p) {
   const auto words = [](const char* name, std::int64_t bytes) {
     return cat(name, " ", human_bytes(static_cast<double>(bytes)));
   };
-  return join(std::vector<std::string>{words("program", p.program), words("weights", p.weights),
-                                       words("gradients", p.gradients), words("optimizer", p.optimizer),
-                                       words("saving", p.saving), words("packed", p.packed),
-                                       words("activations", p.activations), words("loss", p.loss)},
-              ", ");
+  return join(
+      std::vector<std::string>{words("program", p.program), words("weights", p.weights),
+                               words("gradients", p.gradients), words("optimizer", p.optimizer),
+                               words("saving", p.saving), words("packed", p.packed),
+                               words("activations", p.activations), words("loss", p.loss)},
+      ", ");
 }
 
 std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit) {
@@ -80,6 +84,31 @@ std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::
     if (estimate_memory(c, vocabulary, tokens).bound() <= limit) return tokens;
   }
   return 0;
+}
+
+std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device) {
+  const std::int64_t wanted = *config.batch.micro_batch_tokens;
+  const MemoryLimit limit =
+      config.runtime.memory_limit_bytes
+          ? MemoryLimit{*config.runtime.memory_limit_bytes, "runtime.memory_limit_bytes"}
+          : memory_limit(device);
+  const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes);
+  if (fitting == wanted) return wanted;
+  const std::int64_t tried = fitting > 0 ? wanted : batch_shape(config.batch).length;
+  const MemoryParts parts = estimate_memory(config, vocabulary, tried);
+  const std::string found = cat(
+      "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (",
+      describe_parts(parts), ") for micro batches of ", tried, " tokens, expected at most 8/9 of ",
+      human_bytes(static_cast<double>(limit.bytes)), ", the ", limit.source);
+  if (fitting > 0) {
+    log_warning(cat("memory: ", found, "; taking micro batches of ", fitting,
+                    " tokens (sums in another order: other last bits)"));
+    return fitting;
+  }
+  throw Error("memory", found,
+              "make the model, the vocabulary or the trained length smaller, set runtime.recompute "
+              "to \"blocks\" or run.save_in_background to false; runtime.memory_limit_bytes "
+              "overrules the limit");
 }
 
 }  // namespace alibi

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 
@@ -37,5 +38,9 @@ std::string describe_parts(const MemoryParts& parts);
 // The largest micro batch (tokens; whole sequences that divide a step) up to the configured one
 // whose bound is at most `limit`; 0 where not even one sequence fits.
 std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit);
+
+// The same within runtime.memory_limit_bytes or what this process may take of `device`. Warns where
+// it is smaller than configured; throws Error when not even one sequence fits.
+std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device);
 
 }  // namespace alibi

@@ -18,26 +18,20 @@ TEST(Usage, GivesBackWhatWasWritten) {
   EXPECT_EQ(read_usage(file).peak_memory_bytes, 1 << 20);
 }
 
-TEST(ReadSteps, TakesTheLastStepAndTheMedianTime) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "log.jsonl";
-  write_file_atomic(file,
-                    "{\"format_version\":1,\"kind\":\"log\"}\n"
-                    "{\"step\":1,\"tokens\":100,\"loss\":3.5,\"seconds\":9.0}\n"
-                    "{\"step\":2,\"tokens\":200,\"loss\":3.4,\"seconds\":0.5}\n"
-                    "{\"step\":2,\"tokens\":200,\"validation_loss\":3.4,\"best\":true,"
-                    "\"peak_memory_bytes\":7000}\n"
-                    "{\"step\":3,\"tokens\":300,\"loss\":3.3,\"seconds\":0.5}\n"
-                    "{\"step\":4,\"tok");  // being written
-  EXPECT_EQ(read_steps(file).tokens, 300);
-  EXPECT_EQ(read_trained_tokens(file), 300);
-  EXPECT_EQ(read_steps(file).peak_memory_bytes, 7000);
-  EXPECT_DOUBLE_EQ(read_steps(file).seconds, 10);
-  EXPECT_DOUBLE_EQ(read_steps(file).tokens_per_second, 200);
-  write_file_atomic(file, "");
-  EXPECT_EQ(read_steps(file).tokens, 0);
-  EXPECT_EQ(read_trained_tokens(file), 0);
-  EXPECT_TRUE(std::isnan(read_steps(file).tokens_per_second));
+TEST(TrainingTotals, TakeTheLastStepAndTheMedianTime) {
+  RunLog log;
+  for (const double seconds : {9.0, 0.5, 0.5}) {
+    const auto step = std::ssize(log.steps) + 1;
+    log.steps.push_back({.step = step, .tokens = 100 * step, .loss = 3, .seconds = seconds});
+  }
+  log.validations = {{.peak_memory_bytes = 7000}, {.peak_memory_bytes = {}}};
+  const TrainingTotals totals = training_totals(log);
+  EXPECT_EQ(totals.tokens, 300);
+  EXPECT_EQ(totals.peak_memory_bytes, 7000);
+  EXPECT_DOUBLE_EQ(totals.seconds, 10);
+  EXPECT_DOUBLE_EQ(totals.tokens_per_second, 200);
+  EXPECT_EQ(training_totals({}).tokens, 0);
+  EXPECT_TRUE(std::isnan(training_totals({}).tokens_per_second));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(BackgroundSave, HoldsTheStepItWasAskedForAndNoLaterOne) {
     return 0;
   });
   example.on_event = [&](const Event& event) {
-    const auto* done = std::get_if<StepEvent>(&event);
+    const auto* done = std::get_if<StepRecord>(&event);
     if (done == nullptr) return;
     const std::lock_guard lock(mutex);
     step = done->step;
@@ -79,8 +79,8 @@ TEST(BackgroundSave, AFailedOneEndsTheRunOrIsMadeGood) {
 
     TrainExample warns;
     EXPECT_EQ(warns.train(config(warns, "warn"), false), 0);
-    ASSERT_EQ(warns.events_of<SaveFailedEvent>().size(), 1U);
-    EXPECT_SAYS(warns.events_of<SaveFailedEvent>()[0].problem, "No space left on device");
+    ASSERT_EQ(warns.events_of<SaveFailure>().size(), 1U);
+    EXPECT_SAYS(warns.events_of<SaveFailure>()[0].problem, "No space left on device");
     EXPECT_EQ(warns.newest("run").progress.step, 12);
 
     TrainExample last;  // nothing comes after the last one to make it good
@@ -113,7 +113,7 @@ TEST(BackgroundSave, ALogThatCannotBeWrittenEndsTheRunOrNot) {
     const HookOff off;
     bool full = false;
     example.on_event = [&](const Event& event) {
-      if (const auto* step = std::get_if<StepEvent>(&event))
+      if (const auto* step = std::get_if<StepRecord>(&event))
         full = step->step >= 3 && step->step < 6;
     };
     set_system_call_hook([&](SystemCall call, const std::filesystem::path& path) {
@@ -126,7 +126,7 @@ TEST(BackgroundSave, ALogThatCannotBeWrittenEndsTheRunOrNot) {
       continue;
     }
     EXPECT_EQ(example.train(config, false), 0);
-    EXPECT_EQ(example.events_of<SaveFailedEvent>().size(), 3U);
+    EXPECT_EQ(example.events_of<SaveFailure>().size(), 3U);
     EXPECT_EQ(example.log("run").size(), 12U - 3U);
     EXPECT_EQ(example.newest("run").progress.step, 12);
   }
@@ -135,14 +135,14 @@ TEST(BackgroundSave, ALogThatCannotBeWrittenEndsTheRunOrNot) {
 TEST(BackgroundSave, SaysWhatIsCommitted) {
   TrainExample example;
   example.on_event = [&](const Event& event) {
-    const auto* saved = std::get_if<SaveEvent>(&event);
+    const auto* saved = std::get_if<SaveRecord>(&event);
     if (saved == nullptr) return;
     EXPECT_TRUE(checkpoint_faults(saved->folder).empty()) << saved->folder;
     EXPECT_EQ(load_checkpoint(saved->folder, Load::kWeights).progress.step, saved->step);
   };
   ASSERT_EQ(example.train(example.config("run", {"run.keep_checkpoints=100"}), false), 0);
-  EXPECT_GE(example.events_of<SaveEvent>().size(), 3U);
-  EXPECT_EQ(example.events_of<SaveEvent>().back().step, 12);
+  EXPECT_GE(example.events_of<SaveRecord>().size(), 3U);
+  EXPECT_EQ(example.events_of<SaveRecord>().back().step, 12);
 }
 
 }  // namespace

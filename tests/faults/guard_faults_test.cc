@@ -45,7 +45,7 @@ class Accident {
   }
 
   // To be called at each finished step: what is changed here is seen by the next one.
-  void after(const StepEvent& event) {
+  void after(const StepRecord& event) {
     if (event.step + 1 != step_ || done_) return;
     done_ = true;
     const torch::NoGradGuard guard;
@@ -68,7 +68,7 @@ class Accident {
 int train_with(TrainExample& example, const Config& config, Accident& accident, bool resume = false,
                std::int64_t stop_after = 0) {
   example.on_event = [&](const Event& event) {
-    if (const auto* step = std::get_if<StepEvent>(&event)) accident.after(*step);
+    if (const auto* step = std::get_if<StepRecord>(&event)) accident.after(*step);
   };
   return example.train(config, resume, stop_after,
                        [&](Trainer& trainer) { accident.arm(trainer); });
@@ -94,7 +94,7 @@ TEST(GuardFaults, StopsWithTheLastGoodCheckpoint) {
                       train_with(example, example.config("run", with_policy("stop")), accident);
                     }),
                     cat("step ", step, ": loss "));
-        EXPECT_EQ(example.events_of<StepEvent>().size(),
+        EXPECT_EQ(example.events_of<StepRecord>().size(),
                   static_cast<std::size_t>(step == 1 ? 0 : step));
         if (step == 1) continue;
         const std::string logged =
@@ -121,8 +121,9 @@ TEST(GuardFaults, SkipsAStepWhoseGradientIsNotFinite) {
       return load_checkpoint(checkpoint_path(example.path("run/checkpoints"), step), Load::kAll);
     };
     EXPECT_FALSE(same_tensors(at(4).weights, at(6).weights)) << "step 5 did reach them";
-    const auto steps = example.events_of<StepEvent>();
-    EXPECT_EQ(steps[5].judgement.verdict, Verdict::kSkip);
+    const auto steps = example.events_of<StepRecord>();
+    EXPECT_FALSE(steps[5].skipped.empty());
+    EXPECT_FALSE(steps[5].rolled_back_to.has_value());
     const nlohmann::json line = nlohmann::json::parse(example.log("run")[5]);
     EXPECT_NE(line["skipped"].get<std::string>().find("expected finite numbers"),
               std::string::npos);
@@ -137,7 +138,7 @@ TEST(GuardFaults, RollsBackFromARuinedWeight) {
       TrainExample example;
       Accident accident(where, value, 8);
       EXPECT_EQ(train_with(example, example.config("run", with_policy("roll_back")), accident), 0);
-      const auto steps = example.events_of<StepEvent>();
+      const auto steps = example.events_of<StepRecord>();
       ASSERT_EQ(steps.size(), 12U);
       EXPECT_EQ(steps[7].rolled_back_to, 6);
       const Checkpoint end = example.newest("run");
@@ -159,9 +160,9 @@ TEST(GuardFaults, RuinedWeightsAreNeverSaved) {
     TrainExample rolls;
     Accident accident(Accident::Where::kWeight, value, 7);
     EXPECT_EQ(train_with(rolls, rolls.config("run", with_policy("roll_back")), accident), 0);
-    ASSERT_EQ(rolls.events_of<SaveFailedEvent>().size(), 1U);
-    EXPECT_SAYS(rolls.events_of<SaveFailedEvent>()[0].problem, "tensor block_0.qkv.weight");
-    EXPECT_EQ(rolls.events_of<StepEvent>()[6].rolled_back_to, 4);
+    ASSERT_EQ(rolls.events_of<SaveFailure>().size(), 1U);
+    EXPECT_SAYS(rolls.events_of<SaveFailure>()[0].problem, "tensor block_0.qkv.weight");
+    EXPECT_EQ(rolls.events_of<StepRecord>()[6].rolled_back_to, 4);
     EXPECT_TRUE(all_finite(rolls.newest("run").weights));
     EXPECT_EQ(rolls.newest("run").progress.skipped_steps, 3);
 
@@ -184,7 +185,7 @@ TEST(GuardFaults, ARollbackLeavesOutTheBatchesSince) {
   EXPECT_EQ(train_with(example, example.config("run", changes), accident), 0);
   const Checkpoint end = example.newest("run");
   EXPECT_EQ(end.progress.skipped_steps, 3);
-  EXPECT_EQ(example.events_of<StepEvent>()[6].rolled_back_to, 4);
+  EXPECT_EQ(example.events_of<StepRecord>()[6].rolled_back_to, 4);
   // The same by hand: skip steps 5, 6 and 7.
   TrainExample by_hand;
   changes[0] = "guard.non_finite=skip";
@@ -211,7 +212,7 @@ TEST(GuardFaults, BeforeTheFirstCheckpointARollbackStartsOver) {
   changes[3] = "run.save_every_tokens=1536";
   Accident accident(Accident::Where::kWeight, std::nan(""), 3);
   EXPECT_EQ(train_with(example, example.config("run", changes), accident), 0);
-  EXPECT_EQ(example.events_of<StepEvent>()[2].rolled_back_to, 0);
+  EXPECT_EQ(example.events_of<StepRecord>()[2].rolled_back_to, 0);
   EXPECT_TRUE(all_finite(example.newest("run").weights));
   EXPECT_EQ(example.newest("run").progress.skipped_steps, 3);
 }
@@ -247,7 +248,7 @@ TEST(GuardFaults, SkipsHaveAnEnd) {
   EXPECT_EQ(example.train(config, false, 6, ruin), 2);
   EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 2);
   EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }), "step 9: loss");
-  EXPECT_EQ(example.events_of<StepEvent>().size(), 3U);
+  EXPECT_EQ(example.events_of<StepRecord>().size(), 3U);
   EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }),
               "the 4 steps before were skipped, expected no more (guard.most_skips)");
   EXPECT_EQ(example.train(config, true, 9), 2);
@@ -283,15 +284,16 @@ TEST(GuardFaults, FindsASpikeAlsoAfterANan) {
       accident.arm(trainer);
       spike.arm(trainer);
     });
-    const auto steps = example.events_of<StepEvent>();
+    const auto steps = example.events_of<StepRecord>();
     ASSERT_EQ(steps.size(), 40U);
-    for (const StepEvent& step : steps) {
+    for (const StepRecord& step : steps) {
       const bool hit = step.step == 12 || step.step == 30;
-      EXPECT_EQ(step.judgement.verdict != Verdict::kTake, hit) << step.step;
+      EXPECT_EQ(!step.skipped.empty(), hit) << step.step;
     }
-    EXPECT_SAYS(steps[29].judgement.reason, "gradient norm ");
-    EXPECT_SAYS(steps[29].judgement.reason, "is a spike, expected at most ");
-    EXPECT_EQ(steps[29].rolled_back_to, policy == std::string("skip") ? -1 : 25);
+    EXPECT_SAYS(steps[29].skipped, "gradient norm ");
+    EXPECT_SAYS(steps[29].skipped, "is a spike, expected at most ");
+    const bool skips = policy == std::string("skip");
+    EXPECT_EQ(steps[29].rolled_back_to, skips ? std::nullopt : std::optional<std::int64_t>(25));
   }
 }
 

@@ -48,7 +48,7 @@ class FailingAllocator final : public c10::Allocator {
 int train_short_of_memory(TrainExample& example, const Config& config, FailingAllocator& allocator,
                           std::int64_t nth, std::int64_t times = 1) {
   example.on_event = [&](const Event& event) {
-    const auto* step = std::get_if<StepEvent>(&event);
+    const auto* step = std::get_if<StepRecord>(&event);
     if (step != nullptr && step->step == 5) allocator.fail_at(nth, times);
   };
   const int code = example.train(config, false);
@@ -73,7 +73,7 @@ TEST(MemoryFaults, AStepThatDoesNotFitIsDoneAgainInHalves) {
     const std::string run = cat("short-", nth);
     ASSERT_EQ(train_short_of_memory(example, example.config(run, kPlain), allocator, nth), 0);
     ASSERT_TRUE(allocator.has_failed()) << nth;
-    const auto events = example.events_of<MicroBatchEvent>();
+    const auto events = example.events_of<MicroBatchRecord>();
     ASSERT_EQ(events.size(), 1U) << nth;
     EXPECT_EQ(events[0].step, 6);
     EXPECT_EQ(events[0].tokens, 32);
@@ -89,7 +89,7 @@ TEST(MemoryFaults, OneSequenceThatDoesNotFitIsOneLine) {
               }),
               "step 6: one sequence of 8 tokens does not fit into memory");
   allocator.fail_at(0, 0);
-  const auto events = example.events_of<MicroBatchEvent>();
+  const auto events = example.events_of<MicroBatchRecord>();
   ASSERT_EQ(events.size(), 3U);  // 64 tokens, then 32, 16, 8
   EXPECT_EQ(events.back().tokens, 8);
   EXPECT_EQ(example.newest("run").progress.step, 4);
@@ -100,7 +100,7 @@ TEST(MemoryFaults, TheSmallerSizeSurvivesAResume) {
   TrainExample example;
   ASSERT_EQ(train_short_of_memory(example, example.config("whole", kPlain), allocator, 1), 0);
   example.on_event = [&](const Event& event) {
-    const auto* step = std::get_if<StepEvent>(&event);
+    const auto* step = std::get_if<StepRecord>(&event);
     if (step != nullptr && step->step == 5) allocator.fail_at(1);
   };
   ASSERT_EQ(example.train(example.config("run", kPlain), false, 7), 2);
@@ -115,15 +115,15 @@ TEST(MemoryFaults, AValidationThatDoesNotFitIsMadeInSmallerBatches) {
   FailingAllocator allocator;
   TrainExample example;
   ASSERT_EQ(example.train(example.config("whole"), false), 0);
-  const double loss = example.events_of<ValidationEvent>().at(1).loss;
+  const double loss = example.events_of<ValidationRecord>().at(1).validation_loss;
   example.on_event = [&](const Event& event) {
-    const auto* step = std::get_if<StepEvent>(&event);
+    const auto* step = std::get_if<StepRecord>(&event);
     if (step != nullptr && step->step == 8) allocator.fail_at(5);
   };
   ASSERT_EQ(example.train(example.config("run"), false), 0);
   EXPECT_TRUE(allocator.has_failed());
-  EXPECT_EQ(example.events_of<ValidationEvent>().at(1).step, 8);
-  EXPECT_NEAR(example.events_of<ValidationEvent>().at(1).loss, loss, 1e-6);
+  EXPECT_EQ(example.events_of<ValidationRecord>().at(1).step, 8);
+  EXPECT_NEAR(example.events_of<ValidationRecord>().at(1).validation_loss, loss, 1e-6);
   EXPECT_TRUE(same_tensors(example.newest("whole").weights, example.newest("run").weights));
 }
 
@@ -133,12 +133,12 @@ TEST(MemoryFaults, ACopyThatDoesNotFitIsDoneWithout) {
   TrainExample example;
   ASSERT_EQ(example.train(example.config("whole", kPlain), false), 0);
   example.on_event = [&](const Event& event) {
-    const auto* step = std::get_if<StepEvent>(&event);
+    const auto* step = std::get_if<StepRecord>(&event);
     if (step != nullptr && step->step == 4) allocator.fail_at(1);
   };
   ASSERT_EQ(example.train(example.config("run", kPlain), false), 0);
   EXPECT_TRUE(allocator.has_failed());
-  EXPECT_TRUE(example.events_of<MicroBatchEvent>().empty());
+  EXPECT_TRUE(example.events_of<MicroBatchRecord>().empty());
   EXPECT_TRUE(std::filesystem::exists(example.path("run/checkpoints/step-00000004")));
   expect_same_end(example, "whole", "run", "without a copy");
 }

@@ -6,7 +6,7 @@
 #include "checkpoint/load_model.h"
 #include "checkpoint/tensors.h"
 #include "commands/workplace.h"
-#include "report/run_log.h"
+#include "records/run_log.h"
 
 namespace alibi {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 #include "commands/workplace.h"
-#include "report/run_log.h"
+#include "records/run_log.h"
 
 namespace alibi {
 namespace {
@@ -43,15 +43,15 @@ void expect_the_log(const Workplace& place, const std::string& python) {
   const RunLog log = parse_run_log(place.read("runs/tiny/log.jsonl"));
   const Figures told = told_to_tensorboard(place, python);
   std::size_t expected = 0;
-  for (const LoggedStep& step : log.steps) {
+  for (const StepRecord& step : log.steps) {
     ASSERT_TRUE(told.contains({"train/loss", step.step})) << step.step;
     EXPECT_NEAR(told.at({"train/loss", step.step}), step.loss, 1e-5);
     EXPECT_NEAR(told.at({"train/learning_rate", step.step}), step.learning_rate, 1e-8);
     expected += 4;
   }
-  for (const LoggedValidation& validation : log.validations) {
+  for (const ValidationRecord& validation : log.validations) {
     ASSERT_TRUE(told.contains({"valid/loss", validation.step}));
-    EXPECT_NEAR(told.at({"valid/loss", validation.step}), validation.loss, 1e-5);
+    EXPECT_NEAR(told.at({"valid/loss", validation.step}), validation.validation_loss, 1e-5);
     expected += 3;
   }
   EXPECT_EQ(told.size(), expected);
@@ -109,11 +109,11 @@ TEST(LogsInterop, WeightsAndBiasesIsSentWhatTheLogSays) {
   const Figures figures = read_lines(sent).figures;
   const RunLog log = parse_run_log(place.read("runs/tiny/log.jsonl"));
   ASSERT_FALSE(log.steps.empty() || log.validations.empty());
-  for (const LoggedStep& step : log.steps) {
+  for (const StepRecord& step : log.steps) {
     ASSERT_TRUE(figures.contains({"loss", step.step})) << step.step;
     EXPECT_NEAR(figures.at({"loss", step.step}), step.loss, 1e-9);
   }
-  for (const LoggedValidation& validation : log.validations)
+  for (const ValidationRecord& validation : log.validations)
     EXPECT_TRUE(figures.contains({"validation_loss", validation.step})) << validation.step;
 }
 

@@ -129,5 +129,31 @@ TEST(JsonRecord, ReadsOlderFormats) {
   EXPECT_EQ(read(json).parts.at(0).colour, Colour::kDeepBlue);
 }
 
+struct Line {
+  double loss = 0;
+  std::string skipped;
+};
+
+template <class Fields>
+void fields(Fields& f, Line& line) {
+  f("loss", line.loss, {.words = true});
+  f.or_absent("skipped", line.skipped, !line.skipped.empty());
+}
+
+std::string written_again(const std::string& text) {
+  const Json json = parse_json(text, "");
+  const auto line = read_record<Line>(JsonReader(json, "file"), UnknownKeys::kRefuse);
+  return write_json(to_json(line), {.not_finite = JsonStyle::NotFinite::kWord});
+}
+
+// Seen failing with the words refused, and with an absent member required.
+TEST(JsonRecord, TakesWordsAndAbsentMembersWhereTheListSaysSo) {
+  for (const char* text :
+       {R"({"loss":"nan","skipped":"why"})", R"({"loss":"-inf"})", R"({"loss":1.5})"})
+    EXPECT_EQ(written_again(text), text);
+  EXPECT_THROW(written_again(R"({"loss":"none"})"), Error);
+  EXPECT_THROW(written_again(R"({"loss":1.5,"skipped":null})"), Error);
+}
+
 }  // namespace
 }  // namespace alibi

@@ -15,7 +15,12 @@ namespace alibi {
 namespace {
 
 TrainLine train_line(std::int64_t step) {
-  return {step, 1000, step * 8192, 3.21456, 9.8e-4, 0.912, 12345, 210, 0.62, 1288490188, 125};
+  const StepRecord record{.step = step,
+                          .tokens = step * 8192,
+                          .loss = 3.21456,
+                          .learning_rate = 9.8e-4,
+                          .gradient_norm = 0.912};
+  return {record, 1000, 12345, 210, 0.62, 1288490188, 125};
 }
 
 // Runs `use` on a plain file and returns what was written.
@@ -86,10 +91,10 @@ TEST(ProgressLine, PlainLinesAreFewButTheLastIsKept) {
 
 TEST(ProgressLine, UnknownFiguresAreLeftOutButBadOnesShown) {
   TrainLine line;
-  line.step = 7;
-  line.loss = NAN;
-  line.grad_norm = INFINITY;
-  line.learning_rate = 0;
+  line.record.step = 7;
+  line.record.loss = NAN;
+  line.record.gradient_norm = INFINITY;
+  line.record.learning_rate = 0;
   line.eta_seconds = NAN;
   const std::string text = written([&](std::FILE* file) { ProgressLine(file).show(line); });
   EXPECT_EQ(text, "step 7  loss nan  lr 0  grad inf\n");

@@ -5,16 +5,29 @@
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
+#include "data/prepare.h"
 #include "device/libtorch.h"
 #include "support/log_lines.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
+#include "train/log_sink.h"
 #include "train/trainer.h"
 
 namespace alibi {
 
 // 4 sequences of 32 trained as 16 of 8, in two micro batches: 128 tokens a step.
 inline constexpr std::int64_t kStepTokens = 128;
+
+using OnEvent = std::function<void(const Event&)>;
+
+class Listener final : public Sink {
+ public:
+  explicit Listener(OnEvent on_event) : on_event_(std::move(on_event)) {}
+  void take(const Event& event) override { on_event_(event); }
+
+ private:
+  OnEvent on_event_;
+};
 
 class TrainExample {
  public:
@@ -76,14 +89,16 @@ class TrainExample {
     const auto point = folder.resume_point(config);
     const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
     if (point) folder.refuse_other_text(*point, text);
-    Trainer trainer({config, text, folder, torch::kCPU}, point, [&](const Event& event) {
+    Trainer trainer({config, text, folder, torch::kCPU}, point);
+    LogSink log(config, folder, point);
+    Listener listener([&](const Event& event) {
       events.push_back(event);
       if (on_event) on_event(event);
-      const auto* step = std::get_if<StepEvent>(&event);
+      const auto* step = std::get_if<StepRecord>(&event);
       if (step != nullptr && step->step == stop_after) request_stop(2);
     });
     if (prepare) prepare(trainer);
-    const int signal = trainer.run();
+    const int signal = trainer.run({&log, &listener});
     clear_stop();
     return signal;
   }
@@ -109,7 +124,7 @@ class TrainExample {
   }
 
   std::vector<Event> events;  // of the last train()
-  Sink on_event;              // sees each event as it happens
+  OnEvent on_event;           // sees each event as it happens
 
  private:
   TemporaryFolder folder_;

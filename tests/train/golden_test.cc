@@ -20,7 +20,7 @@ std::vector<double> losses(const std::string& precision) {
                              "model.residual_dropout=0", "model.mlp_dropout=0"});
   EXPECT_EQ(example.train(config, false), 0);
   std::vector<double> found;
-  for (const StepEvent& event : example.events_of<StepEvent>()) found.push_back(event.loss);
+  for (const StepRecord& event : example.events_of<StepRecord>()) found.push_back(event.loss);
   return found;
 }
 

@@ -52,7 +52,7 @@ class Pairs : public testing::Test {
     }
     std::vector<double> all;
     const auto take = [&] {
-      for (const StepEvent& event : example_.events_of<StepEvent>()) all.push_back(event.loss);
+      for (const StepRecord& event : example_.events_of<StepRecord>()) all.push_back(event.loss);
     };
     const Config config = example_.config(run, changes);
     if (resumed) {

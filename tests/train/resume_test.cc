@@ -24,7 +24,7 @@ TEST(Resume, AtEveryStepIsTheUninterruptedRun) {
     EXPECT_EQ(example.newest(run).progress.step, step);
     EXPECT_FALSE(example.newest(run).progress.finished);
     EXPECT_EQ(example.train(example.config(run), true), 0);
-    EXPECT_EQ(example.events_of<StepEvent>().front().step, step + 1);
+    EXPECT_EQ(example.events_of<StepRecord>().front().step, step + 1);
     expect_same_end(example, "whole", run, run);
   }
 }
@@ -72,7 +72,7 @@ TEST(Resume, FromAnEarlierCheckpointDropsTheLinesAfterIt) {
   example.train(example.config("run"), false, 10);
   std::filesystem::remove_all(example.path("run/checkpoints/step-00000010"));
   EXPECT_EQ(example.train(example.config("run"), true), 0);
-  EXPECT_LT(example.events_of<StepEvent>().front().step, 10);
+  EXPECT_LT(example.events_of<StepRecord>().front().step, 10);
   expect_same_end(example, "whole", "run", "an earlier checkpoint");
 }
 
@@ -234,12 +234,12 @@ TEST(Resume, ASignalCutsAValidationOffAndTheNextRunMakesIt) {
   for (const std::int64_t due : {4, 12}) {
     const std::string run = cat("run-", due);
     ASSERT_EQ(example.train(example.config(run), false, due), 2);
-    for (const ValidationEvent& event : example.events_of<ValidationEvent>())
+    for (const ValidationRecord& event : example.events_of<ValidationRecord>())
       EXPECT_LT(event.step, due);
     EXPECT_LT(example.newest(run).progress.validated_step, due);
     EXPECT_FALSE(example.newest(run).progress.finished);
     ASSERT_EQ(example.train(example.config(run), true), 0);
-    EXPECT_EQ(example.events_of<ValidationEvent>().front().step, due);
+    EXPECT_EQ(example.events_of<ValidationRecord>().front().step, due);
     expect_same_end(example, "whole", run, run);
   }
 }

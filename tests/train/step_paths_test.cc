@@ -35,7 +35,7 @@ std::map<std::string, int> scopes_of_a_step(const std::vector<std::string>& chan
   const auto handle = at::addThreadLocalCallback(
       at::RecordFunctionCallback(count).scopes({at::RecordScope::USER_SCOPE}));
   example.on_event = [](const Event& event) {
-    if (std::holds_alternative<StepEvent>(event)) scopes = nullptr;  // validation is no step
+    if (std::holds_alternative<StepRecord>(event)) scopes = nullptr;  // validation is no step
   };
   EXPECT_EQ(example.train(example.config("run", all), false), 0);
   at::removeCallback(handle);

@@ -14,13 +14,13 @@ namespace {
 
 std::vector<double> losses_of(const TrainExample& example) {
   std::vector<double> losses;
-  for (const StepEvent& event : example.events_of<StepEvent>()) losses.push_back(event.loss);
+  for (const StepRecord& event : example.events_of<StepRecord>()) losses.push_back(event.loss);
   return losses;
 }
 
 std::vector<double> norms_of(const TrainExample& example) {
   std::vector<double> norms;
-  for (const StepEvent& event : example.events_of<StepEvent>())
+  for (const StepRecord& event : example.events_of<StepRecord>())
     norms.push_back(event.gradient_norm);
   return norms;
 }
@@ -42,7 +42,7 @@ TEST(Trainer, CountsTokensStepsAndTheSchedule) {
   TrainExample example;
   example.train(example.config("a"), false);
   std::int64_t step = 0;
-  for (const StepEvent& event : example.events_of<StepEvent>()) {
+  for (const StepRecord& event : example.events_of<StepRecord>()) {
     EXPECT_EQ(event.step, ++step);
     EXPECT_EQ(event.tokens, step * kStepTokens);
     if (step <= 2) {
@@ -51,7 +51,7 @@ TEST(Trainer, CountsTokensStepsAndTheSchedule) {
     EXPECT_GT(event.gradient_norm, 0);
   }
   EXPECT_EQ(step, 12);
-  EXPECT_NEAR(example.events_of<StepEvent>().back().learning_rate, 1e-4, 1e-9);
+  EXPECT_NEAR(example.events_of<StepRecord>().back().learning_rate, 1e-4, 1e-9);
 }
 
 TEST(Trainer, RoundsTheRunUpToWholeSteps) {
@@ -68,11 +68,11 @@ TEST(Trainer, SavesAndValidatesWhenDue) {
       {"run.evaluate_every_tokens=300", "run.save_every_tokens=500", "run.keep_checkpoints=100"});
   example.train(config, false);
   std::vector<std::int64_t> validated;
-  for (const ValidationEvent& event : example.events_of<ValidationEvent>())
+  for (const ValidationRecord& event : example.events_of<ValidationRecord>())
     validated.push_back(event.tokens);
   EXPECT_EQ(validated, (std::vector<std::int64_t>{384, 640, 1024, 1280, 1536}));
   std::set<std::int64_t> saved;
-  for (const SaveEvent& event : example.events_of<SaveEvent>()) saved.insert(event.step);
+  for (const SaveRecord& event : example.events_of<SaveRecord>()) saved.insert(event.step);
   for (const std::int64_t due : {4, 8, 12}) EXPECT_TRUE(saved.contains(due)) << due;
 }
 
@@ -92,10 +92,10 @@ TEST(Trainer, KeepsTheBestValidation) {
   example.train(example.config("a", {"run.keep_checkpoints=1"}), false);
   double best = 1e9;
   std::int64_t best_step = 0;
-  for (const ValidationEvent& event : example.events_of<ValidationEvent>()) {
-    EXPECT_EQ(event.best, event.loss < best);
+  for (const ValidationRecord& event : example.events_of<ValidationRecord>()) {
+    EXPECT_EQ(event.best, event.validation_loss < best);
     if (event.best) best_step = event.step;
-    best = std::min(best, event.loss);
+    best = std::min(best, event.validation_loss);
   }
   const Progress progress = example.newest("a").progress;
   EXPECT_EQ(progress.best_validation_loss, best);
@@ -147,7 +147,7 @@ TEST(Trainer, AStopSavesTheFinishedStep) {
   TrainExample example;
   EXPECT_EQ(example.train(example.config("a"), false, 5), 2);
   EXPECT_EQ(example.newest("a").progress.step, 5);
-  EXPECT_EQ(example.events_of<SaveEvent>().back().step, 5);
+  EXPECT_EQ(example.events_of<SaveRecord>().back().step, 5);
   // At the last step there is nothing left to stop.
   EXPECT_EQ(
       example.train(example.config("b", {"data.valid=[]", "data.valid_fraction=0"}), false, 12), 0);
@@ -172,7 +172,7 @@ TEST(Trainer, ValidatesOnWindowsSpreadOverTheHeldOutText) {
   prefix.ids.resize(64);
   for (std::size_t i = 0; i < 64; ++i) prefix.ids[i] = text.valid[static_cast<std::int64_t>(i)];
   prefix.runs = {{.first = 0, .count = 64, .context = 0}};
-  const double validated = example.events_of<ValidationEvent>().back().loss;
+  const double validated = example.events_of<ValidationRecord>().back().validation_loss;
   EXPECT_NEAR(validated, loss_of(spread), 1e-5);
   EXPECT_GT(std::abs(validated - loss_of(prefix)), 1e-3);
 }
@@ -261,8 +261,10 @@ TEST(Guard, SkipsAndCounts) {
     EXPECT_TRUE(torch::equal(tensor, before[name])) << name;
   for (const auto& [name, tensor] : example.newest("a").optimizer)
     EXPECT_EQ(tensor.abs().max().item<double>(), 0) << name;
-  for (const StepEvent& event : example.events_of<StepEvent>())
-    EXPECT_EQ(event.judgement.verdict, Verdict::kSkip);
+  for (const StepRecord& event : example.events_of<StepRecord>()) {
+    EXPECT_NE(event.skipped, "");
+    EXPECT_EQ(event.window_starts.size(), 4U);
+  }
   EXPECT_NE(example.log("a").front().find("\"gradient_norm\":\"nan\""), std::string::npos);
 }
 

@@ -1,6 +1,6 @@
-// What is made of log.jsonl: CSV, TensorBoard's records and the page. That TensorBoard itself reads
-// them: tests/interop/logs_test.cc.
-#include "report/run_log.h"
+// What is made of a run's records: CSV, TensorBoard's records and the page. That TensorBoard itself
+// reads them: tests/interop/logs_test.cc.
+#include "report/run_export.h"
 
 #include <gtest/gtest.h>
 
@@ -24,20 +24,7 @@ constexpr const char* kLog =
     "\n"
     "{\"step\":3,\"tokens\":300,\"lo";  // torn
 
-TEST(RunLog, IsReadButForWhatIsTornOrOfAnotherKind) {
-  const RunLog log = parse_run_log(kLog);
-  ASSERT_EQ(log.steps.size(), 2);
-  EXPECT_EQ(log.steps[0].tokens_per_second, 200);
-  EXPECT_TRUE(std::isnan(log.steps[1].loss));
-  EXPECT_EQ(log.steps[1].skipped, "loss nan, \"really\"");
-  ASSERT_EQ(log.validations.size(), 1);
-  EXPECT_EQ(log.validations[0].loss, 5.25);
-  EXPECT_TRUE(parse_run_log("").steps.empty());
-  EXPECT_TRUE(
-      parse_run_log("[1]\n{\"step\":-1,\"loss\":1}\n{\"step\":1.5,\"loss\":1}\n").steps.empty());
-}
-
-TEST(RunLog, AsCsvHasALineAStep) {
+TEST(RunCsv, HasALineAStep) {
   EXPECT_EQ(run_csv(parse_run_log(kLog)),
             "step,tokens,loss,learning_rate,gradient_norm,tokens_per_second,validation_loss,"
             "peak_memory_bytes,skipped\n"
@@ -67,16 +54,16 @@ TEST(EventFile, ARecordIsFramed) {
                         15));
 }
 
-TEST(EventFile, OnlyNewStepsAreTold) {
+TEST(EventFile, OnlyNewStepsAreExported) {
   const RunLog log = parse_run_log(kLog);
-  const auto tells = [&](const ToldLines& told, const char* name) {
-    return run_event_records(log, told, 1).find(name) != std::string::npos;
+  const auto exports = [&](const ExportedCounts& exported, const char* name) {
+    return run_event_records(log, exported, 1).find(name) != std::string::npos;
   };
-  EXPECT_TRUE(tells({}, "train/loss") && tells({}, "valid/perplexity"));
-  // A validation is logged behind its step, which may have been told alone.
-  EXPECT_TRUE(tells({log.steps.size(), 0}, "valid/perplexity"));
-  EXPECT_FALSE(tells({log.steps.size(), 0}, "train/loss"));
-  EXPECT_FALSE(tells({0, log.validations.size()}, "valid/perplexity"));
+  EXPECT_TRUE(exports({}, "train/loss") && exports({}, "valid/perplexity"));
+  // A validation is logged behind its step, which may have been exported alone.
+  EXPECT_TRUE(exports({log.steps.size(), 0}, "valid/perplexity"));
+  EXPECT_FALSE(exports({log.steps.size(), 0}, "train/loss"));
+  EXPECT_FALSE(exports({0, log.validations.size()}, "valid/perplexity"));
   EXPECT_EQ(run_event_records(log, {log.steps.size(), log.validations.size()}, 1), "");
 }
 

@@ -1,0 +1,34 @@
+#include "train/due.h"
+
+namespace alibi {
+namespace {
+
+// Steps until so many tokens are trained on.
+std::int64_t steps_for(const Config& config, std::int64_t tokens) {
+  const std::int64_t step_tokens = batch_shape(config.batch).tokens();
+  return (tokens + step_tokens - 1) / step_tokens;
+}
+
+}  // namespace
+
+std::int64_t total_steps(const Config& config) {
+  return steps_for(config, config.run.train_tokens);
+}
+
+bool is_due(std::int64_t every_tokens, std::int64_t before, std::int64_t now) {
+  return now / every_tokens > before / every_tokens;
+}
+
+bool is_logged(const Config& config, const StepRecord& step) {
+  const std::int64_t every = config.run.log_every_tokens;
+  const std::int64_t before = step.tokens - batch_shape(config.batch).tokens();
+  return every == 0 || !step.skipped.empty() || step.step >= total_steps(config) ||
+         is_due(every, before, step.tokens);
+}
+
+std::int64_t newest_due_save(const Config& config, std::int64_t tokens) {
+  const std::int64_t every = *config.run.save_every_tokens;
+  return steps_for(config, tokens / every * every);
+}
+
+}  // namespace alibi

@@ -1,0 +1,114 @@
+#include "train/gradient_accumulator.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "device/memory.h"
+#include "loss/cross_entropy.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::int64_t kWarmUpLength = 256;  // positions; a multiple of every tile
+
+// Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
+torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
+                    std::int64_t count, torch::Device device) {
+  return torch::from_blob(values.data() + first * batch.length, {count, batch.length}, torch::kLong)
+      .to(device);
+}
+
+// The largest number of rows that divides `rows` and is at most `wanted`, at least 1.
+std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {
+  for (std::int64_t count = std::clamp<std::int64_t>(wanted, 1, rows);; --count) {
+    if (rows % count == 0) return count;
+  }
+}
+
+[[noreturn]] void throw_out_of_memory(std::int64_t step, std::int64_t length) {
+  throw Error(cat("step ", step),
+              cat("one sequence of ", length, " tokens does not fit into memory"),
+              "the checkpoints saved before stay; set runtime.recompute to \"blocks\", or make "
+              "model, vocabulary or trained length smaller");
+}
+
+}  // namespace
+
+GradientAccumulator::GradientAccumulator(const Config& config, torch::Device device,
+                                         TrainState& state, Emitter& emitter)
+    : config_(config), device_(device), state_(state), emitter_(emitter) {}
+
+double GradientAccumulator::compute(Batch& batch) {
+  const std::int64_t step = state_.progress.step + 1;
+  while (true) {
+    state_.optimizer.zero_gradients();
+    try {
+      return forward_backward(batch);
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error)) throw;
+      if (!shrink_micro_batch(batch)) throw_out_of_memory(step, batch.length);
+    }
+    emitter_.emit(MicroBatchRecord{step, micro_batch_tokens()});
+  }
+}
+
+void GradientAccumulator::warm_up() {
+  const std::int64_t length = batch_shape(config_.batch).length;
+  Batch batch;
+  batch.rows = 1;
+  batch.length = length <= kWarmUpLength ? length : kWarmUpLength + length % kWarmUpLength;
+  batch.inputs.assign(static_cast<std::size_t>(batch.length), 0);
+  batch.targets = batch.inputs;
+  memory_lasts([&] { forward_backward(batch); });  // where it does not, the first step says so
+  state_.optimizer.zero_gradients();
+}
+
+std::int64_t GradientAccumulator::micro_batch_tokens() const {
+  const std::int64_t lowered = state_.progress.micro_batch_tokens;
+  return lowered > 0 ? lowered : *config_.batch.micro_batch_tokens;
+}
+
+std::int64_t GradientAccumulator::rows_of_part(const Batch& batch) const {
+  return divisor_up_to(batch.rows, micro_batch_tokens() / batch.length);
+}
+
+bool GradientAccumulator::shrink_micro_batch(const Batch& batch) {
+  const std::int64_t rows = rows_of_part(batch);
+  if (rows == 1) return false;
+  state_.progress.micro_batch_tokens = divisor_up_to(batch.rows, rows / 2) * batch.length;
+  return true;
+}
+
+// Micro batches are equal, so the mean over the batch is the mean of theirs.
+double GradientAccumulator::forward_backward(Batch& batch) {
+  const std::int64_t rows = rows_of_part(batch);
+  const std::int64_t parts = batch.rows / rows;
+  const RandomKey random =
+      RandomKey{static_cast<std::uint64_t>(config_.run.seed)}.with("dropout").with(
+          static_cast<std::uint64_t>(state_.progress.step));
+  const std::int64_t learned = batch.learned();
+  LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows, .z_loss = config_.guard.z_loss};
+  mean.divisor = std::max(1.0, static_cast<double>(learned)) / static_cast<double>(parts);
+  mean.left_out = learned < std::ssize(batch.targets);
+  double loss = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const auto of_part = [&](std::vector<std::int64_t>& values) {
+      return slice(values, batch, part * rows, rows, device_);
+    };
+    ForwardOptions options;
+    options.training = true;
+    options.recompute = config_.runtime.recompute == Recompute::kBlocks;
+    options.random = random.with(static_cast<std::uint64_t>(part));
+    if (!batch.document_starts.empty()) options.document_start_BT = of_part(batch.document_starts);
+    const torch::Tensor hidden_BTC = state_.model->hidden(of_part(batch.inputs), options);
+    const torch::Tensor targets_BT = of_part(batch.targets);
+    const TrainingLoss part_loss = training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(),
+                                                 targets_BT.flatten(), mean);
+    (part_loss.objective / parts).backward();
+    loss += part_loss.cross_entropy.item<double>() / static_cast<double>(parts);
+  }
+  return loss;
+}
+
+}  // namespace alibi

@@ -1,0 +1,104 @@
+#include "train/guarded_update.h"
+
+#include "base/strings.h"
+#include "optimizer/clip.h"
+#include "train/due.h"
+
+namespace alibi {
+namespace {
+
+Error stopped_at(std::int64_t step, const std::string& reason) {
+  return {cat("step ", step), reason,
+          "the weights were not touched; go on with --resume and a lower "
+          "optimizer.learning_rate, or guard.non_finite or guard.spikes set to \"skip\" or "
+          "\"roll_back\""};
+}
+
+Error too_often(std::int64_t step, const std::string& reason, const std::string& what) {
+  return {cat("step ", step), cat(reason, "; ", what),
+          "go on with --resume and a lower optimizer.learning_rate, or look at the text of the "
+          "batches in the log"};
+}
+
+}  // namespace
+
+GuardedUpdate::GuardedUpdate(const Config& config, const RunFolder& folder, TrainState& state,
+                             Checkpointer& checkpointer)
+    : config_(config), folder_(folder), state_(state), checkpointer_(checkpointer) {}
+
+std::optional<Error> GuardedUpdate::apply(StepRecord& record) {
+  const Judgement judgement =
+      judge_step(config_.guard, record.loss, record.gradient_norm,
+                 {state_.progress.recent_losses, state_.progress.recent_gradient_norms});
+  record.skipped = judgement.reason;
+  if (auto error = end_of_run(record.step, judgement)) return error;
+  if (judgement.verdict == Verdict::kTake) update(record);
+  if (judgement.verdict == Verdict::kSkip) skip();
+  if (judgement.verdict == Verdict::kRollBack) roll_back(record);
+  return std::nullopt;
+}
+
+std::optional<Error> GuardedUpdate::end_of_run(std::int64_t step,
+                                               const Judgement& judgement) const {
+  const std::int64_t skips = config_.guard.most_skips, rollbacks = config_.guard.most_rollbacks;
+  if (judgement.verdict == Verdict::kStop) return stopped_at(step, judgement.reason);
+  if (judgement.verdict == Verdict::kSkip && state_.progress.skipped_in_a_row >= skips) {
+    return too_often(
+        step, judgement.reason,
+        cat("the ", skips, " steps before were skipped, expected no more (guard.most_skips)"));
+  }
+  if (judgement.verdict == Verdict::kRollBack && state_.progress.rollbacks >= rollbacks) {
+    return too_often(
+        step, judgement.reason,
+        cat(rollbacks, " rollbacks were made before, expected no more (guard.most_rollbacks)"));
+  }
+  return std::nullopt;
+}
+
+void GuardedUpdate::update(const StepRecord& record) {
+  clip_gradients(state_.parameters, record.gradient_norm, config_.optimizer.clip_norm);
+  state_.optimizer.update(record.step - state_.progress.skipped_steps, record.learning_rate);
+  state_.progress.skipped_in_a_row = 0;
+}
+
+void GuardedUpdate::skip() {
+  ++state_.progress.skipped_in_a_row;
+  ++state_.progress.skipped_steps;
+}
+
+// Weights, optimizer and the guard's window become those of an earlier step; the batches since then
+// are left out, this step's with them, and the count of steps and tokens goes on.
+void GuardedUpdate::roll_back(StepRecord& record) {
+  checkpointer_.wait();
+  Progress then;
+  if (const auto checkpoint = rollback_checkpoint()) {
+    state_.load_tensors(*checkpoint);
+    then = checkpoint->progress;
+  } else {
+    state_.reset_tensors();
+  }
+  record.rolled_back_to = then.step;
+  record.left_out_steps = {then.step + 1, record.step};
+  Progress& progress = state_.progress;
+  ++progress.rollbacks;
+  progress.skipped_steps = record.step - (then.step - then.skipped_steps);
+  progress.skipped_in_a_row = 0;
+  progress.recent_losses = then.recent_losses;
+  progress.recent_gradient_norms = then.recent_gradient_norms;
+}
+
+// Where that checkpoint is missing (a save that failed) or damaged, the newest whole one; nothing
+// where there is none.
+std::optional<Checkpoint> GuardedUpdate::rollback_checkpoint() const {
+  const std::int64_t step = newest_due_save(config_, state_.progress.tokens);
+  if (step == 0) return std::nullopt;
+  try {
+    return load_checkpoint(checkpoint_path(folder_.checkpoints(), step), Load::kAll);
+  } catch (const Error&) {
+    const auto newest = newest_valid_checkpoint(folder_.checkpoints());
+    if (!newest) return std::nullopt;
+    return load_checkpoint(*newest, Load::kAll);
+  }
+}
+
+}  // namespace alibi

@@ -1,0 +1,78 @@
+#include "train/resume.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "config/load.h"
+#include "device/device.h"
+#include "train/run_folder.h"
+
+namespace alibi {
+namespace {
+
+constexpr const char* kOtherBits =
+    "the last bits of its weights will not be those of an uninterrupted run";
+
+std::string describe_step_arithmetic(const Config& config, torch::Device device, Gpt& model) {
+  const BatchShape shape = batch_shape(config.batch);
+  return cat(describe_arithmetic(device), ", attention ",
+             model->attention_kernel(shape.rows, shape.length, device, true), ", skip ",
+             name_of(config.runtime.attention.skip));
+}
+
+}  // namespace
+
+torch::Device resolve_machine(Config& config, bool resume) {
+  const torch::Device device = open_device(config.runtime.device);
+  if (resume && config.runtime.precision == Precision::kAuto)
+    config.runtime.precision = stored_precision(config.run.folder).value_or(Precision::kAuto);
+  config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  return device;
+}
+
+void resume_threads(const Config& config, const Checkpoint& resume) {
+  const std::int64_t before = resume.progress.threads;
+  const std::int64_t now = config.runtime.threads > 0 ? config.runtime.threads : before;
+  if (before == 0) return;
+  const int here = set_threads(0);
+  set_threads(now);
+  if (now != before) {
+    log_warning(cat("this run was started with ", before, " threads and goes on with ", now, ": ",
+                    kOtherBits));
+  } else if (now != here) {
+    log_info(cat("note: ", now, " threads, as the run was started with; --set runtime.threads=",
+                 here, " changes that, and the last bits of its weights"));
+  }
+}
+
+std::vector<std::string> take_changes(const Config& config, const Checkpoint& resume, bool finished,
+                                      Progress& progress) {
+  const Config before = parse_config(resume.config_json, "config.json of the checkpoint");
+  std::vector<std::string> changes;
+  for (const ConfigDifference& key : identity_differences(before, config)) {
+    if (finished) {
+      throw usage_error(key.pointer,
+                        cat("this run is finished, with ", key.first, "; now it is ", key.second),
+                        "resume with the old value, or choose another run.folder");
+    }
+    changes.push_back(cat(key.pointer, ": ", key.second, ", was ", key.first));
+    log_info(cat("note: from step ", progress.step + 1, " on ", changes.back()));
+    if (key.pointer == "/batch/micro_batch_tokens") progress.micro_batch_tokens = 0;
+  }
+  return changes;
+}
+
+void note_arithmetic(const Config& config, torch::Device device, TrainState& state) {
+  Progress& progress = state.progress;
+  progress.threads = torch::get_num_threads();
+  const std::string before =
+      std::exchange(progress.arithmetic, describe_step_arithmetic(config, device, state.model));
+  if (!before.empty() && before != progress.arithmetic) {
+    log_warning(cat("this run was computed by ", before, " and goes on by ", progress.arithmetic,
+                    ": ", kOtherBits));
+  }
+}
+
+}  // namespace alibi

@@ -1,0 +1,70 @@
+#include "train/state.h"
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "checkpoint/load_model.h"
+#include "config/load.h"
+#include "device/device.h"
+#include "train/run_folder.h"
+#include "train/start_from.h"
+
+namespace alibi {
+namespace {
+
+Gpt build_model(const Config& c, const PreparedText& text, torch::Device device) {
+  Gpt model(c.model, text.tokenizer.vocabulary(), activation_type(c.runtime.precision),
+            c.runtime.attention);
+  if (c.initialize.from.empty())
+    model->initialize(static_cast<std::uint64_t>(c.run.seed), *c.initialize.standard_deviation);
+  model->to(device);
+  return model;
+}
+
+}  // namespace
+
+TrainState::TrainState(const Config& config, const PreparedText& text, torch::Device device,
+                       const std::optional<Checkpoint>& resume)
+    : model(build_model(config, text, device)),
+      parameters(model->parameters()),
+      optimizer(named_parameters(*model), config.optimizer),
+      config_(config),
+      text_(text),
+      device_(device) {
+  if (resume) {
+    load_tensors(*resume);
+    progress = resume->progress;
+  } else {
+    initialize_from_source();
+  }
+}
+
+void TrainState::load_tensors(const Checkpoint& checkpoint) {
+  copy_weights(checkpoint.weights, *model, cat("checkpoint of step ", checkpoint.progress.step));
+  optimizer.load_state(checkpoint.optimizer);
+}
+
+void TrainState::reset_tensors() {
+  copy_weights(weights_of(*build_model(config_, text_, device_)), *model, "initial weights");
+  initialize_from_source();
+  optimizer.reset();
+}
+
+void TrainState::initialize_from_source() {
+  const std::string& source = config_.initialize.from;
+  if (source.empty()) return;
+  const Start start = start_from(config_, text_.tokenizer);
+  copy_weights(start.weights, *model, source);
+  if (!start.surgery.empty()) log_info(cat("initialize.from ", source, ": ", start.surgery));
+}
+
+Checkpoint TrainState::checkpoint() const {
+  return {config_json(config_),
+          text_.tokenizer.model(),
+          run_identity(config_, text_.data_hash),
+          text_.data_hash,
+          progress,
+          weights_of(*model),
+          optimizer.state()};
+}
+
+}  // namespace alibi

@@ -1,0 +1,43 @@
+// What training changes: weights, the optimizer's state and progress. Together with the config and
+// the text it is the whole of a run.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "config/config.h"
+#include "data/prepared.h"
+#include "model/gpt.h"
+#include "optimizer/optimizer.h"
+
+namespace alibi {
+
+class TrainState {
+ public:
+  // The state of `resume`; without it the one before the first step: weights drawn from run.seed or
+  // taken from initialize.from. `config` and `text` outlive it.
+  TrainState(const Config& config, const PreparedText& text, torch::Device device,
+             const std::optional<Checkpoint>& resume);
+
+  // Weights and optimizer alone; progress goes on.
+  void load_tensors(const Checkpoint& checkpoint);
+  void reset_tensors();  // as before the first step
+
+  // Shares the memory of CPU tensors.
+  Checkpoint checkpoint() const;
+
+  Gpt model;
+  std::vector<torch::Tensor> parameters;
+  Optimizer optimizer;
+  Progress progress;
+
+ private:
+  void initialize_from_source();
+
+  const Config& config_;
+  const PreparedText& text_;
+  torch::Device device_;
+};
+
+}  // namespace alibi

@@ -1,0 +1,62 @@
+#include "train/validator.h"
+
+#include "base/stop.h"
+#include "device/memory.h"
+#include "evaluate/score.h"
+
+namespace alibi {
+
+Validator::Validator(const Config& config, const PreparedText& text, torch::Device device,
+                     TrainState& state)
+    : config_(config),
+      end_(text.tokenizer.end()),
+      device_(device),
+      state_(state),
+      text_(sample_tokens(text.valid, {.window = batch_shape(config.batch).length,
+                                       .most = config.run.validation_tokens})) {}
+
+std::optional<double> Validator::loss(std::int64_t batch_tokens) {
+  struct Stopped {};
+  const std::int64_t length = batch_shape(config_.batch).length;
+  const auto windows = windows_of(Protocol::kNonOverlapping, text_, length, 0);
+  ScoringOptions options;
+  options.batch_tokens = batch_tokens;
+  options.chunk_rows = config_.runtime.loss_chunk_rows;
+  options.separate_documents = config_.data.separate_documents;
+  options.end = end_;
+  options.device = device_;
+  options.progress = [](std::int64_t) {
+    if (stop_signal() != 0) throw Stopped();
+  };
+  for (;; options.batch_tokens /= 2) {
+    try {
+      return mean_of(scored_losses(text_, score(state_.model, text_.ids, windows, options)));
+    } catch (const Stopped&) {
+      return std::nullopt;
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error) || options.batch_tokens <= length) throw;
+    }
+  }
+}
+
+std::optional<ValidationRecord> Validator::validate(std::int64_t batch_tokens) {
+  const std::optional<double> loss = this->loss(batch_tokens);
+  if (!loss) return std::nullopt;
+  Progress& progress = state_.progress;
+  const bool best = *loss < progress.best_validation_loss;
+  if (best) {
+    progress.best_validation_loss = *loss;
+    progress.best_step = progress.step;
+    progress.evaluations_without_improvement = 0;
+  } else {
+    ++progress.evaluations_without_improvement;
+  }
+  progress.validated_step = progress.step;
+  return ValidationRecord{.step = progress.step,
+                          .tokens = progress.tokens,
+                          .validation_loss = *loss,
+                          .best = best,
+                          .peak_memory_bytes = peak_memory_bytes(device_)};
+}
+
+}  // namespace alibi

@@ -1,0 +1,37 @@
+// The loss on held-out text, and which step has the lowest.
+#pragma once
+
+#include <optional>
+
+#include "config/config.h"
+#include "data/prepared.h"
+#include "data/text_sample.h"
+#include "records/run_records.h"
+#include "train/state.h"
+
+namespace alibi {
+
+class Validator {
+ public:
+  // Scores whole windows, spread over the held-out text. All outlive it.
+  Validator(const Config& config, const PreparedText& text, torch::Device device,
+            TrainState& state);
+
+  bool has_text() const { return text_.scores_anything(); }
+
+  // Scores the text in batches of `batch_tokens`, smaller ones where they do not fit into memory,
+  // and notes the result in the state's progress. Nothing where a signal came before all was
+  // scored: progress is then as it was.
+  std::optional<ValidationRecord> validate(std::int64_t batch_tokens);
+
+ private:
+  std::optional<double> loss(std::int64_t batch_tokens);
+
+  const Config& config_;
+  std::int32_t end_;  // the token behind every document
+  torch::Device device_;
+  TrainState& state_;
+  TextSample text_;
+};
+
+}  // namespace alibi
