@@ -1,10 +1,12 @@
 // alibi export: a checkpoint for other programs, read back and compared before it is called done.
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <limits>
 #include <memory>
 
 #include "base/checksums.h"
+#include "base/enum_names.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -24,11 +26,20 @@ namespace alibi {
 namespace {
 namespace fs = std::filesystem;
 
+enum class ExportFormat { kHuggingFace, kGguf, kSafetensors };
+constexpr auto enum_names(ExportFormat) { return std::array{"hf", "gguf", "safetensors"}; }
+
+enum class WeightType { kF32, kF16, kBf16, kQ8 };
+constexpr auto enum_names(WeightType) { return std::array{"f32", "f16", "bf16", "q8_0"}; }
+
 struct Options {
-  std::string checkpoint, to, output, type = "f32", curve, shard_size;
+  std::string checkpoint, output, curve, shard_size;
+  std::string to, type = name_of(WeightType::kF32);  // as the command line has them
   std::int64_t shard_bytes = HuggingFaceOptions().shard_bytes;
   bool custom_code = false;
   std::vector<std::string> overrides;
+  ExportFormat format() const { return *find_enum<ExportFormat>(to); }
+  WeightType weight_type() const { return *find_enum<WeightType>(type); }
 };
 
 struct Exported {
@@ -37,34 +48,36 @@ struct Exported {
   Verified verified;
 };
 
-torch::ScalarType torch_type(const std::string& type) {
-  if (type == "f16") return torch::kHalf;
-  if (type == "bf16") return torch::kBFloat16;
-  if (type == "f32") return torch::kFloat;
-  throw usage_error("--type", cat("\"", type, "\" is a type of gguf files only"),
+torch::ScalarType torch_type(WeightType type) {
+  if (type == WeightType::kF16) return torch::kHalf;
+  if (type == WeightType::kBf16) return torch::kBFloat16;
+  if (type == WeightType::kF32) return torch::kFloat;
+  throw usage_error("--type", cat("\"", name_of(type), "\" is a type of gguf files only"),
                     "--type f32, f16 or bf16");
 }
 
-GgufElement gguf_element(const std::string& type) {
-  if (type == "f16") return GgufElement::kF16;
-  if (type == "bf16") return GgufElement::kBf16;
-  return type == "q8_0" ? GgufElement::kQ8 : GgufElement::kF32;
+GgufElement gguf_element(WeightType type) {
+  if (type == WeightType::kF16) return GgufElement::kF16;
+  if (type == WeightType::kBf16) return GgufElement::kBf16;
+  return type == WeightType::kQ8 ? GgufElement::kQ8 : GgufElement::kF32;
 }
 
 // What rounding to the type may do to each row, relative to its norm, and to logits. Eight bits of
 // 32 numbers each: half a step of 127 in the worst of them.
-MostDifference most_difference(const std::string& type) {
+MostDifference most_difference(WeightType type) {
   constexpr double kAny = std::numeric_limits<double>::infinity();  // weights say enough
-  if (type == "f16") return {2e-3, kAny};
-  if (type == "bf16") return {5e-3, kAny};
-  return type == "q8_0" ? MostDifference{3e-2, kAny} : MostDifference{1e-6, 1e-4};
+  if (type == WeightType::kF16) return {2e-3, kAny};
+  if (type == WeightType::kBf16) return {5e-3, kAny};
+  return type == WeightType::kQ8 ? MostDifference{3e-2, kAny} : MostDifference{1e-6, 1e-4};
 }
 
 fs::path default_output(const Options& options, const LoadedModel& loaded) {
   const std::string& name = loaded.config.run.name;
   const fs::path folder = "exports";
-  if (options.to == "gguf") return folder / (name + "-" + options.type + ".gguf");
-  return folder / (options.to == "hf" ? name + "-hf" : name + ".safetensors");
+  if (options.format() == ExportFormat::kGguf)
+    return folder / (name + "-" + options.type + ".gguf");
+  return folder /
+         (options.format() == ExportFormat::kHuggingFace ? name + "-hf" : name + ".safetensors");
 }
 
 [[noreturn]] void refuse(const LoadedModel& loaded, const std::string& target,
@@ -74,7 +87,7 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
   if (plain && obstacles(Dialect::kGguf, m).empty())  // the tokenizer or the type is in the way
     throw usage_error(loaded.folder.string(),
                       cat(target, " cannot hold this model: ", join(found, "; ")));
-  const bool gguf = gguf_obstacles(m, loaded.tokenizer, gguf_element("f32")).empty();
+  const bool gguf = gguf_obstacles(m, loaded.tokenizer, GgufElement::kF32).empty();
   throw usage_error(
       loaded.folder.string(), cat(target, " cannot hold this model: ", join(found, "; ")),
       plain ? "--to hf writes a folder that holds it"
@@ -95,13 +108,14 @@ Dialect huggingface_target(const LoadedModel& loaded, bool custom_code) {
 
 // Before anything is written: what the target cannot hold, and what the type cannot.
 void check_holds(LoadedModel& loaded, const Options& options) {
-  if (options.to == "hf") huggingface_target(loaded, options.custom_code);
-  if (options.to == "gguf") {
+  if (options.format() == ExportFormat::kHuggingFace)
+    huggingface_target(loaded, options.custom_code);
+  if (options.format() == ExportFormat::kGguf) {
     const auto found =
-        gguf_obstacles(loaded.config.model, loaded.tokenizer, gguf_element(options.type));
+        gguf_obstacles(loaded.config.model, loaded.tokenizer, gguf_element(options.weight_type()));
     if (!found.empty()) refuse(loaded, "llama.cpp's mpt", found);
   }
-  if (options.type != "f16") return;
+  if (options.weight_type() != WeightType::kF16) return;
   constexpr double kLargest = 65504;
   for (const auto& parameter : loaded.model->named_parameters()) {
     const double largest = parameter.value().detach().abs().max().item<double>();
@@ -117,7 +131,7 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
                             const fs::path& folder) {
   HuggingFaceOptions how;
   how.target = huggingface_target(loaded, options.custom_code);
-  how.type = torch_type(options.type);
+  how.type = torch_type(options.weight_type());
   how.longest = about.longest;
   how.shard_bytes = options.shard_bytes;
   how.trained = batch_shape(loaded.config.batch).length;
@@ -136,32 +150,32 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
   const ForeignModel read = read_huggingface(folder);
   sync_folder(folder);
   return verify_export(loaded.model, read.model, read.weights,
-                       batch_shape(loaded.config.batch).length, most_difference(options.type),
-                       folder.string());
+                       batch_shape(loaded.config.batch).length,
+                       most_difference(options.weight_type()), folder.string());
 }
 
 Verified export_gguf(LoadedModel& loaded, const Options& options, const Exported& about,
                      const fs::path& file) {
-  const GgufElement element = gguf_element(options.type);
+  const GgufElement element = gguf_element(options.weight_type());
   if (const std::string note = gguf_tokenizer_note(loaded.tokenizer); !note.empty())
     log_info("note: " + note);
   write_gguf_model(file, *loaded.model, loaded.tokenizer,
                    {element, about.longest, loaded.config.run.name});
   const ForeignModel read = read_gguf_model(file, loaded.config.model.activation);
   return verify_export(loaded.model, read.model, read.weights,
-                       batch_shape(loaded.config.batch).length, most_difference(options.type),
-                       file.string());
+                       batch_shape(loaded.config.batch).length,
+                       most_difference(options.weight_type()), file.string());
 }
 
 Verified export_safetensors(LoadedModel& loaded, const Options& options, const fs::path& file) {
   Tensors weights = weights_of(*loaded.model);
-  for (auto& [name, tensor] : weights) tensor = tensor.to(torch_type(options.type));
+  for (auto& [name, tensor] : weights) tensor = tensor.to(torch_type(options.weight_type()));
   save_tensors(file, weights);
   Tensors read = load_tensors(file);
   for (auto& [name, tensor] : read) tensor = tensor.to(torch::kFloat);
   return verify_export(loaded.model, loaded.config.model, read,
-                       batch_shape(loaded.config.batch).length, most_difference(options.type),
-                       file.string());
+                       batch_shape(loaded.config.batch).length,
+                       most_difference(options.weight_type()), file.string());
 }
 
 void check_options(Options& options) {
@@ -169,10 +183,10 @@ void check_options(Options& options) {
     if (given && !has_effect)
       throw usage_error(name, cat("has no effect on --to ", options.to), "leave it out");
   };
-  const bool folder = options.to == "hf";
+  const bool folder = options.format() == ExportFormat::kHuggingFace;
   only_for("--custom-code", options.custom_code, folder);
   only_for("--shard-size", !options.shard_size.empty(), folder);
-  only_for("--curve", !options.curve.empty(), options.to != "safetensors");
+  only_for("--curve", !options.curve.empty(), options.format() != ExportFormat::kSafetensors);
   if (options.shard_size.empty()) return;
   options.shard_bytes = parse_bytes(options.shard_size).value_or(0);
   if (options.shard_bytes <= 0)
@@ -198,9 +212,11 @@ int run(Options options) {
       about.longest = std::max(about.longest, point.length);
   }
   write_aside(target, [&](const fs::path& aside) {
-    about.verified = options.to == "hf"     ? export_huggingface(loaded, options, about, aside)
-                     : options.to == "gguf" ? export_gguf(loaded, options, about, aside)
-                                            : export_safetensors(loaded, options, aside);
+    about.verified = options.format() == ExportFormat::kHuggingFace
+                         ? export_huggingface(loaded, options, about, aside)
+                     : options.format() == ExportFormat::kGguf
+                         ? export_gguf(loaded, options, about, aside)
+                         : export_safetensors(loaded, options, aside);
   });
   log_info(cat("step ", loaded.progress.step, " of ", loaded.folder.string()));
   log_info(cat("read back: no row of a tensor differs by more than ",
@@ -210,7 +226,7 @@ int run(Options options) {
     log_info("note: the card has no figure: " + options.curve +
              "/curve.svg is missing, a link, or shows other models, too");
   const bool table = loaded.config.model.position == Position::kLearned;
-  if (options.curve.empty() && options.to != "safetensors" && !table) {
+  if (options.curve.empty() && options.format() != ExportFormat::kSafetensors && !table) {
     log_info(cat("note: input of up to ", about.longest,
                  " tokens, the trained length; --curve FOLDER (of alibi evaluate --output) raises "
                  "it to the longest length that was measured"));
@@ -237,13 +253,13 @@ Command export_command() {
                        "weights by our names",
             .target = &options->to,
             .required = true,
-            .choices = {"hf", "gguf", "safetensors"}},
+            .choices = all_names<ExportFormat>()},
            {.name = "--output", .meaning = "Default: exports/NAME...", .target = &options->output},
            {.name = "--type",
             .meaning = "Of the weights; q8_0 for gguf only",
             .target = &options->type,
             .shows_default = true,
-            .choices = {"f32", "f16", "bf16", "q8_0"}},
+            .choices = all_names<WeightType>()},
            {.name = "--curve",
             .meaning = "Folder of alibi evaluate --output: its longest length becomes the "
                        "model's, its table goes into the model card",

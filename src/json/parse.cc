@@ -77,7 +77,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
       const JsonObject* object = open.value->as_object();
       const bool innermost = &open == &open_.back();
       text += object == nullptr ? cat("/", open.value->size() - (innermost ? 0 : 1))
-                                : "/" + pointer_part(printable(object->back().key, 80));
+                                : "/" + pointer_part(object->back().key);
     }
     return text;
   }

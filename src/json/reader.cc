@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/printable.h"
 #include "json/write.h"
 
 namespace alibi {
@@ -29,7 +28,7 @@ JsonReader JsonReader::child(const Json& json, std::string_view key) const {
 }
 
 std::string JsonReader::place_of(std::string_view key) const {
-  return place_ + (is_root_ ? ": /" : "/") + pointer_part(printable(key, 80));
+  return place_ + (is_root_ ? ": /" : "/") + pointer_part(key);
 }
 
 void JsonReader::fail(const std::string& problem, const std::string& way_out) const {

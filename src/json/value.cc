@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace alibi {
 namespace {
@@ -133,7 +134,8 @@ bool operator==(const Json& a, const Json& b) {
 
 std::string pointer_part(std::string_view key) {
   std::string text;
-  for (const char c : key) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  for (const char c : printable(key, 80))
+    text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
   return text;
 }
 

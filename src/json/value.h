@@ -109,7 +109,8 @@ struct JsonMember {
   bool operator==(const JsonMember&) const = default;
 };
 
-// A key as a part of a JSON pointer (RFC 6901): "~" and "/" escaped.
+// A key as a part of a JSON pointer (RFC 6901), for messages: "~" and "/" escaped, printable and at
+// most 80 bytes.
 std::string pointer_part(std::string_view key);
 
 }  // namespace alibi
