@@ -7,6 +7,7 @@
 #include "checkpoint/example.h"
 #include "checkpoint/folders.h"
 #include "faults/rounds.h"
+#include "support/error_text.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -32,8 +33,7 @@ class Corruption : public testing::Test {
     const std::vector<Fault> faults = checkpoint_faults(newest_);
     ASSERT_FALSE(faults.empty()) << what;
     const std::string name = file.filename().string();
-    EXPECT_NE(faults.front().line().find(name), std::string::npos)
-        << what << ": " << faults.front().line();
+    EXPECT_NAMES(faults.front().line(), name) << what;
     std::vector<std::string> skipped;
     const auto found = newest_valid_checkpoint(folder_.path(), &skipped);
     ASSERT_TRUE(found.has_value()) << what;

@@ -90,10 +90,10 @@ TEST(GuardFaults, StopsWithTheLastGoodCheckpoint) {
         if (step == 1 && where != Accident::Where::kGradient) continue;  // nothing runs before it
         TrainExample example;
         Accident accident(where, value, step);
-        EXPECT_SAYS(error_text([&] {
-                      train_with(example, example.config("run", with_policy("stop")), accident);
-                    }),
-                    cat("step ", step, ": loss "));
+        EXPECT_ERROR_AT(error_text([&] {
+                          train_with(example, example.config("run", with_policy("stop")), accident);
+                        }),
+                        cat("step ", step), "guard.non_finite");
         EXPECT_EQ(example.events_of<StepRecord>().size(),
                   static_cast<std::size_t>(step == 1 ? 0 : step));
         if (step == 1) continue;
@@ -125,8 +125,7 @@ TEST(GuardFaults, SkipsAStepWhoseGradientIsNotFinite) {
     EXPECT_FALSE(steps[5].skipped.empty());
     EXPECT_FALSE(steps[5].rolled_back_to.has_value());
     const nlohmann::json line = nlohmann::json::parse(example.log("run")[5]);
-    EXPECT_NE(line["skipped"].get<std::string>().find("expected finite numbers"),
-              std::string::npos);
+    EXPECT_NAMES(line["skipped"].get<std::string>(), "gradient norm");
     EXPECT_EQ(line["window_starts"].size(), 4U) << line;
   }
 }
@@ -161,16 +160,16 @@ TEST(GuardFaults, RuinedWeightsAreNeverSaved) {
     Accident accident(Accident::Where::kWeight, value, 7);
     EXPECT_EQ(train_with(rolls, rolls.config("run", with_policy("roll_back")), accident), 0);
     ASSERT_EQ(rolls.events_of<SaveFailure>().size(), 1U);
-    EXPECT_SAYS(rolls.events_of<SaveFailure>()[0].problem, "tensor block_0.qkv.weight");
+    EXPECT_NAMES(rolls.events_of<SaveFailure>()[0].problem, "block_0.qkv.weight");
     EXPECT_EQ(rolls.events_of<StepRecord>()[6].rolled_back_to, 4);
     EXPECT_TRUE(all_finite(rolls.newest("run").weights));
     EXPECT_EQ(rolls.newest("run").progress.skipped_steps, 3);
 
     TrainExample stops;
     Accident again(Accident::Where::kWeight, value, 7);
-    EXPECT_SAYS(
+    EXPECT_ERROR_AT(
         error_text([&] { train_with(stops, stops.config("run", with_policy("skip")), again); }),
-        "step 6: tensor block_0.qkv.weight holds numbers that are not finite");
+        "step 6", "block_0.qkv.weight");
     EXPECT_EQ(stops.newest("run").progress.step, 4);
   }
 }
@@ -221,13 +220,13 @@ TEST(GuardFaults, RollbacksHaveAnEnd) {
   TrainExample example;
   auto changes = with_policy("roll_back");
   changes.push_back("guard.most_rollbacks=3");
-  EXPECT_SAYS(error_text([&] {
-                example.train(example.config("run", changes), false, 0, [](Trainer& trainer) {
-                  trainer.model()->parameters()[0].register_hook(
-                      [](torch::Tensor gradient) { return gradient * std::nan(""); });
-                });
-              }),
-              "3 rollbacks were made before, expected no more (guard.most_rollbacks)");
+  EXPECT_NAMES(error_text([&] {
+                 example.train(example.config("run", changes), false, 0, [](Trainer& trainer) {
+                   trainer.model()->parameters()[0].register_hook(
+                       [](torch::Tensor gradient) { return gradient * std::nan(""); });
+                 });
+               }),
+               3, "guard.most_rollbacks");
 }
 
 // Each step's gradients, from `first` on.
@@ -247,10 +246,9 @@ TEST(GuardFaults, SkipsHaveAnEnd) {
   const auto ruin = [](Trainer& trainer) { ruin_gradients(trainer, 5); };
   EXPECT_EQ(example.train(config, false, 6, ruin), 2);
   EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 2);
-  EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }), "step 9: loss");
+  EXPECT_ERROR_AT(error_text([&] { example.train(config, true, 0, ruin); }), "step 9", "nan");
   EXPECT_EQ(example.events_of<StepRecord>().size(), 3U);
-  EXPECT_SAYS(error_text([&] { example.train(config, true, 0, ruin); }),
-              "the 4 steps before were skipped, expected no more (guard.most_skips)");
+  EXPECT_NAMES(error_text([&] { example.train(config, true, 0, ruin); }), 4, "guard.most_skips");
   EXPECT_EQ(example.train(config, true, 9), 2);
   EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 0);
 }
@@ -259,9 +257,9 @@ TEST(GuardFaults, SkipsHaveAnEnd) {
 TEST(GuardFaults, AStopIsGoneOnFromWithAnotherPolicy) {
   TrainExample example;
   Accident accident(Accident::Where::kGradient, std::nan(""), 6);
-  const std::string says = error_text(
+  const std::string message = error_text(
       [&] { train_with(example, example.config("run", with_policy("stop")), accident); });
-  EXPECT_SAYS(says, "go on with --resume and a lower optimizer.learning_rate, or guard.non_finite");
+  EXPECT_NAMES(way_out_of(message), "--resume", "optimizer.learning_rate", "guard.non_finite");
   Accident again(Accident::Where::kGradient, std::nan(""), 6);
   auto changes = with_policy("skip");
   changes.emplace_back("optimizer.learning_rate=1e-4");
@@ -290,8 +288,7 @@ TEST(GuardFaults, FindsASpikeAlsoAfterANan) {
       const bool hit = step.step == 12 || step.step == 30;
       EXPECT_EQ(!step.skipped.empty(), hit) << step.step;
     }
-    EXPECT_SAYS(steps[29].skipped, "gradient norm ");
-    EXPECT_SAYS(steps[29].skipped, "is a spike, expected at most ");
+    EXPECT_NAMES(steps[29].skipped, "gradient norm", "spike");
     const bool skips = policy == std::string("skip");
     EXPECT_EQ(steps[29].rolled_back_to, skips ? std::nullopt : std::optional<std::int64_t>(25));
   }

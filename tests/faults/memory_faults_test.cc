@@ -84,10 +84,11 @@ TEST(MemoryFaults, AStepThatDoesNotFitIsDoneAgainInHalves) {
 TEST(MemoryFaults, OneSequenceThatDoesNotFitIsOneLine) {
   FailingAllocator allocator;
   TrainExample example;
-  EXPECT_SAYS(error_text([&] {
-                train_short_of_memory(example, example.config("run", kPlain), allocator, 1, 1000);
-              }),
-              "step 6: one sequence of 8 tokens does not fit into memory");
+  EXPECT_ERROR_AT(error_text([&] {
+                    train_short_of_memory(example, example.config("run", kPlain), allocator, 1,
+                                          1000);
+                  }),
+                  "step 6", 8, "runtime.recompute");
   allocator.fail_at(0, 0);
   const auto events = example.events_of<MicroBatchRecord>();
   ASSERT_EQ(events.size(), 3U);  // 64 tokens, then 32, 16, 8

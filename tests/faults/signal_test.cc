@@ -5,6 +5,7 @@
 //
 // The long form sends 200 signals.
 #include "faults/killed_runs.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -36,7 +37,7 @@ TEST_F(SignalsSlow, SaveTheFinishedStep) {
     const bool too_early = !place_.has("runs/" + run + "/log.jsonl");  // LibTorch still loads
     EXPECT_TRUE(!stopped.killed || too_early) << "signal " << number << " was not handled";
     if (round % 8 == 7 && in_training < round / 8) time_again(late);  // slower than before
-    if (stopped.err.find("--resume goes on") != std::string::npos) {
+    if (has_word(stopped.err, "--resume")) {
       ++in_training;
       EXPECT_EQ(newest_step(run), logged_step(run)) << run;
     }
