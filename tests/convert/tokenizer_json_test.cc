@@ -78,31 +78,31 @@ TEST(TokenizerJson, OtherKindsAreLeftAndLiesRefused) {
   const std::string deep(1'000'000, '[');
   EXPECT_FALSE(sentencepiece_of_json("{\"normalizer\": " + deep, "f"));
   EXPECT_FALSE(same_tokenizer_json(deep, deep));
-  const auto says = [&](const char* path, const nlohmann::json& value) {
+  const auto fault = [&](const char* path, const nlohmann::json& value) {
     auto bad = good;
     bad[nlohmann::json::json_pointer(path)] = value;
     return error_text([&] { sentencepiece_of_json(bad.dump(), "f"); });
   };
-  EXPECT_SAYS(says("/normalizer", nullptr), "f: drops or moves spaces");
-  EXPECT_SAYS(says("/model/merges/0", {"x", "y"}), "f: names an id or a piece");
-  EXPECT_SAYS(says("/model/vocab/<s>", 100'000), "f: names an id or a piece");
-  EXPECT_SAYS(says("/model/vocab/<s>", -1), "f: ");
-  EXPECT_SAYS(says("/model/vocab/<s>", "one"), "f: lacks");
-  EXPECT_SAYS(says("/added_tokens/0/id", 100'000), "f: names an id or a piece");
-  EXPECT_SAYS(says("/pre_tokenizer", {{"type", "Whitespace"}}), "f: reads texts in other ways");
-  EXPECT_SAYS(says("/decoder", nullptr), "f: reads texts in other ways");
+  EXPECT_ERROR_AT(fault("/normalizer", nullptr), "f", "remove_extra_whitespaces");
+  EXPECT_ERROR_AT(fault("/model/merges/0", {"x", "y"}), "f", "vocabulary");
+  EXPECT_ERROR_AT(fault("/model/vocab/<s>", 100'000), "f", "vocabulary");
+  EXPECT_ERROR_AT(fault("/model/vocab/<s>", -1), "f");
+  EXPECT_ERROR_AT(fault("/model/vocab/<s>", "one"), "f", "tokenizer.json");
+  EXPECT_ERROR_AT(fault("/added_tokens/0/id", 100'000), "f", "vocabulary");
+  EXPECT_ERROR_AT(fault("/pre_tokenizer", {{"type", "Whitespace"}}), "f", "sentencepiece");
+  EXPECT_ERROR_AT(fault("/decoder", nullptr), "f", "sentencepiece");
 }
 
 TEST(TokenizerJson, UnigramModelsThatACutWouldChangeAreRefused) {
-  const auto says = [](TrainerOptions options) {
+  const auto fault = [](TrainerOptions options) {
     options["model_type"] = "unigram";
     return error_text([&] { exported(options); });
   };
   const TrainerOptions::value_type bytes{"byte_fallback", "true"}, size{"vocab_size", "400"};
-  EXPECT_SAYS(says({bytes, size, {"control_symbols", "#"}}),
-              "whose piece \"#\"");  // no place to cut
-  EXPECT_SAYS(says({bytes, size, {"control_symbols", "anx"}}), "whose piece \"anx\"");
-  EXPECT_SAYS(says({}), "whose piece \"</s>\"");  // would part two unknown characters
+  EXPECT_ERROR_AT(fault({bytes, size, {"control_symbols", "#"}}), "tokenizer.model",
+                  "\"#\"");  // no place to cut
+  EXPECT_ERROR_AT(fault({bytes, size, {"control_symbols", "anx"}}), "tokenizer.model", "\"anx\"");
+  EXPECT_ERROR_AT(fault({}), "tokenizer.model", "\"</s>\"");  // would part two unknown characters
 }
 
 }  // namespace
