@@ -3,7 +3,9 @@ import concurrent.futures
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
+import struct
 import tempfile
 import typing
 
@@ -11,12 +13,14 @@ from .program import CommandFailed, Program
 from .texts import write_texts
 
 
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a job works: the program, a folder with the texts, the project and the record."""
+    """Where a job works: the program, a folder with the texts, and the record."""
     program: Program
     folder: pathlib.Path
-    project: pathlib.Path
     record: pathlib.Path
 
     def run(self, *arguments, threads=1):
@@ -35,27 +39,32 @@ class Job:
     values: typing.Callable  # of a Place; gives a tree of values (see values.py)
     needs: str = ""  # a flag of the processor
     tolerance: float = 1e-3  # of a loss on another kind of machine
+    same_kind_only: bool = False  # nothing of it can be compared on another kind
+    original: typing.Callable | None = None  # in place of `values` where the record is made
 
 
-def run_job(job, program, project, record, texts, keep):
-    with tempfile.TemporaryDirectory(prefix="alibi-record-") as scratch:
-        folder = pathlib.Path(scratch, "work")
-        shutil.copytree(texts, folder)
-        try:
-            return job.values(Place(program, folder, project, record))
-        except (CommandFailed, OSError, ValueError, KeyError, IndexError) as error:
-            return {"failed": f"{type(error).__name__}: {error}"}
-        finally:
-            if keep:
-                shutil.copytree(folder, keep / job.key, symlinks=True, dirs_exist_ok=True)
+def run_job(key, values, place, texts, keep):
+    """The values, or {"failed": why} where the program did not what the job takes for granted."""
+    shutil.copytree(texts, place.folder)
+    try:
+        return values(place)
+    except (CommandFailed, OSError, ValueError, KeyError, IndexError, struct.error) as error:
+        return {"failed": f"{type(error).__name__}: {error}"}
+    finally:
+        if keep:
+            shutil.copytree(place.folder, keep / re.sub(r"[^\w/.-]", "_", key), dirs_exist_ok=True)
+        shutil.rmtree(place.folder)
 
 
-def run_jobs(jobs, program, project, record, keep=None):
-    """Key -> values of every job, two at a time."""
+def run_jobs(named_values, program, record, keep=None):
+    """Key -> values of every (key, function of a Place), as many at a time as there are cores."""
     with tempfile.TemporaryDirectory(prefix="alibi-record-") as scratch:
         texts = pathlib.Path(scratch, "texts")
         write_texts(texts)
-        workers = min(4, os.cpu_count() or 1)
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            results = pool.map(lambda job: run_job(job, program, project, record, texts, keep), jobs)
-            return {job.key: values for job, values in zip(jobs, results)}
+
+        def run(item):
+            number, (key, values) = item
+            return key, run_job(key, values, Place(program, pathlib.Path(scratch, str(number), "work"), record), texts, keep)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return dict(pool.map(run, enumerate(named_values)))

@@ -18,6 +18,10 @@ def flags():
     return set(processor().get("flags", "").split())
 
 
+def can_run(job):
+    return not job.needs or job.needs in flags()
+
+
 def compilers(binary):
     """The compilers that a binary names; another one may contract or order sums otherwise."""
     found = re.findall(rb"(GCC: \([^)]*\) \d+|clang version \d+)", pathlib.Path(binary).read_bytes())

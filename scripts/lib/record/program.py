@@ -26,11 +26,11 @@ class Program:
         self.binary = pathlib.Path(binary).resolve()
 
     def run(self, folder, *arguments, threads=1):
-        """Runs the program in `folder`, which also holds its home and its cache."""
+        """Runs the program in `folder`, which also holds its home and its cache. No threads: as many as it takes itself."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_VARIABLES)}
-        # Without the spin count a second thread waits a hundred times longer on cores that are busy.
-        environment.update(HOME=str(folder), XDG_CACHE_HOME=str(folder), OMP_NUM_THREADS=str(threads),
-                           GOMP_SPINCOUNT="1000", LC_ALL="C", TZ="UTC")
+        environment.update(HOME=str(folder), XDG_CACHE_HOME=str(folder), LC_ALL="C", TZ="UTC")
+        if threads:  # without the spin count a second one waits a hundred times longer on cores that are busy
+            environment.update(OMP_NUM_THREADS=str(threads), GOMP_SPINCOUNT="1000")
         done = subprocess.run([str(self.binary), *map(str, arguments)], cwd=folder, env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS)
         return Result(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
@@ -47,12 +47,8 @@ class Program:
 def places(errors):
     """The places that the lines on stderr name ("bad.json: /model/heads"), without their prose.
 
-    A line is "place: problem (way out)"; a place is made of file names, pointers and options, none of which has a
-    space. Lines that only tell something are left out.
+    A line is "place: problem (way out)"; a place is made of file names, pointers and options. Lines that only tell
+    something are left out.
     """
-    found = []
-    for line in errors.splitlines():
-        place = re.match(r"(?:[^ ]+: )*", line).group().removesuffix(": ")
-        if place not in ("note", "warning"):
-            found.append(place)
-    return found
+    found = [re.match(r"(?:--set )?(?:[^ ]+: )*", line).group().removesuffix(": ") for line in errors.splitlines()]
+    return [place for place in found if place not in ("", "note", "warning")]

@@ -5,11 +5,13 @@ with "bits:" depends on the processor and is compared on the same kind of machin
 """
 import hashlib
 import json
+import re
 import struct
 
 # Of a log line or a curve: what differs from run to run, or is prose.
-UNSTEADY = {"seconds", "tokens_per_second", "peak_memory_bytes", "created", "command_line", "program_version",
-            "description", "document_borders", "treatment", "updated"}
+UNSTEADY = {"seconds", "tokens_per_second", "train_seconds", "train_tokens_per_second", "peak_memory_bytes", "created",
+            "command_line", "program_version", "description", "document_borders", "treatment", "updated"}
+PROSE = {"selection", "note"}  # recorded by the numbers in it
 
 
 def digest(content):
@@ -21,15 +23,22 @@ def bits(content):
     return "bits:" + digest(content)
 
 
+def numbers(text):
+    """The numbers in a sentence or a printed table, which may be worded otherwise some day."""
+    return " ".join(re.findall(r"-?\d[\d.,]*(?:e[+-]?\d+)?", text))
+
+
 def steady(value):
     """A JSON value without what differs from run to run."""
     if isinstance(value, dict):
-        return {key: steady(part) for key, part in value.items() if key not in UNSTEADY}
+        return {key: numbers(part) if key in PROSE else steady(part) for key, part in value.items() if key not in UNSTEADY}
     return [steady(part) for part in value] if isinstance(value, list) else value
 
 
 def log_lines(path):
-    return [steady(json.loads(line)) for line in path.read_text().splitlines()]
+    """The lines of a log.jsonl; of a skipped step the fact, not the sentence."""
+    lines = [steady(json.loads(line)) for line in path.read_text().splitlines()]
+    return [{**line, "skipped": True} if "skipped" in line else line for line in lines]
 
 
 def tensors(path):
@@ -44,10 +53,7 @@ def tensors(path):
 
 
 def tensor_bits(path):
-    """A hash for each tensor of a safetensors file, of its type, shape and bytes."""
-    return {name: bits(f"{dtype} {shape} ".encode() + content) for name, (dtype, shape, content) in tensors(path).items()}
-
-
-def all_bits(path):
-    """One hash over all tensors of a safetensors file, whatever their order in it."""
-    return bits(json.dumps(tensor_bits(path), sort_keys=True))
+    """Names, types and shapes of a safetensors file, and its numbers, whatever their order in the file."""
+    found = tensors(path)
+    return {"shapes": digest(json.dumps({name: (dtype, shape) for name, (dtype, shape, _) in found.items()})),
+            "numbers": bits(b"".join(content for _, _, content in found.values()))}
