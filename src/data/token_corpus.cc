@@ -135,10 +135,7 @@ void for_each_part(const TokenCorpus& corpus, const Tokenizer& tokenizer,
       part.stream = range.split;
       part.ids = ids_of(range, first, last);
       part.text = tokenizer.decode(part.ids);
-      part.unknown = std::count(part.ids.begin(), part.ids.end(), tokenizer.unknown());
-      part.byte_fallback = std::count_if(part.ids.begin(), part.ids.end(), [&](std::int32_t id) {
-        return tokenizer.is_byte_fallback(id);
-      });
+      count_ids(tokenizer, part);
       part.ends_document = last == range.last;
       if (part.ends_document) part.ids.push_back(tokenizer.end());
       if (!call(part)) return;

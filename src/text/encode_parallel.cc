@@ -34,16 +34,20 @@ std::vector<std::int32_t> encode_behind_prompt(const Tokenizer& tokenizer, std::
 void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
   part.ids = part.follows_prompt ? encode_behind_prompt(tokenizer, part.text)
                                  : tokenizer.encode(part.text);
-  for (const std::int32_t id : part.ids) {
-    part.unknown += id == tokenizer.unknown();
-    part.byte_fallback += tokenizer.is_byte_fallback(id);
-  }
+  count_ids(tokenizer, part);
   part.survives = tokenizer.decode(part.ids, !part.follows_prompt) == part.text;
   if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
   if (part.ends_document) part.ids.push_back(tokenizer.end());
 }
 
 }  // namespace
+
+void count_ids(const Tokenizer& tokenizer, EncodedPart& part) {
+  for (const std::int32_t id : part.ids) {
+    part.unknown += id == tokenizer.unknown();
+    part.byte_fallback += tokenizer.is_byte_fallback(id);
+  }
+}
 
 ParallelEncoder::ParallelEncoder(Tokenizer tokenizer, int threads, Sink sink)
     : tokenizer_(std::move(tokenizer)),

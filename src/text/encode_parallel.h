@@ -24,6 +24,9 @@ struct EncodedPart {
   bool survives = true;  // decode(ids) == text
 };
 
+// Counts the part's unknown and fallback tokens: call before ids are marked and the end is added.
+void count_ids(const Tokenizer& tokenizer, EncodedPart& part);
+
 class ParallelEncoder {
  public:
   // Called on the caller's thread, in order, for every part; returns false to take no more.
