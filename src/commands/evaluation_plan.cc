@@ -37,8 +37,8 @@ std::string passkey_words(const EvaluationCase& one) {
 void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& other) {
   const CurveProtocol &a = first.protocol, &b = other.protocol;
   const std::vector<std::vector<std::string>> rules = {
-      {"evaluate.task", first.passkey() ? "passkey" : "perplexity",
-       other.passkey() ? "passkey" : "perplexity"},
+      {"evaluate.task", name_of(first.plan.config.evaluate.task),
+       name_of(other.plan.config.evaluate.task)},
       {"evaluate.protocol", protocol_name(a), protocol_name(b)},
       {"evaluate.stride", cat(a.stride), cat(b.stride)},
       {"evaluate.sinks", cat(a.sinks), cat(b.sinks)},

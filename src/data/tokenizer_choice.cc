@@ -54,12 +54,12 @@ Tokenizer make_tokenizer(const TokenizerChoice& choice, const Corpus& corpus,
 
 void check_choice(const TokenizerConfig& config, const Tokenizer& tokenizer,
                   const std::string& name) {
-  const bool bytes = config.kind == TokenizerKind::kBytes;
-  if (bytes != tokenizer.is_bytes()) {
-    throw usage_error("tokenizer.kind", cat(bytes ? "bytes" : "bpe", ", but ", name,
-                                            " was prepared with ", bytes ? "bpe" : "bytes"));
+  const auto kind = tokenizer.is_bytes() ? TokenizerKind::kBytes : TokenizerKind::kBpe;
+  if (config.kind != kind) {
+    throw usage_error("tokenizer.kind", cat(name_of(config.kind), ", but ", name,
+                                            " was prepared with ", name_of(kind)));
   }
-  if (bytes) return;
+  if (tokenizer.is_bytes()) return;
   if (tokenizer.vocabulary() != config.vocabulary) {
     throw usage_error("tokenizer.vocabulary", cat(config.vocabulary, ", but ", name,
                                                   " was prepared with ", tokenizer.vocabulary()));
