@@ -7,6 +7,7 @@
 #include "evaluate/protocol.h"
 #include "evaluate/score.h"
 #include "evaluate/tiny_model.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -182,7 +183,7 @@ TEST(Curve, SlidingUsesItsStride) {
   const CurveProtocol words = describe_protocol(loaded.config, loaded.device);
   EXPECT_EQ(words.name, "sliding");
   EXPECT_EQ(words.stride, 8);
-  EXPECT_NE(words.description.find("8 targets"), std::string::npos);
+  EXPECT_NAMES(words.description, 8);
 }
 
 // The model's own slopes divided by two, and the same weights, by hand.
@@ -199,8 +200,7 @@ TEST(Curve, StretchedPositionsAreThoseOfAModelBuiltThatWay) {
   options.rules.stretch_factor = 2;
   EXPECT_EQ(measure(plain, options).points[0].loss, expected.points[0].loss);
   plain.config.evaluate = options.rules;
-  EXPECT_NE(describe_protocol(plain.config, torch::kCPU).treatment.find("linear) by 2"),
-            std::string::npos);
+  EXPECT_NAMES(describe_protocol(plain.config, torch::kCPU).treatment, "linear", 2);
 }
 
 TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {
@@ -210,12 +210,12 @@ TEST(Curve, LearnedPositionsBeyondTheirTableAreNotApplicable) {
   EXPECT_TRUE(curve.points[0].applicable);
   EXPECT_TRUE(curve.points[1].applicable);
   EXPECT_FALSE(curve.points[2].applicable);
-  EXPECT_EQ(curve.points[2].note, "learned positions end at 32");
+  EXPECT_NAMES(curve.points[2].note, "learned", 32);
   EXPECT_TRUE(std::isnan(curve.points[2].loss));
   CurveSet set;
   set.protocol = describe_protocol(loaded.config, loaded.device);
   set.curves.push_back(curve);
-  EXPECT_NE(curve_table(set).find("learned positions end at 32"), std::string::npos);
+  EXPECT_NAMES(curve_table(set), curve.points[2].note);
 }
 
 }  // namespace

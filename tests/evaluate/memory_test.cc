@@ -8,6 +8,7 @@
 #include "device/memory.h"
 #include "evaluate/curve.h"
 #include "evaluate/tiny_model.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -75,7 +76,7 @@ TEST(OutOfMemory, OfASplitLeavesTheLoss) {
   rules.split_stride = 8;
   const Curve curve = failing(rules, kTargets, 2 * kTargets, std::bad_alloc());
   EXPECT_TRUE(curve.points[0].applicable);
-  EXPECT_EQ(curve.points[0].note, "its split: out of memory");
+  EXPECT_NAMES(curve.points[0].note, "split", kOutOfMemory);
   EXPECT_TRUE(std::isfinite(curve.points[0].loss));
   EXPECT_TRUE(std::isnan(curve.points[1].context_gain)) << "1x has none to compare with";
   EXPECT_TRUE(std::isfinite(curve.points[1].full_loss));
@@ -123,7 +124,7 @@ TEST(OutOfMemory, OfTheFarContextIsSaid) {
     EXPECT_TRUE(std::isfinite(point.loss)) << point.length;
     notes += point.note;
   }
-  EXPECT_EQ(notes, "its far context: out of memory");
+  EXPECT_NAMES(notes, "far context", kOutOfMemory);
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ TEST(Lengths, RefusesWhatIsNoLength) {
   for (const char* text :
        {"",    "x",   "0",   "0x", "-1",     "-1x",  "1.5", "0x10", "1e3",           "inf",
         "nan", "4 x", " 4x", "4X", "1.2.3x", "1.3x", ".x",  ".",    "9999999999999", "4xx"}) {
-    EXPECT_SAYS(error_text([&] { parse_lengths({text}, 128); }), "expected a length such as 512");
+    EXPECT_ERROR_AT(error_text([&] { parse_lengths({text}, 128); }), "evaluate.lengths",
+                    cat("\"", text, "\""));
   }
-  EXPECT_SAYS(error_text([&] { parse_lengths({"1.3x"}, 128); }), "1x is the trained length 128");
+  EXPECT_NAMES(way_out_of(error_text([&] { parse_lengths({"1.3x"}, 128); })), "1x", 128);
 }
 
 EvaluateConfig rules_of(Protocol protocol, std::int64_t most) {
@@ -110,24 +111,17 @@ TEST(SampleRule, WhatLooksBackKeepsAWindowOfContext) {
 TEST(Rules, WhatTheShortestLengthCannotHoldIsRefused) {
   EvaluateConfig rules = rules_of(Protocol::kSliding, 100);
   rules.stride = 17;
-  EXPECT_SAYS(error_text([&] {
-                check_rules({16, 32}, rules);
-              }),
-              "/evaluate/stride: found 17, expected at most 16");
+  EXPECT_ERROR_AT(error_text([&] { check_rules({16, 32}, rules); }), "/evaluate/stride", 17, 16);
   rules = rules_of(Protocol::kStreaming, 100);
   rules.sinks = 16;
-  EXPECT_SAYS(error_text([&] {
-                check_rules({16, 32}, rules);
-              }),
-              "/evaluate/sinks: found 16, expected at most 15");
+  EXPECT_ERROR_AT(error_text([&] { check_rules({16, 32}, rules); }), "/evaluate/sinks", 16, 15);
   rules.sinks = 15;
   EXPECT_NO_THROW(check_rules({16, 32}, rules));
 }
 
 TEST(SampleRule, ATextWithoutAWindowIsRefused) {
   const TextSample sample{.ids = {}, .runs = {}, .rule = {.window = 300}, .available = 299};
-  EXPECT_SAYS(error_text([&] { check_sample(sample, "a.txt"); }),
-              "a.txt: found 299 tokens, expected at least one window of the longest length 300");
+  EXPECT_ERROR_AT(error_text([&] { check_sample(sample, "a.txt"); }), "a.txt", 299, 300);
 }
 
 }  // namespace

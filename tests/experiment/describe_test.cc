@@ -70,8 +70,7 @@ TEST(DescribeRun, RefusesLossesOfAnotherText) {
   CurveSet first = found(""), other = found("");
   other.text.sha256 = "4567";
   describe_run(c, 0, run_of("a", first), first);
-  EXPECT_SAYS(error_text([&] { describe_run(c, 1, run_of("b", other), other); }),
-              "scores other tokens than the first run");
+  EXPECT_NAMES(error_text([&] { describe_run(c, 1, run_of("b", other), other); }), "b");
   c.measure = Measure::kBitsPerByte;
   describe_run(c, 1, run_of("b", other), other);
 }
@@ -93,7 +92,7 @@ TEST(LabelFailures, APointWithoutAnyRunSaysWhy) {
     EXPECT_TRUE(c.variants[0].points[0].applicable) << "one seed of a was measured";
     EXPECT_EQ(c.variants[0].points[0].note, "");
     EXPECT_FALSE(c.variants[1].points[0].applicable);
-    EXPECT_EQ(c.variants[1].points[0].note, memory ? kOutOfMemory : "its run failed");
+    EXPECT_NAMES(c.variants[1].points[0].note, memory ? kOutOfMemory : "failed");
   }
 }
 

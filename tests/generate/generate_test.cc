@@ -184,7 +184,7 @@ TEST(Generate, GoesPastAnyLengthWithAlibiAndEndsAtTheTableOfLearnedPositions) {
   EXPECT_EQ(generate(alibi, {9}, options, torch::kCPU, kGoOn).size(), 300);
   Gpt learned = tiny_model(tiny_config(Position::kLearned));  // a table of 256
   const auto run = [&] { generate(learned, {9}, options, torch::kCPU, kGoOn); };
-  EXPECT_SAYS(error_text(run), "model.max_sequence_length");
+  EXPECT_ERROR_AT(error_text(run), "model.max_sequence_length", 257, 256);
   options.tokens = 256;
   EXPECT_EQ(generate(learned, {9}, options, torch::kCPU, kGoOn).size(), 256);
 }

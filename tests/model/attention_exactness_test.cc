@@ -132,12 +132,11 @@ TEST(CheckMode, FindsAWrongForwardPassAndAWrongGradient) {
   const AttentionKernel wrong{"wrong", right.supports, slightly_wrong_forward, right.backward};
   EXPECT_NO_THROW(attention(inputs, wrong, false));
   const std::string forward = error_text([&] { attention(inputs, wrong, true); });
-  EXPECT_SAYS(forward, "kernel wrong differs from the reference in output");
-  EXPECT_SAYS(forward, "element " + std::to_string((1 * 256 + 3) * 16 + 2));
+  EXPECT_NAMES(forward, "kernel wrong", "output", (1 * 256 + 3) * 16 + 2);
 
   const AttentionKernel late{"late", right.supports, right.forward, slightly_wrong_backward};
   const torch::Tensor output = attention(inputs, late, true);
-  EXPECT_SAYS(error_text([&] { output.sum().backward(); }), "in gradient of k");
+  EXPECT_NAMES(error_text([&] { output.sum().backward(); }), "kernel late", "gradient of k");
 }
 
 TEST(CheckMode, PassesTheRightKernelAndChangesNoNumber) {
@@ -154,16 +153,15 @@ TEST(ChooseAttention, KnowsItsNamesAndRefusesOthers) {
     if (kernel.supports(problem, torch::kCPU)) {
       EXPECT_STREQ(choose_attention(problem, torch::kCPU, kernel.name).name, kernel.name);
     } else {
-      EXPECT_SAYS(error_text([&] { choose_attention(problem, torch::kCPU, kernel.name); }),
-                  "does not support");
+      EXPECT_ERROR_AT(error_text([&] { choose_attention(problem, torch::kCPU, kernel.name); }),
+                      "/runtime/attention/kernel", kernel.name);
     }
   }
   EXPECT_EQ(&choose_attention(problem, torch::kCPU, "check"),
             &choose_attention(problem, torch::kCPU, "auto"));
   const std::string text = error_text([&] { choose_attention(problem, torch::kCPU, "flash9"); });
-  EXPECT_SAYS(text, "/runtime/attention/kernel: found \"flash9\"");
-  EXPECT_SAYS(text, "\"auto\", \"check\"");
-  EXPECT_SAYS(text, attention_kernels().back().name);
+  EXPECT_ERROR_AT(text, "/runtime/attention/kernel", "\"flash9\"", "\"auto\"", "\"check\"",
+                  attention_kernels().back().name);
 }
 
 // Stand-ins for what a device has: one whose library is there and which takes nothing, one that
@@ -206,10 +204,12 @@ TEST(ChooseAttention, WhatADevicesKernelDoesNotTakeGoesToTheNextOneThere) {
   EXPECT_EQ(chosen("auto", false, cuda), "reference") << "only its name chooses a device's kernel";
   EXPECT_EQ(chosen("check", false, cuda), "cuda");
   EXPECT_EQ(chosen("check", true, cuda), "reference");
-  EXPECT_SAYS(error_text([&] { chosen("cudnn", false, torch::kCPU); }), "does not support");
-  EXPECT_SAYS(error_text([&] { chosen("avx512", false, cuda); }), "does not support");
+  EXPECT_ERROR_AT(error_text([&] { chosen("cudnn", false, torch::kCPU); }),
+                  "/runtime/attention/kernel", "cudnn");
+  EXPECT_ERROR_AT(error_text([&] { chosen("avx512", false, cuda); }), "/runtime/attention/kernel",
+                  "avx512");
   kernels[1].library = kernels_that_are_missing;
-  EXPECT_SAYS(error_text([&] { chosen("cudnn", false, cuda); }), "\"cudnn\": no such file");
+  EXPECT_NAMES(error_text([&] { chosen("cudnn", false, cuda); }), "\"cudnn\"", "no such file");
 }
 
 // Seen failing while every code was the kernel's fault.
@@ -220,7 +220,7 @@ TEST(DeviceAttention, ALostDeviceIsNotTakenForAFaultyKernel) {
   const AttentionInputs inputs = window(0, torch::kBFloat16, ScoreBias::kLinear);
   const auto fault = [&] { device_attention_forward({&module, nullptr}, inputs); };
   module.forward = [](const DeviceAttention&, void*) { return 1; };
-  EXPECT_SAYS(error_text(fault), "CUDA device: an attention kernel: invalid argument");
+  EXPECT_ERROR_AT(error_text(fault), "CUDA device", "invalid argument");
   module.forward = [](const DeviceAttention&, void*) { return 7; };
   try {
     fault();

@@ -78,13 +78,13 @@ TEST(Lengths, LearnedPositionsEndAtTheirTable) {
   Gpt model = tiny_model(tiny_config(Position::kLearned));
   EXPECT_NO_THROW(tiny_logits(model, tiny_tokens(1, 256)));
   const std::string text = error_text([&] { tiny_logits(model, tiny_tokens(1, 257)); });
-  EXPECT_SAYS(text,
-              "model.max_sequence_length: found input of 257 positions, expected at most 256");
+  EXPECT_ERROR_AT(text, "model.max_sequence_length", 257, 256);
   KeyValueCache cache(2);
   ForwardOptions options;
   options.cache = &cache;
   tiny_logits(model, tiny_tokens(1, 250), options);
-  EXPECT_SAYS(error_text([&] { tiny_logits(model, tiny_tokens(1, 7), options); }), "257 positions");
+  EXPECT_ERROR_AT(error_text([&] { tiny_logits(model, tiny_tokens(1, 7), options); }),
+                  "model.max_sequence_length", 257, 256);
 }
 
 // The past is in the cache (any numbers will do), the window is a document of its own.

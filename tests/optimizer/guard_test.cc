@@ -1,6 +1,7 @@
 // What is a spike, and what is remembered of the steps. Seen failing with norms or losses that are
 // not finite let through, NaN let into the window, and spikes let in at full height.
 #include "optimizer/guard.h"
+#include "support/error_text.h"
 
 #include <gtest/gtest.h>
 
@@ -45,9 +46,8 @@ TEST_F(GuardWindow, JudgesByDeviationsOfLossAndNorm) {
   losses_.assign({2.9, 3.1, 2.9, 3.1, 2.9, 3.1, 2.9, 3.1, 2.9, 3.1});
   const Judgement high = judge(3.65);
   EXPECT_EQ(high.verdict, Verdict::kSkip);
-  EXPECT_NE(high.reason.find("loss 3.65 is a spike, expected at most 3.6"), std::string::npos)
-      << high.reason;
-  EXPECT_NE(judge(3, 1.5).reason.find("gradient norm 1.5 is a spike"), std::string::npos);
+  EXPECT_NAMES(high.reason, "loss 3.65", "spike", "3.6");
+  EXPECT_NAMES(judge(3, 1.5).reason, "gradient norm 1.5", "spike");
   EXPECT_EQ(judge(-5).verdict, Verdict::kTake) << "a low loss is no spike";
 }
 

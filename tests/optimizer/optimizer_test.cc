@@ -101,9 +101,9 @@ TEST(Optimizer, RefusesStateThatDoesNotFit) {
   Optimizer optimizer(some_parameters(), OptimizerConfig{});
   auto state = optimizer.state();
   state.erase("moment_2.other");
-  EXPECT_SAYS(error_text([&] { optimizer.load_state(state); }), "found no moment_2.other");
+  EXPECT_NAMES(error_text([&] { optimizer.load_state(state); }), "moment_2.other");
   state["moment_2.other"] = torch::zeros({9, 2});
-  EXPECT_SAYS(error_text([&] { optimizer.load_state(state); }), "has shape [9, 2]");
+  EXPECT_NAMES(error_text([&] { optimizer.load_state(state); }), "moment_2.other", "[9, 2]");
 }
 
 TEST(Optimizer, ZeroGradientsLeavesNone) {

@@ -12,6 +12,7 @@
 #include "report/curves.h"
 #include "report/markup.h"
 #include "report/svg.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -181,7 +182,7 @@ TEST(PositionPlot, OneLinePerLengthOverTheMiddleOfEachBin) {
   const CurveSet set = curve_set({measured});
   const PlotSpec plot = position_plot(set, set.curves[0]);
   ASSERT_EQ(plot.series.size(), 2u);
-  EXPECT_EQ(plot.series[0].label, "window 128 (1x)");
+  EXPECT_NAMES(plot.series[0].label, 128, "1x");
   EXPECT_DOUBLE_EQ(plot.series[0].points[1].x, 4);
   EXPECT_TRUE(std::isnan(plot.series[0].points[2].y));
   expect_readable(curve_svg(plot));
