@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop.h"
@@ -56,15 +58,15 @@ void put(const fs::path& path, std::string_view bytes) {
 }
 
 // Runs `call` in a child; returns its wait status. The child exits with 7 when it catches an Error
-// whose text holds `says`.
+// whose text holds `value`.
 template <class Call>
-int in_child(const std::string& says, const Call& call) {
+int in_child(const std::string& value, const Call& call) {
   const pid_t child = fork();
   if (child == 0) {
     try {
       call();
     } catch (const Error& error) {
-      _exit(std::string(error.what()).find(says) != std::string::npos ? 7 : 8);
+      _exit(std::string(error.what()).find(value) != std::string::npos ? 7 : 8);
     }
     _exit(0);
   }
@@ -117,7 +119,7 @@ TEST(PrepareFaults, ACacheFolderThatCannotBeWritten) {
 TEST(PrepareFaults, AFullDiskLeavesNothing) {
   const Faulty test;
   for (const rlim_t limit : {0, 100, 200'000, 1'000'000}) {
-    const int status = in_child("File too large", [&] {
+    const int status = in_child(std::strerror(EFBIG), [&] {
       signal(SIGXFSZ, SIG_IGN);
       const rlimit bound{limit, limit};
       setrlimit(RLIMIT_FSIZE, &bound);

@@ -114,8 +114,7 @@ TEST(TextSample, RunsStandBehindWhatPrecedesThemInTheText) {
                            sample.ids.begin() + run.first + run.count,
                            all.begin() + ranges[i].first * 100 - run.context));
   }
-  EXPECT_EQ(sample.words(), cat("20 of ", std::ssize(all) / 100,
-                                " windows of 100 tokens, spread evenly over the text"));
+  EXPECT_NAMES(sample.words(), 20, std::ssize(all) / 100, 100);
 }
 
 // Seen failing with prompts scored.

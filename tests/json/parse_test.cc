@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -73,8 +74,7 @@ TEST(JsonParse, TakesAnyValueAndCommentsWhereAsked) {
 }
 
 TEST(JsonParse, NamesLineAndColumnOfWhatIsNoJson) {
-  EXPECT_NE(fault_of("{\n \"a\": tru\n}").find("line 3, column 0"), std::string::npos)
-      << fault_of("{\n \"a\": tru\n}");
+  EXPECT_NAMES(fault_of("{\n \"a\": tru\n}"), "line 3", "column 0");
   EXPECT_LT(fault_of("{\"a\": " + std::string(5000, '7') + "x").size(), 400u);
 }
 

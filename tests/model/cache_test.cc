@@ -41,7 +41,7 @@ TEST(RollingCache, WithoutAWindowKeepsAll) {
 
 TEST(RollingCache, AStepThatDoesNotFitIsOurFault) {
   KeyValueCache cache(1, 4, 1);
-  EXPECT_DEATH(cache.extend(0, positions(0, 5), positions(0, 5)), "fit into the window");
+  EXPECT_DEATH(cache.extend(0, positions(0, 5), positions(0, 5)), "model/cache");
 }
 
 // Token by token through a cache of W positions, each layer sees what a band of W keys shows it.

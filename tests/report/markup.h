@@ -113,4 +113,11 @@ inline bool has_text(const std::vector<Element>& elements, const std::string& te
   return false;
 }
 
+// The texts of all elements, one a line.
+inline std::string text_lines(const std::vector<Element>& elements) {
+  std::string lines;
+  for (const Element& element : elements) lines += element.text + "\n";
+  return lines;
+}
+
 }  // namespace alibi::test
