@@ -58,7 +58,7 @@ class HuggingFace : public testing::Test {
 };
 
 TEST_F(HuggingFace, ASignalEndsTheReading) {
-  write(drawn_model(mpt_model(), Tokenizer::kByteVocabulary), {.target = Target::kMpt});
+  write(drawn_model(mpt_model(), Tokenizer::kByteVocabulary), {.target = Dialect::kMpt});
   request_stop(15);
   EXPECT_NAMES(fault(), 15);
   clear_stop();
@@ -66,8 +66,8 @@ TEST_F(HuggingFace, ASignalEndsTheReading) {
 }
 
 TEST_F(HuggingFace, ReadsBackTheSameModel) {
-  for (const Target target : {Target::kMpt, Target::kBloom}) {
-    const ModelConfig config = target == Target::kMpt ? mpt_model() : bloom_model();
+  for (const Dialect target : {Dialect::kMpt, Dialect::kBloom}) {
+    const ModelConfig config = target == Dialect::kMpt ? mpt_model() : bloom_model();
     Gpt model = drawn_model(config, Tokenizer::kByteVocabulary);
     const ForeignModel read = read_huggingface(write(model, {.target = target}));
     EXPECT_EQ(read.vocabulary, Tokenizer::kByteVocabulary);
@@ -92,7 +92,7 @@ TEST_F(HuggingFace, OwnCodeHoldsAnyModel) {
       config.slopes.assign(static_cast<std::size_t>(config.heads), 0.3);
     config.t5_shared = false;
     Gpt model = drawn_model(config, Tokenizer::kByteVocabulary);
-    const ForeignModel read = read_huggingface(write(model, {.target = Target::kOwn}));
+    const ForeignModel read = read_huggingface(write(model, {.target = Dialect::kOwn}));
     Gpt other(read.model, read.vocabulary, torch::kFloat);
     copy_weights(read.weights, *other, "read");
     const torch::Tensor tokens = tiny_tokens(2, 30);
@@ -122,7 +122,7 @@ TEST_F(HuggingFace, MptKeepsQueriesKeysAndValuesApart) {
 TEST_F(HuggingFace, BloomInterleavesItsHeads) {
   Gpt model = drawn_model(bloom_model(), Tokenizer::kByteVocabulary);
   const Tensors theirs =
-      load_tensors(write(model, {.target = Target::kBloom}) / "model.safetensors");
+      load_tensors(write(model, {.target = Dialect::kBloom}) / "model.safetensors");
   const torch::Tensor& qkv = theirs.at("transformer.h.1.self_attention.query_key_value.weight");
   const torch::Tensor ours = model->named_parameters()["block_1.qkv.weight"];
   const std::int64_t width = 32, head_width = 8;  // four heads

@@ -14,7 +14,7 @@ ModelConfig model(const std::vector<std::string>& changes) {
   return load_config({}, all).model;
 }
 
-std::string words(Target target, const std::vector<std::string>& changes) {
+std::string words(Dialect target, const std::vector<std::string>& changes) {
   std::string text;
   for (const std::string& phrase : obstacles(target, model(changes))) text += phrase + "\n";
   return text;
@@ -25,18 +25,18 @@ const std::vector<std::string> kBloom = {"model.attention_bias=true", "model.mlp
                                          "model.activation=gelu_tanh"};
 
 TEST(Targets, HoldTheModelsTheyAreFor) {
-  EXPECT_EQ(words(Target::kMpt, {}), "");
-  EXPECT_EQ(words(Target::kMpt, {"model.tied_head=false", "model.norm_epsilon=1e-6",
+  EXPECT_EQ(words(Dialect::kMpt, {}), "");
+  EXPECT_EQ(words(Dialect::kMpt, {"model.tied_head=false", "model.norm_epsilon=1e-6",
                                  "model.attention_scale=0.3", "model.residual_dropout=0.1"}),
             "");
-  EXPECT_EQ(words(Target::kMpt, {"model.heads=8", "model.slope_rule=geometric"}), "")
+  EXPECT_EQ(words(Dialect::kMpt, {"model.heads=8", "model.slope_rule=geometric"}), "")
       << "the same slopes by another name";
-  EXPECT_EQ(words(Target::kBloom, kBloom), "");
-  EXPECT_EQ(words(Target::kGguf, {}), "");
-  EXPECT_EQ(words(Target::kGguf, {"model.mlp_width=96", "model.attention_bias=true",
+  EXPECT_EQ(words(Dialect::kBloom, kBloom), "");
+  EXPECT_EQ(words(Dialect::kGguf, {}), "");
+  EXPECT_EQ(words(Dialect::kGguf, {"model.mlp_width=96", "model.attention_bias=true",
                                   "model.key_value_heads=2", "model.slope_bias_max=16"}),
             "");
-  EXPECT_EQ(words(Target::kGguf, {"model.position=learned"}), "");
+  EXPECT_EQ(words(Dialect::kGguf, {"model.position=learned"}), "");
 }
 
 TEST(Targets, NameEveryKeyThatTheyIgnore) {
@@ -56,7 +56,7 @@ TEST(Targets, NameEveryKeyThatTheyIgnore) {
       {"model.embedding_norm=true", "model.embedding_norm"},
       {"model.activation=gelu_tanh", "model.activation"}};
   for (const auto& [change, key] : mpt) {
-    const std::string found = words(Target::kMpt, {change});
+    const std::string found = words(Dialect::kMpt, {change});
     EXPECT_EQ(found.rfind(key, 0), 0U) << change << ": " << found;
   }
   for (const std::string& change :
@@ -64,11 +64,11 @@ TEST(Targets, NameEveryKeyThatTheyIgnore) {
         std::string("model.activation=gelu"), std::string("model.attention_scale=0.3")}) {
     std::vector<std::string> changes = kBloom;
     changes.push_back(change);
-    EXPECT_NE(words(Target::kBloom, changes), "") << change;
+    EXPECT_NE(words(Dialect::kBloom, changes), "") << change;
   }
   for (const char* change : {"model.position=t5", "model.embedding_norm=true",
                              "model.attention_scale=0.3", "model.learned_slopes=true"})
-    EXPECT_NE(words(Target::kGguf, {change}), "") << change;
+    EXPECT_NE(words(Dialect::kGguf, {change}), "") << change;
 }
 
 }  // namespace

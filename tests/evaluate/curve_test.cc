@@ -181,7 +181,7 @@ TEST(Curve, SlidingUsesItsStride) {
   EXPECT_TRUE(half.loss_by_position.empty());
   loaded.config.evaluate = options.rules;
   const CurveProtocol words = describe_protocol(loaded.config, loaded.device);
-  EXPECT_EQ(words.name, "sliding");
+  EXPECT_EQ(words.name, Protocol::kSliding);
   EXPECT_EQ(words.stride, 8);
   EXPECT_NAMES(words.description, 8);
 }
