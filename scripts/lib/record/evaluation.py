@@ -35,7 +35,6 @@ def machine_bits(curve):
     curve["protocol"].pop("device")
     curve["protocol"]["kernel"] = "bits:" + curve["protocol"]["kernel"]
     for one in curve["curves"]:
-        one["checkpoint_sha256"] = bits(one["checkpoint_sha256"])
         one["loss_by_position"] = bits(json.dumps(one["loss_by_position"]))
     return curve
 

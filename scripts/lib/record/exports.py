@@ -4,7 +4,7 @@ Weights of imported models are the same on every machine, and so are the files m
 """
 from .foreign import write_foreign
 from .jobs import Job
-from .training import BIASES, newest_checkpoint, train
+from .training import BIASES, newest_checkpoint, progress_of, train
 from .values import digest, tensors
 
 FORMS = {
@@ -58,7 +58,9 @@ def imported(place, folder, name):
     """An import: the weights by name, and what else is in its folder."""
     place.works("import", folder, "--output", name)
     checkpoint = newest_checkpoint(place.path(name))
-    return {"weights": tensor_digests(checkpoint / "weights.safetensors"), "files": file_digests(place.path(name))}
+    files = {file: found for file, found in file_digests(place.path(name)).items()
+             if not file.endswith(("manifest.json", "progress.json"))}  # hold the run's identity
+    return {"weights": tensor_digests(checkpoint / "weights.safetensors"), "files": files, "progress": progress_of(checkpoint)}
 
 
 def import_and_export(dialect, forms, kind="F32"):

@@ -72,7 +72,7 @@ def packed(folder, names):
     return buffer.getvalue()
 
 
-def prepare(program, record):
+def write_kept(program, record):
     """Writes the folders; `program` is the one that the record is made of."""
     with tempfile.TemporaryDirectory(prefix="alibi-record-") as scratch:
         folder = pathlib.Path(scratch, "work")

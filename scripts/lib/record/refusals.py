@@ -122,7 +122,7 @@ def bad_configs(schema):
         yield json.dumps(config)
 
 
-def prepare(program, record):
+def write_kept(program, record):
     """Writes the generated bad configs; `program` is the one that the record is made of."""
     schema = json.loads(program.works("/", "inspect", "schema").out)
     (record / KEPT).write_text(json.dumps(list(bad_configs(schema)), indent=0) + "\n")

@@ -5,7 +5,7 @@ from . import comparing, evaluation, exports, folders, inspecting, prepare, refu
 
 SECTIONS = {"training": training, "evaluation": evaluation, "exports": exports, "prepare": prepare, "folders": folders,
             "compare": comparing, "inspect": inspecting, "refusals": refusals}
-PREPARED = {"folders": folders.prepare, "refusals": refusals.prepare}
+KEPT = {folders.KEPT: folders.write_kept, refusals.KEPT: refusals.write_kept}
 
 
 def jobs(record, pattern):
@@ -13,8 +13,8 @@ def jobs(record, pattern):
     return [job for section in SECTIONS.values() for job in section.jobs(record) if fnmatch.fnmatchcase(job.key, pattern)]
 
 
-def prepare_sections(program, record, pattern):
-    """Writes what the chosen sections keep beside their values."""
-    for name, write in PREPARED.items():
-        if fnmatch.fnmatchcase(name, pattern.split("/")[0]):
+def write_kept(program, record):
+    """Writes what the record keeps beside values, where it is not there yet."""
+    for name, write in KEPT.items():
+        if not (record / name).exists():
             write(program, record)

@@ -2,7 +2,7 @@
 import json
 
 from .jobs import Job
-from .values import log_lines, tensor_bits
+from .values import digest, log_lines, steady, tensor_bits
 
 CONFIG = {
     "model": {"layers": 2, "width": 32, "heads": 4},
@@ -112,14 +112,20 @@ def newest_checkpoint(run):
     return max((run / "checkpoints").iterdir())
 
 
+def progress_of(checkpoint):
+    """progress.json without the run's identity."""
+    progress = steady(json.loads((checkpoint / "progress.json").read_text()))
+    return {**progress, "arithmetic": "bits:" + progress["arithmetic"]}
+
+
 def state_of(run):
     """What a run has come to."""
     folder = newest_checkpoint(run)
-    progress = json.loads((folder / "progress.json").read_text())
+    progress = progress_of(folder)
     counts = {name: progress[name] for name in ("step", "best_step", "skipped_steps", "rollbacks", "finished")}
     return {"checkpoints": sorted(path.name for path in (run / "checkpoints").iterdir()),
             "weights": tensor_bits(folder / "weights.safetensors"), "moments": tensor_bits(folder / "optimizer.safetensors"),
-            "arithmetic": "bits:" + progress["arithmetic"], "progress": counts, "log": log_lines(run / "log.jsonl")}
+            "arithmetic": progress["arithmetic"], "progress": counts, "log": log_lines(run / "log.jsonl")}
 
 
 def train_and_look(changes, threads):
@@ -148,6 +154,19 @@ def kernel_cases():
         yield from both(f"skip-{skip}", *STEEP, f"runtime.attention.skip={skip}")
 
 
+def files(place):
+    """The files of a run and a checkpoint, and what they say of the run."""
+    train(place, FP32_OPTIONS["byte-level"])
+    run = place.path("runs/small")
+    checkpoint = newest_checkpoint(run)
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    names = sorted(path.name for folder in (run, checkpoint) for path in folder.iterdir() if "tfevents" not in path.name)
+    return {"files": names, "config": json.loads((checkpoint / "config.json").read_text()),
+            "same-config": (run / "config.json").read_bytes() == (checkpoint / "config.json").read_bytes(),
+            "progress": progress_of(checkpoint), "manifest": [each["name"] for each in manifest["files"]],
+            "manifest-keys": sorted(manifest), "tokenizer": digest((checkpoint / "tokenizer.json").read_bytes())}
+
+
 def initialized_from(place):
     """Another model's weights as a start, and the slopes of this one."""
     train(place, ("run.name=first", "run.train_tokens=1920"))
@@ -162,4 +181,4 @@ def jobs(_record):
     spikes = [case(name, *changes, same_kind_only=True) for name, changes in SAME_KIND_ONLY.items()]
     threads = [*both("two-threads", *LONG, threads=2), *both("two-threads-t5", "model.position=t5", threads=2)]
     return [*positions, *kernel_cases(), *options, *plain, *spikes, *threads,
-            Job("training/initialized-from", initialized_from)]
+            Job("training/initialized-from", initialized_from), Job("training/files", files)]

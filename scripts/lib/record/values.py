@@ -10,7 +10,8 @@ import struct
 
 # Of a log line or a curve: what differs from run to run, or is prose.
 UNSTEADY = {"seconds", "tokens_per_second", "train_seconds", "train_tokens_per_second", "peak_memory_bytes", "created",
-            "command_line", "program_version", "description", "document_borders", "treatment", "updated"}
+            "command_line", "program_version", "description", "document_borders", "treatment", "updated",
+            "identity", "checkpoint_sha256"}  # the last two hold a number of the program's own
 PROSE = {"selection", "note"}  # recorded by the numbers in it
 
 
