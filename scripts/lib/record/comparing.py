@@ -20,7 +20,8 @@ def compared(place):
     found["protocol"]["kernel"] = "bits:" + found["protocol"]["kernel"]
     return {**found, "csv": marked(pages.table(place.path("page/comparison.csv"))),
             "page": marked(pages.page(place.path("page/index.html"))),
-            "pictures": marked({name: pages.picture(place.path(f"page/{name}.svg")) for name in ("perplexity", "loss")})}
+            "pictures": {name: marked(pages.picture(place.path(f"page/{name}.svg").read_text(encoding="utf-8")))
+                         for name in ("perplexity", "loss")}}
 
 
 def jobs(_record):

@@ -49,7 +49,7 @@ def marked(value):
 def curve_files(folder):
     curve = machine_bits(steady(json.loads((folder / "curve.json").read_text())))
     return {**curve, "csv": marked(pages.table(folder / "curve.csv")), "page": marked(pages.page(folder / "index.html")),
-            "picture": bits((folder / "curve.svg").read_bytes())}
+            "picture": marked(pages.picture((folder / "curve.svg").read_text(encoding="utf-8")))}
 
 
 def curve(place, name, lengths, changes, *runs):

@@ -1,6 +1,7 @@
 """What inspect, --print-config and completion print, with the shipped configs."""
 import json
 
+from . import pages
 from .jobs import PROJECT, Job
 from .training import settings
 from .values import digest, numbers
@@ -55,7 +56,7 @@ def bias(changes):
         result = place.run("inspect", "bias", *settings(changes), "--length", 24, "--out", "bias.svg")
         picture = place.path("bias.svg")
         return {"exit": result.code, "numbers": numbers(result.out.decode()),
-                "picture": digest(picture.read_bytes()) if picture.exists() else None}
+                "picture": pages.picture(picture.read_text(encoding="utf-8")) if picture.exists() else None}
     return values
 
 

@@ -32,17 +32,19 @@ def page(path):
     words = re.sub(r"<table.*?</table>", lambda found: without_columns(found.group()), words, flags=re.S)
     words = html.unescape(re.sub(r"<[^>]*>", "", words))
     return {"style": digest("".join(style)), "scripts": [digest(each) for each in scripts],
-            "pictures": [digest(each) for each in pictures], "words": digest(words)}
+            "pictures": [picture(each) for each in pictures], "words": digest(words)}
 
 
-def picture(path):
-    return digest(path.read_bytes())
+def picture(svg):
+    """A picture's lines and its words apart."""
+    labels = re.compile(r"(?<=>)[^<>]*(?=</text>)|(?<=aria-label=\")[^\"]*|<title>.*?</title>", re.S)
+    return {"shapes": digest(labels.sub("", svg)), "labels": digest("\n".join(labels.findall(svg)))}
 
 
 def table(path):
-    """A digest of each line of a CSV file, without the columns of time and memory."""
+    """A digest of each line of a CSV file, without the columns of time and memory and those of the protocol."""
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
-    kept = [i for i, name in enumerate(rows[0]) if not name.endswith(tuple(UNSTEADY)) and name != "protocol_device"]
+    kept = [i for i, name in enumerate(rows[0]) if not name.endswith(tuple(UNSTEADY)) and not name.startswith("protocol_")]
     return [digest(",".join(row[i] for i in kept)) for row in rows]
 
 

@@ -1,4 +1,6 @@
 """Prepared folders: how each kind of text becomes token ids."""
+import json
+
 from .jobs import Job
 from .training import BYTE_LEVEL, DOCUMENTS, FP32_OPTIONS, OPTIONS, settings, write_config
 from .values import digest, numbers
@@ -22,6 +24,7 @@ def prepared(changes):
         write_config(place)
         table = place.works("prepare", "small.json", *settings(changes), "--output", "prepared").out.decode()
         found = {path.name: digest(path.read_bytes()) for path in sorted(place.path("prepared").iterdir())}
+        found["prepared.json"] = json.loads(place.path("prepared/prepared.json").read_text())
         of_tokenizer = [change for change in changes if change.startswith("tokenizer.")]
         shown = place.works("inspect", "data", "small.json",
                             *settings((*of_tokenizer, 'data.train=["prepared"]', "data.valid=[]")))

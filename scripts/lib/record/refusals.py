@@ -3,8 +3,8 @@
 A generated bad config is made from the config schema of the program that the record is of, and kept in
 bad_configs.json: another program is asked the same.
 """
+import itertools
 import json
-import shlex
 
 from .jobs import Job
 from .program import places
@@ -16,49 +16,132 @@ NOT_A_CONFIG = ("", "{", "{} x", "[]", "3", "{'model': {}}", '{"model": {"heads"
                 '{"model.heads": 8}', '{"heads": 8}', '{"runtime": {"attention": 3}}', '{"data": {"train": ["a", 1]}}',
                 '{"model": {"slopes": [0.5, true]}}', '{"$schema": 5}')
 
-# Settings of a config that is fine without them, parted by blanks.
-BROKEN_RULES = (
-    "model.heads=7", "model.heads=0 model.layrs=2", "model.width=12 model.heads=4 model.position=rotary",
-    "model.width=9 model.heads=3 model.position=sinusoidal", "model.key_value_heads=3", "model.causal=false",
-    "model.slopes=[0.5]", "model.slopes=[1,1,1,0]", "model.position=t5 model.t5_max_distance=16", "model.biased_heads=9",
-    "model.position=learned model.max_sequence_length=20", "model.max_sequence_length=512", "model.position=none model.slopes=[1]",
-    "model.t5_shared=true", "model.rotary_base=100", "model.slope_seed=1", "model.position=t5 model.learned_slopes=true",
-    "model.learned_slopes=true model.biased_heads=2", "model.slopes=[1,1,1,1] model.slope_rule=press",
-    "batch.train_sequence_length_scaling=2", "batch.train_sequence_length_scaling=0.3", "batch.train_sequence_length_scaling=0.015625",
-    "batch.micro_batch_tokens=100", "batch.micro_batch_tokens=4096", "batch.length_mixture=[1]", "batch.length_mixture=[0.25,0.125]",
-    "batch.length_mixture=[0.5,0.3]", "tokenizer.vocabulary=300", "tokenizer.file=x", "data.valid_fraction=0.1",
-    'data.train=[""]', "data.train=[]", 'data.train=["nowhere.txt"]', 'data.train=["nowhere/*.txt"]', "initialize.from=nowhere",
-    "initialize.from=x initialize.standard_deviation=0.1", "schedule.warmup_tokens=4000", "schedule.decay_tokens=10",
-    "schedule.kind=wsd schedule.warmup_tokens=2000 schedule.decay_tokens=3000", "schedule.kind=constant schedule.final_fraction=0",
-    "guard.spike_window=64", "guard.most_skips=4", "guard.most_rollbacks=4 guard.non_finite=skip", "run.name=", "run.name=a/b",
-    "evaluate.lengths=[]", 'evaluate.lengths=["1x","x"]', 'evaluate.lengths=["0x"]', "evaluate.stride=8", "evaluate.sinks=4",
-    "evaluate.protocol=sliding evaluate.split_stride=8", "evaluate.protocol=one_pass evaluate.stretch=linear",
-    "evaluate.protocol=streaming data.separate_documents=true", "evaluate.stretch=yarn", "evaluate.stretch_factor=2",
-    "model.position=rotary evaluate.protocol=streaming evaluate.sinks=4", "evaluate.passkey.trials=2",
-    "evaluate.task=passkey evaluate.passkey.depths=[0,1.5]", "evaluate.task=passkey evaluate.stride=8",
-    "runtime.precision=tf32", "runtime.attention.kernel=nonsense", "runtime.memory_limit_bytes=1000000",
-    "model.position=t5 runtime.attention.kernel=plain", "model.heads=1.5 model.hats=1 run.seed=-1 x=1", "nonsense", "model=5",
-    "model.heads.x=1", "=1", "tokenizer.kind=bpe tokenizer.file=small.json", "tokenizer.kind=bpe tokenizer.vocabulary=100000",
-)
+# Settings of a config that is fine without them, parted by blanks: a case each line.
+BROKEN_RULES = """
+model.heads=7
+model.heads=0 model.layrs=2
+model.width=12 model.heads=4 model.position=rotary
+model.width=9 model.heads=3 model.position=sinusoidal
+model.key_value_heads=3
+model.causal=false
+model.slopes=[0.5]
+model.slopes=[1,1,1,0]
+model.position=t5 model.t5_max_distance=16
+model.biased_heads=9
+model.position=learned model.max_sequence_length=20
+model.max_sequence_length=512
+model.position=none model.slopes=[1]
+model.t5_shared=true
+model.rotary_base=100
+model.slope_seed=1
+model.position=t5 model.learned_slopes=true
+model.learned_slopes=true model.biased_heads=2
+model.slopes=[1,1,1,1] model.slope_rule=press
+batch.train_sequence_length_scaling=2
+batch.train_sequence_length_scaling=0.3
+batch.train_sequence_length_scaling=0.015625
+batch.micro_batch_tokens=100
+batch.micro_batch_tokens=4096
+batch.length_mixture=[1]
+batch.length_mixture=[0.25,0.125]
+batch.length_mixture=[0.5,0.3]
+tokenizer.vocabulary=300
+tokenizer.file=x
+data.valid_fraction=0.1
+data.train=[""]
+data.train=[]
+data.train=["nowhere.txt"]
+data.train=["nowhere/*.txt"]
+initialize.from=nowhere
+initialize.from=x initialize.standard_deviation=0.1
+schedule.warmup_tokens=4000
+schedule.decay_tokens=10
+schedule.kind=wsd schedule.warmup_tokens=2000 schedule.decay_tokens=3000
+schedule.kind=constant schedule.final_fraction=0
+guard.spike_window=64
+guard.most_skips=4
+guard.most_rollbacks=4 guard.non_finite=skip
+run.name=
+run.name=a/b
+evaluate.lengths=[]
+evaluate.lengths=["1x","x"]
+evaluate.lengths=["0x"]
+evaluate.stride=8
+evaluate.sinks=4
+evaluate.protocol=sliding evaluate.split_stride=8
+evaluate.protocol=one_pass evaluate.stretch=linear
+evaluate.protocol=streaming data.separate_documents=true
+evaluate.stretch=yarn
+evaluate.stretch_factor=2
+model.position=rotary evaluate.protocol=streaming evaluate.sinks=4
+evaluate.passkey.trials=2
+evaluate.task=passkey evaluate.passkey.depths=[0,1.5]
+evaluate.task=passkey evaluate.stride=8
+runtime.precision=tf32
+runtime.attention.kernel=nonsense
+runtime.memory_limit_bytes=1000000
+model.position=t5 runtime.attention.kernel=plain
+model.heads=1.5 model.hats=1 run.seed=-1 x=1
+nonsense
+model=5
+model.heads.x=1
+=1
+tokenizer.kind=bpe tokenizer.file=small.json
+tokenizer.kind=bpe tokenizer.vocabulary=100000
+""".strip().splitlines()
 
-# Command lines, in a folder with the run runs/small of byte-level tokens.
-COMMANDS = (
-    "", "nonsense", "inspect", "inspect nonsense", "train", "train nowhere.json", "train small.json", "train --resume nowhere.json",
-    "train small.json --resume --set run.seed=5", "train small.json --resume --set model.width=64",
-    'train small.json --resume --set data.train=["documents.jsonl"]', "train small.json --nonsense", "prepare small.json --output runs",
-    "evaluate nowhere", "evaluate runs/small --lengths x", "evaluate runs/small --set evaluate.nonsense=1",
-    "evaluate runs/small --set model.heads=2", "evaluate runs/small --text nowhere.txt", "evaluate runs/small --title x",
-    "evaluate runs/small --name a --name b", "evaluate runs/small --set evaluate.stretch=yarn", "evaluate runs/small --lengths 100000",
-    "evaluate runs/small --output text.txt", "generate", "generate runs/small --prompt x --top-p 2",
-    "generate runs/small --prompt-file nowhere", "export runs/small", "export runs/small --to nonsense",
-    "export runs/small --to hf --type q8_0", "export runs/small --to gguf --custom-code", "export runs/small --to gguf --shard-size 5GB",
-    "export runs/small --to hf --shard-size x", "export runs/small --to safetensors --curve x", "export runs/small --to hf --curve nowhere",
-    "export runs/small --to hf --output runs", "export runs/small --to hf --set run.seed=4", "import nowhere", "import runs",
-    "compare nowhere.json", "compare small.json", "inspect bias --length 1", "inspect checkpoint nowhere",
-    "inspect memory small.json --limit x", "inspect schema --markdown --comparison", "completion nonsense", "bench nonsense",
-)
+# Command lines without the program's name, in a folder with the run runs/small of byte-level tokens.
+COMMANDS = """
+nonsense
+inspect
+inspect nonsense
+inspect bias --length 1
+inspect checkpoint nowhere
+inspect memory small.json --limit x
+inspect schema --markdown --comparison
+train
+train nowhere.json
+train small.json
+train --resume nowhere.json
+train small.json --resume --set run.seed=5
+train small.json --resume --set model.width=64
+train small.json --resume --set data.train=["documents.jsonl"]
+train small.json --nonsense
+prepare small.json --output runs
+evaluate nowhere
+evaluate runs/small --lengths x
+evaluate runs/small --set evaluate.nonsense=1
+evaluate runs/small --set model.heads=2
+evaluate runs/small --text nowhere.txt
+evaluate runs/small --title x
+evaluate runs/small --name a --name b
+evaluate runs/small --set evaluate.stretch=yarn
+evaluate runs/small --lengths 100000
+evaluate runs/small --output text.txt
+generate
+generate runs/small --prompt x --top-p 2
+generate runs/small --prompt-file nowhere
+export runs/small
+export runs/small --to nonsense
+export runs/small --to hf --type q8_0
+export runs/small --to gguf --custom-code
+export runs/small --to gguf --shard-size 5GB
+export runs/small --to hf --shard-size x
+export runs/small --to safetensors --curve x
+export runs/small --to hf --curve nowhere
+export runs/small --to hf --output runs
+export runs/small --to hf --set run.seed=4
+import nowhere
+import runs
+compare nowhere.json
+compare small.json
+completion nonsense
+bench nonsense
+""".strip().splitlines()
 
 KEPT = "bad_configs.json"
+MISSPELLED = "misspelled"
+WRONG_TYPES = {"integer": "seven", "number": True, "boolean": 1, "string": 5, "array": "x"}
 
 
 def refusal(result):
@@ -81,12 +164,10 @@ def broken_rule(rule):
 
 def refused_commands(commands):
     def values(place):
-        train(place)
-        return {command: refusal(place.run(*shlex.split(command, posix="[" not in command))) for command in commands}
+        if any("small" in command for command in commands):
+            train(place)
+        return {command: refusal(place.run(*command.split())) for command in commands}
     return values
-
-
-WRONG_TYPES = {"integer": "seven", "number": True, "boolean": 1, "string": 5, "array": "x"}
 
 
 def wrong_values(key, about):
@@ -98,9 +179,6 @@ def wrong_values(key, about):
         found += [about["minimum"] - step, *([about["maximum"] + step] if about["maximum"] < 1e15 else [])]
         found = [int(value) if kind == "integer" and isinstance(value, float) else value for value in found]
     return found
-
-
-MISSPELLED = "misspelled"
 
 
 def bad_configs(schema):
@@ -132,4 +210,6 @@ def jobs(record):
     generated = json.loads((record / KEPT).read_text())
     files = [Job(f"refusals/file {json.dumps(text)}", bad_file(text)) for text in (*NOT_A_CONFIG, *generated)]
     rules = [Job(f"refusals/set {rule}", broken_rule(rule)) for rule in BROKEN_RULES]
-    return [*files, *rules, *(Job(f"refusals/commands-{i + 1}", refused_commands(COMMANDS[i::3])) for i in range(3))]
+    commands = [Job(f"refusals/command {name}", refused_commands(list(group)))
+                for name, group in itertools.groupby(COMMANDS, lambda command: command.split()[0])]
+    return [*files, *rules, *commands]
