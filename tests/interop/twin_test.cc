@@ -9,8 +9,10 @@
 #include "checkpoint/tensors.h"
 #include "config/load.h"
 #include "data/batches.h"
+#include "data/prepare.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
+#include "train/log_sink.h"
 #include "train/trainer.h"
 
 namespace alibi {
@@ -88,11 +90,12 @@ void train_with_numbers(const Config& config) {
   RunFolder folder(config, false);
   const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
   write_file_atomic(folder.path() / "config.json", config_json(config));
-  Trainer trainer({config, text, folder, torch::kCPU}, std::nullopt, {});
+  Trainer trainer({config, text, folder, torch::kCPU}, std::nullopt);
+  LogSink log(config, folder, std::nullopt);
   Tensors numbers;
   for (const auto& [name, weight] : weights_of(*trainer.model()))
     numbers["initial." + name] = weight.clone();
-  ASSERT_EQ(trainer.run(), 0);
+  ASSERT_EQ(trainer.run({&log}), 0);
   ASSERT_EQ(trainer.progress().step, kSteps);
   write_numbers(config, text, std::move(numbers));
 }

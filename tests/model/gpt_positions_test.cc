@@ -152,7 +152,7 @@ TEST(Documents, EarlierOnesDoNotReachLaterOnes) {
     // Relative methods: a packed document is the document alone.
     EXPECT_LT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens.narrow(1, 25, 35))),
               1e-5)
-        << traits.name;
+        << name_of(position);
   }
 }
 
