@@ -41,7 +41,10 @@ void refuse_other_config(const Config& now, const Config& stored, const fs::path
 }  // namespace
 
 std::string run_identity(const Config& config, const std::string& data_hash) {
-  return sha256_hex(identity_json(config) + "\n" + data_hash);
+  // Revision 1 is written as the program version that it began with: older runs keep their names.
+  const std::string revision =
+      kArithmeticRevision == 1 ? "0.1.0" : cat("arithmetic ", kArithmeticRevision);
+  return sha256_hex(identity_json(config) + "\n" + data_hash + "\n" + revision);
 }
 
 RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(config.run.folder)) {

@@ -18,7 +18,7 @@
 
 namespace alibi {
 
-// Checksum of what decides a run's result: identity keys and data.
+// Checksum of what decides a run's result: identity keys, data and revision of the arithmetic.
 std::string run_identity(const Config& config, const std::string& data_hash);
 
 class RunFolder {
