@@ -85,7 +85,7 @@ TEST(TokenizerJson, OtherKindsAreLeftAndLiesRefused) {
   };
   EXPECT_ERROR_AT(fault("/normalizer", nullptr), "f", "remove_extra_whitespaces");
   EXPECT_ERROR_AT(fault("/model/merges/0", {"x", "y"}), "f", "vocabulary");
-  EXPECT_ERROR_AT(fault("/model/vocab/<s>", 100'000), "f", "vocabulary");
+  EXPECT_ERROR_AT(fault("/model/vocab/<s>", 100'000), "f", "/model/vocab/<s>", 400);
   EXPECT_ERROR_AT(fault("/model/vocab/<s>", -1), "f");
   EXPECT_ERROR_AT(fault("/model/vocab/<s>", "one"), "f", "/model/vocab/<s>");
   EXPECT_ERROR_AT(fault("/added_tokens/0/id", 100'000), "f", "/added_tokens/0/id", 400);
