@@ -17,7 +17,7 @@
 namespace {
 
 // Iterations of libgomp's wait loop, a pause instruction each.
-char kSetting[] = "GOMP_SPINCOUNT=1000";
+char kSetting[] = "GOMP_SPINCOUNT=2000";
 
 bool names(const char* setting, std::string_view variable) {
   return std::string_view(setting).starts_with(variable) && setting[variable.size()] == '=';
