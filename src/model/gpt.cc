@@ -223,8 +223,8 @@ AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& norme
 torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
                                     std::vector<torch::Tensor>& visited) const {
   const auto& q = inputs.q_BHTD;
-  const AttentionKernel& kernel =
-      choose_attention(describe_problem(inputs), q.device(), attention_.kernel);
+  const AttentionProblem problem = describe_problem(inputs);
+  const AttentionKernel& kernel = choose_attention(problem, q.device(), attention_.kernel);
   if (kernel.tiles == nullptr) {
     throw Error("runtime.attention.kernel",
                 cat("found ", kernel.name, ", which knows no blocks, expected a tiled kernel"),
