@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <sstream>
 
 namespace alibi {
 namespace {
@@ -51,6 +52,17 @@ std::size_t sequence_length(std::string_view text) {
 }
 
 }  // namespace
+
+StreamedPart streamed_part(const char* text) {
+  return {text,
+          [](std::ostream& out, const void* value) { out << static_cast<const char*>(value); }};
+}
+
+std::string cat_parts(std::initializer_list<StreamedPart> parts) {
+  std::ostringstream out;
+  for (const StreamedPart& part : parts) part.write(out, part.value);
+  return out.str();
+}
 
 // Never "-nan", whose sign says nothing.
 std::string fixed(double value, int digits) {

@@ -2,21 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <ostream>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace alibi {
 
+// A part of cat without its type: else each combination of types would be compiled anew.
+struct StreamedPart {
+  const void* value;
+  void (*write)(std::ostream& out, const void* value);
+};
+
+template <class Part>
+StreamedPart streamed_part(const Part& part) {
+  return {&part,
+          [](std::ostream& out, const void* value) { out << *static_cast<const Part*>(value); }};
+}
+StreamedPart streamed_part(const char* text);
+
+std::string cat_parts(std::initializer_list<StreamedPart> parts);
+
 // Concatenates anything that can be streamed: cat("row ", 7, " of ", 9).
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  return cat_parts({streamed_part(parts)...});
 }
 
 std::string fixed(double value, int digits);        // 3.14159, 2 -> "3.14"; "nan", "inf" spelled

@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "device/device.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "config/config.h"
+#include "device/libtorch.h"
 #include "model/position.h"
 
 namespace alibi {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "model/attention.h"
 
 namespace alibi {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "products/linear_products.h"
 
 namespace alibi {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 namespace {

@@ -6,6 +6,7 @@
 #include "bench/operator_times.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
+#include "device/libtorch.h"
 #include "device/memory.h"
 #include "loss/cross_entropy.h"
 #include "model/gpt.h"
@@ -20,8 +21,9 @@ class Stepper {
  public:
   Stepper(const StepBench& bench, std::int64_t length)
       : config_(bench.config),
-        model_(bench.config.model, bench.vocabulary,
-               activation_type(bench.config.runtime.precision), bench.config.runtime.attention) {
+        model_(std::make_shared<GptImpl>(bench.config.model, bench.vocabulary,
+                                         activation_type(bench.config.runtime.precision),
+                                         bench.config.runtime.attention)) {
     model_->initialize(0, *config_.initialize.standard_deviation);
     model_->to(bench.device);
     parameters_ = model_->parameters();

@@ -5,7 +5,7 @@
 
 #include "bench/record.h"
 #include "config/config.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

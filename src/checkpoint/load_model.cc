@@ -7,7 +7,7 @@
 #include "model/attention.h"
 
 namespace alibi {
-void copy_weights(const Tensors& weights, torch::nn::Module& model, const std::string& place) {
+void copy_weights(const Tensors& weights, Module& model, const std::string& place) {
   const torch::NoGradGuard guard;
   auto parameters = model.named_parameters();
   for (auto& parameter : parameters) {
@@ -26,7 +26,7 @@ void copy_weights(const Tensors& weights, torch::nn::Module& model, const std::s
   }
 }
 
-Tensors weights_of(const torch::nn::Module& model) {
+Tensors weights_of(const Module& model) {
   Tensors weights;
   for (const auto& parameter : model.named_parameters())
     weights[parameter.key()] = parameter.value().detach();
@@ -61,8 +61,9 @@ LoadedModel load_model(const ModelPlan& plan) {
   Tokenizer tokenizer = Tokenizer::restored(
       checkpoint.tokenizer_model,
       (plan.folder / Tokenizer::file_name(checkpoint.tokenizer_model)).string());
-  Gpt model(config.model, tokenizer.vocabulary(), activation_type(config.runtime.precision),
-            config.runtime.attention);
+  Gpt model = std::make_shared<GptImpl>(config.model, tokenizer.vocabulary(),
+                                        activation_type(config.runtime.precision),
+                                        config.runtime.attention);
   copy_weights(checkpoint.weights, *model, (plan.folder / "weights.safetensors").string());
   model->to(plan.device);
   return {plan.folder,         config,     std::move(model), std::move(tokenizer),

@@ -38,9 +38,9 @@ LoadedModel load_model(const std::filesystem::path& given,
                        const std::vector<std::string>& overrides);
 
 // Copies weights by name into `model`; every name and shape must match. `place` heads the Error.
-void copy_weights(const Tensors& weights, torch::nn::Module& model, const std::string& place);
+void copy_weights(const Tensors& weights, Module& model, const std::string& place);
 
 // The model's parameters by name, detached: what a checkpoint stores.
-Tensors weights_of(const torch::nn::Module& model);
+Tensors weights_of(const Module& model);
 
 }  // namespace alibi

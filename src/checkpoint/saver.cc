@@ -1,7 +1,5 @@
 #include "checkpoint/saver.h"
 
-#include <torch/types.h>
-
 #include <exception>
 #include <memory>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "device/memory.h"
 
 namespace alibi {

@@ -1,13 +1,12 @@
 // Named torch tensors to and from safetensors files. Nothing here can execute what a file holds.
 #pragma once
 
-#include <torch/types.h>
-
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "device/tensor.h"
 #include "formats/safetensors.h"
 
 namespace alibi {

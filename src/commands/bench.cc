@@ -15,6 +15,7 @@
 #include "commands/evaluation_text.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "device/libtorch.h"
 #include "model/gpt.h"
 
 namespace alibi {

@@ -12,6 +12,7 @@
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
 #include "config/lengths.h"
+#include "device/libtorch.h"
 #include "evaluate/attention_picture.h"
 #include "evaluate/lengths.h"
 #include "report/table.h"

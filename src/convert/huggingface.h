@@ -14,7 +14,7 @@
 
 #include "convert/foreign.h"
 #include "convert/targets.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "model/gpt.h"
 #include "text/tokenizer.h"
 

@@ -110,7 +110,7 @@ Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const st
   if (!config.model.tied_head || head == usual.end()) return usual;
   const auto embedding = usual.find(tensor_names(config.dialect, config.model).front().theirs);
   if (embedding == usual.end() ||
-      !torch::equal(embedding->second.to(torch::kFloat), head->second.to(torch::kFloat)))
+      !embedding->second.to(torch::kFloat).equal(head->second.to(torch::kFloat)))
     throw Error(place, "tensor \"lm_head.weight\" differs from the embedding",
                 "config.json says that they are one (tie_word_embeddings)");
   usual.erase(head);

@@ -13,7 +13,7 @@
 
 #include "config/config.h"
 #include "convert/dialect.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

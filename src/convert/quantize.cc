@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "formats/gguf.h"
 
 namespace alibi {

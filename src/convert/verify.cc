@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 namespace {
@@ -62,7 +63,7 @@ WorstTensor worst_tensor(const Gpt& model, const Tensors& read_back) {
 Verified verify_export(Gpt& model, const ModelConfig& config, const Tensors& read_back,
                        std::int64_t length, const MostDifference& most, const std::string& place) {
   const torch::NoGradGuard guard;
-  Gpt other(config, model->vocabulary(), torch::kFloat);
+  Gpt other = std::make_shared<GptImpl>(config, model->vocabulary(), torch::kFloat);
   copy_weights(read_back, *other, place);
   Verified verified;
   const WorstTensor worst_weights = worst_tensor(model, read_back);

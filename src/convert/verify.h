@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "checkpoint/tensors.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "model/gpt.h"
 
 namespace alibi {

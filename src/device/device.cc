@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
+#include "device/libtorch.h"
 #include "kernels/processor.h"
 
 namespace alibi {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "config/config.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

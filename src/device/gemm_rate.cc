@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "device/device.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 namespace {

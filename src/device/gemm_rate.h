@@ -2,7 +2,7 @@
 // with.
 #pragma once
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

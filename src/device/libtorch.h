@@ -1,9 +1,12 @@
-// LibTorch as this program needs it. Its own torch/torch.h brings all layers, optimizers and data
-// loaders, too, and every file that is compiled pays for them.
+// LibTorch as this program needs it: functions on tensors, autograd and threads. Its own
+// torch/torch.h brings all layers, optimizers and data loaders, too, and every file that is
+// compiled pays for them. Headers and files that only hand tensors on include device/tensor.h.
 #pragma once
 
-#include <torch/autograd.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/cuda.h>
-#include <torch/nn/module.h>
 #include <torch/types.h>
-#include <torch/utils.h>
+
+#include "device/tensor.h"

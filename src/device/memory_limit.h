@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

@@ -1,5 +1,6 @@
 #include "evaluate/batch_losses.h"
 
+#include "device/libtorch.h"
 #include "loss/cross_entropy.h"
 
 namespace alibi {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "device/memory.h"
 #include "evaluate/protocol.h"
 #include "evaluate/statistics.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
 #include "products/linear_products.h"

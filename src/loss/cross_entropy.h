@@ -3,7 +3,7 @@
 // Letters: N rows, C width, V vocabulary.
 #pragma once
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

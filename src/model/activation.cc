@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 
+#include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
 #include "products/spread.h"

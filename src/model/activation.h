@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

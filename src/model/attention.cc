@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "model/attention_device.h"
 #include "model/attention_lecture.h"
 #include "model/attention_reference.h"

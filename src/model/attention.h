@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "kernels/attention.h"
 
 namespace alibi {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "kernels/attention_skip.h"
 #include "model/attention_rows.h"
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "device/libtorch.h"
+
 namespace alibi {
 namespace {
 

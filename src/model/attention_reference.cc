@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "device/libtorch.h"
 #include "model/position.h"
 
 namespace alibi {

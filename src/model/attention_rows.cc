@@ -1,5 +1,7 @@
 #include "model/attention_rows.h"
 
+#include "device/libtorch.h"
+
 namespace alibi {
 
 torch::Tensor dense_rows(const torch::Tensor& x_BHTD) {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "device/libtorch.h"
+
 namespace alibi {
 
 torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key) {

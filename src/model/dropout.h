@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

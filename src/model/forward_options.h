@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "model/attention.h"
 #include "model/cache.h"
 #include "model/stretch.h"

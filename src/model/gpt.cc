@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "model/activation.h"
 #include "model/attention_tiled.h"
+#include "model/block.h"
 #include "model/dropout.h"
 #include "model/position.h"
 #include "model/recompute.h"
@@ -13,9 +15,6 @@
 
 namespace alibi {
 namespace {
-
-std::int64_t head_width(const ModelConfig& m) { return m.width / m.heads; }
-std::int64_t key_value_heads(const ModelConfig& m) { return m.key_value_heads.value_or(m.heads); }
 
 // Positions of a chunk when a long text is read layer by layer.
 constexpr std::int64_t kLongChunk = 8192;
@@ -32,17 +31,6 @@ SkipRule skip_rule(AttentionSkip skip) {
   return skip == AttentionSkip::kExact ? SkipRule::kExact : SkipRule::kEpsilon;
 }
 
-BlockImpl::BlockImpl(const ModelConfig& m) {
-  const std::int64_t qkv_width = (m.heads + 2 * key_value_heads(m)) * head_width(m);
-  const std::int64_t mlp_width = m.mlp_width.value_or(4 * m.width);
-  norm_1 = register_module("norm_1", Norm(m.width, m.norm_epsilon, m.norm_bias));
-  qkv = register_module("qkv", Affine(m.width, qkv_width, m.attention_bias));
-  out = register_module("out", Affine(m.width, m.width, m.attention_bias));
-  norm_2 = register_module("norm_2", Norm(m.width, m.norm_epsilon, m.norm_bias));
-  up = register_module("up", Affine(m.width, mlp_width, m.mlp_bias));
-  down = register_module("down", Affine(mlp_width, m.width, m.mlp_bias));
-}
-
 GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
                  AttentionConfig attention)
     : config_(model), vocabulary_(vocabulary), type_(type), attention_(std::move(attention)) {
@@ -54,7 +42,8 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
         register_parameter("positions", torch::zeros({*m.max_sequence_length, m.width}));
   }
   if (m.embedding_norm)
-    embedding_norm_ = register_module("embedding_norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
+    embedding_norm_ =
+        register_module<NormImpl>("embedding_norm", m.width, m.norm_epsilon, m.norm_bias);
   if (m.position == Position::kAlibi) slopes_ = alibi_slopes(m);
   if (!slopes_.empty()) fixed_slopes_H_ = torch::tensor(slopes_, torch::kFloat);
   if (m.position == Position::kAlibi && m.learned_slopes) {
@@ -67,8 +56,8 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
     }
   }
   for (std::int64_t i = 0; i < m.layers; ++i)
-    blocks_.push_back(register_module(cat("block_", i), Block(m)));
-  norm_ = register_module("norm", Norm(m.width, m.norm_epsilon, m.norm_bias));
+    blocks_.push_back(register_module<BlockImpl>(cat("block_", i), m));
+  norm_ = register_module<NormImpl>("norm", m.width, m.norm_epsilon, m.norm_bias);
   if (!m.tied_head) head_VC_ = register_parameter("head", torch::zeros({vocabulary, m.width}));
 }
 
@@ -207,9 +196,9 @@ torch::Tensor GptImpl::slopes_for(const ForwardOptions& options) const {
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
                                   std::int64_t first, const ForwardOptions& options) {
   const ModelConfig& m = config_;
-  Block& block = blocks_[static_cast<std::size_t>(layer)];
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  const auto parts = split_last(block->qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
+  const auto parts = split_last(block.qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
   if (m.position == Position::kRotary) {
@@ -257,21 +246,21 @@ torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& norm
 
 torch::Tensor GptImpl::add_attention(std::int64_t layer, const torch::Tensor& x_BTC,
                                      const ForwardOptions& options) {
-  Block& block = blocks_[static_cast<std::size_t>(layer)];
-  const NormFork in = block->norm_1->fork(x_BTC);
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
+  const NormFork in = block.norm_1->fork(x_BTC);
   const torch::Tensor mixed_BTC = mixed_heads(layer, in.normed, options);
   if (!options.training || config_.residual_dropout == 0)
-    return block->out->add_to(in.same, mixed_BTC);
+    return block.out->add_to(in.same, mixed_BTC);
   return in.same +
-         dropout(block->out->forward(mixed_BTC), config_.residual_dropout,
+         dropout(block.out->forward(mixed_BTC), config_.residual_dropout,
                  options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
 }
 
 torch::Tensor GptImpl::add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
                                const ForwardOptions& options) {
   const ModelConfig& m = config_;
-  Block& block = blocks_[static_cast<std::size_t>(layer)];
-  const NormFork in = block->norm_2->fork(x_BTC);
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
+  const NormFork in = block.norm_2->fork(x_BTC);
   const double inner = options.training ? m.mlp_dropout : 0;
   const double outer = options.training ? m.residual_dropout : 0;
   // What is dropped from cannot be summed before.
@@ -279,11 +268,11 @@ torch::Tensor GptImpl::add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
   const auto part = static_cast<std::uint64_t>(layer);
   torch::Tensor sum;
   if (m.activation == Activation::kGelu && inner == 0)
-    sum = fused_mlp(block->up, block->down, base, in.normed);
+    sum = fused_mlp(*block.up, *block.down, base, in.normed);
   if (!sum.defined()) {
-    const torch::Tensor h_BTF = dropout(activate(block->up->forward(in.normed), m.activation),
-                                        inner, options.random.with("mlp").with(part));
-    sum = block->down->add_to(base, h_BTF);
+    const torch::Tensor h_BTF = dropout(activate(block.up->forward(in.normed), m.activation), inner,
+                                        options.random.with("mlp").with(part));
+    sum = block.down->add_to(base, h_BTF);
   }
   if (base.defined()) return sum;
   return in.same + dropout(sum, outer, options.random.with("mlp out").with(part));

@@ -7,26 +7,23 @@
 // vocabulary, N rows.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "model/forward_options.h"
-#include "model/layers.h"
+#include "model/module.h"
 
 namespace alibi {
 
 SkipRule skip_rule(AttentionSkip skip);  // the config's word for it
 
-struct BlockImpl : torch::nn::Module {
-  explicit BlockImpl(const ModelConfig& model);
-  Norm norm_1{nullptr}, norm_2{nullptr};
-  Affine qkv{nullptr}, out{nullptr}, up{nullptr}, down{nullptr};
-};
-TORCH_MODULE(Block);
+struct BlockImpl;  // model/block.h
+struct NormImpl;   // model/layers.h
 
-class GptImpl : public torch::nn::Module {
+class GptImpl : public Module {
  public:
   // Weights are zero until `initialize` or loading fills them. `type` is that of activations.
   GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
@@ -86,9 +83,9 @@ class GptImpl : public torch::nn::Module {
   // Neither parameter nor buffer; made once, and moved to where the weights are.
   mutable torch::Tensor fixed_slopes_H_;
   std::vector<torch::Tensor> buckets_NH_;  // t5: one table, or one per layer
-  Norm embedding_norm_{nullptr}, norm_{nullptr};
-  std::vector<Block> blocks_;
+  std::shared_ptr<NormImpl> embedding_norm_, norm_;
+  std::vector<std::shared_ptr<BlockImpl>> blocks_;
 };
-TORCH_MODULE(Gpt);
+using Gpt = std::shared_ptr<GptImpl>;
 
 }  // namespace alibi

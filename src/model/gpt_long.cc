@@ -2,7 +2,9 @@
 // the residual stream changed in place. A chunk's attention needs earlier chunks of its own layer
 // only, so after a layer nothing of it stays.
 #include "base/error.h"
+#include "device/libtorch.h"
 #include "model/attention_tiled.h"
+#include "model/block.h"
 #include "model/gpt.h"
 
 namespace alibi {
@@ -49,11 +51,11 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
   });
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     PackedKeyValues keys(*kernel.tiles, problem);
-    Block& block = blocks_[static_cast<std::size_t>(layer)];
+    const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
     for_chunks([&](torch::Tensor& part_BRC, std::int64_t first, const ForwardOptions& here) {
-      const torch::Tensor normed_BRC = block->norm_1->forward(part_BRC);
+      const torch::Tensor normed_BRC = block.norm_1->forward(part_BRC);
       const torch::Tensor mixed_BHRD = keys.attend(heads_of(layer, normed_BRC, first, here));
-      part_BRC.copy_(add_mlp(layer, block->out->add_to(part_BRC, join_heads(mixed_BHRD)), here));
+      part_BRC.copy_(add_mlp(layer, block.out->add_to(part_BRC, join_heads(mixed_BHRD)), here));
     });
   }
   for_chunks([&](torch::Tensor& part_BRC, std::int64_t, const ForwardOptions&) {

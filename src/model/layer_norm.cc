@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "device/libtorch.h"
 #include "kernels/norm_rows.h"
 #include "kernels/processor.h"
 #include "products/spread.h"

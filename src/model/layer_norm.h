@@ -1,7 +1,7 @@
 // Layer norm over the last dimension, in one pass where bf16 rows meet an AVX-512 processor.
 #pragma once
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

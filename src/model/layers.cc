@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "device/libtorch.h"
 #include "products/packed_layers.h"
 
 namespace alibi {
@@ -52,15 +53,15 @@ NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : eps
   if (has_bias) bias_C = register_parameter("bias", torch::zeros({width}));
 }
 
-torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
+torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& base,
                         const torch::Tensor& x) {
-  const SharedProducts first = up->packed_for(x), second = down->packed_for(x);
+  const SharedProducts first = up.packed_for(x), second = down.packed_for(x);
   if (!first || !second) return {};
-  if (wants_gradients({base, x, up->weight_OI, up->bias_O, down->weight_OI, down->bias_O})) {
-    return packed_mlp(base, x, {up->weight_OI, up->bias_O, first},
-                      {down->weight_OI, down->bias_O, second});
+  if (wants_gradients({base, x, up.weight_OI, up.bias_O, down.weight_OI, down.bias_O})) {
+    return packed_mlp(base, x, {up.weight_OI, up.bias_O, first},
+                      {down.weight_OI, down.bias_O, second});
   }
-  return second->forward(first->forward_gelu(x, up->bias_O, false).after, down->bias_O, base);
+  return second->forward(first->forward_gelu(x, up.bias_O, false).after, down.bias_O, base);
 }
 
 }  // namespace alibi

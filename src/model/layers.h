@@ -2,13 +2,15 @@
 // type.
 #pragma once
 
-#include "device/libtorch.h"
+#include <memory>
+
 #include "model/layer_norm.h"
+#include "model/module.h"
 #include "products/linear_products.h"
 
 namespace alibi {
 
-struct AffineImpl : torch::nn::Module {
+struct AffineImpl : Module {
   AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias);
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
   // base + forward(x), in one pass where products are packed. base is undefined or in x's type.
@@ -20,9 +22,9 @@ struct AffineImpl : torch::nn::Module {
  private:
   SharedProducts products_;  // of the weight as it was last used
 };
-TORCH_MODULE(Affine);
+using Affine = std::shared_ptr<AffineImpl>;
 
-struct NormImpl : torch::nn::Module {
+struct NormImpl : Module {
   NormImpl(std::int64_t width, double norm_epsilon, bool has_bias);
   torch::Tensor forward(const torch::Tensor& x) { return layer_norm(x, parts()); }
   NormFork fork(const torch::Tensor& x) { return fork_norm(x, parts()); }
@@ -32,11 +34,11 @@ struct NormImpl : torch::nn::Module {
  private:
   LayerNorm parts() const { return {weight_C, bias_C, epsilon}; }
 };
-TORCH_MODULE(Norm);
+using Norm = std::shared_ptr<NormImpl>;
 
 // base (or nothing, if undefined) + down(gelu(up(x))) in one go; undefined where it has to be
 // computed part by part.
-torch::Tensor fused_mlp(Affine& up, Affine& down, const torch::Tensor& base,
+torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& base,
                         const torch::Tensor& x);
 
 }  // namespace alibi

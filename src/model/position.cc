@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "kernels/attention.h"
 
 namespace alibi {

@@ -1,5 +1,7 @@
 #include "model/recompute.h"
 
+#include "device/libtorch.h"
+
 namespace alibi {
 namespace {
 

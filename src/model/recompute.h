@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

@@ -1,5 +1,7 @@
 #include "model/split_last.h"
 
+#include "device/libtorch.h"
+
 namespace alibi {
 namespace {
 

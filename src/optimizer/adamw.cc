@@ -1,5 +1,7 @@
 #include "optimizer/adamw.h"
 
+#include "device/libtorch.h"
+
 namespace alibi {
 namespace {
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "device/libtorch.h"
+
 namespace alibi {
 
 double gradient_norm(const std::vector<torch::Tensor>& parameters) {

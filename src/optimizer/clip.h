@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 
 namespace alibi {
 

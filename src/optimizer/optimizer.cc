@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "optimizer/adamw.h"
 
 namespace alibi {
@@ -21,7 +22,7 @@ std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const Paramete
   return std::ssize(rule.state) * parameter.count() * static_cast<std::int64_t>(sizeof(float));
 }
 
-NamedParameters named_parameters(const torch::nn::Module& model) {
+NamedParameters named_parameters(const Module& model) {
   NamedParameters all;
   for (const auto& parameter : model.named_parameters())
     all.emplace_back(parameter.key(), parameter.value());
@@ -40,9 +41,8 @@ Optimizer::Optimizer(const NamedParameters& parameters, const OptimizerConfig& c
 }
 
 ParameterGroup& Optimizer::group_of(const ParameterRule& rule) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const ParameterGroup& group) {
-    return group.rule == rule;
-  });
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const ParameterGroup& group) { return group.rule == rule; });
   if (found != groups_.end()) return *found;
   ParameterGroup group;
   group.rule = rule;

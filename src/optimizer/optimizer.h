@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "config/config.h"
-#include "device/libtorch.h"
+#include "device/tensor.h"
+#include "model/module.h"
 #include "model/shapes.h"
 
 namespace alibi {
@@ -53,7 +54,7 @@ const OptimizerKind& optimizer_kind(const OptimizerConfig& config);
 std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const ParameterShape& parameter);
 
 using NamedParameters = std::vector<std::pair<std::string, torch::Tensor>>;
-NamedParameters named_parameters(const torch::nn::Module& model);
+NamedParameters named_parameters(const Module& model);
 
 class Optimizer {
  public:

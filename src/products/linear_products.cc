@@ -3,6 +3,7 @@
 #include <ATen/record_function.h>
 
 #include "base/error.h"
+#include "device/libtorch.h"
 #include "kernels/packed_product.h"
 #include "kernels/processor.h"
 #include "kernels/tile_gemm.h"

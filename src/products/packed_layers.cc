@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "device/libtorch.h"
+
 namespace alibi {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/libtorch.h"
 #include "device/memory.h"
 #include "loss/cross_entropy.h"
 

@@ -1,5 +1,7 @@
 #include "train/resume.h"
 
+#include <ATen/Parallel.h>
+
 #include <utility>
 
 #include "base/error.h"
@@ -66,7 +68,7 @@ std::vector<std::string> take_changes(const Config& config, const Checkpoint& re
 
 void note_arithmetic(const Config& config, torch::Device device, TrainState& state) {
   Progress& progress = state.progress;
-  progress.threads = torch::get_num_threads();
+  progress.threads = at::get_num_threads();
   const std::string before =
       std::exchange(progress.arithmetic, describe_step_arithmetic(config, device, state.model));
   if (!before.empty() && before != progress.arithmetic) {

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
+#include "device/libtorch.h"
 #include "model/position.h"
 #include "model/shapes.h"
 

@@ -12,8 +12,8 @@ namespace alibi {
 namespace {
 
 Gpt build_model(const Config& c, const PreparedText& text, torch::Device device) {
-  Gpt model(c.model, text.tokenizer.vocabulary(), activation_type(c.runtime.precision),
-            c.runtime.attention);
+  Gpt model = std::make_shared<GptImpl>(c.model, text.tokenizer.vocabulary(),
+                                        activation_type(c.runtime.precision), c.runtime.attention);
   if (c.initialize.from.empty())
     model->initialize(static_cast<std::uint64_t>(c.run.seed), *c.initialize.standard_deviation);
   model->to(device);

@@ -5,6 +5,13 @@
 namespace alibi {
 namespace {
 
+TEST(Cat, StreamsPartsOfAnyType) {
+  const std::string text = "text";
+  EXPECT_EQ(cat("row ", 7, ' ', text, std::string_view("view"), " ", 1.5, std::uint64_t{1} << 40),
+            "row 7 textview 1.51099511627776");
+  EXPECT_EQ(cat(), "");
+}
+
 TEST(Strings, HumanUnits) {
   EXPECT_EQ(human_count(29.4e6), "29.4M");
   EXPECT_EQ(human_count(7), "7");

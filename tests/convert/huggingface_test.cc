@@ -31,7 +31,7 @@ ModelConfig bloom_model() {
 
 // Every weight another number, biases and norms too.
 Gpt drawn_model(const ModelConfig& config, std::int64_t vocabulary) {
-  Gpt model(config, vocabulary, torch::kFloat);
+  Gpt model = std::make_shared<GptImpl>(config, vocabulary, torch::kFloat);
   const torch::NoGradGuard guard;
   torch::manual_seed(5);
   for (torch::Tensor& parameter : model->parameters()) parameter.normal_(0, 0.3);
@@ -72,7 +72,7 @@ TEST_F(HuggingFace, ReadsBackTheSameModel) {
     const ForeignModel read = read_huggingface(write(model, {.target = target}));
     EXPECT_EQ(read.vocabulary, Tokenizer::kByteVocabulary);
     EXPECT_EQ(read.tokenizer_model, read_file(path() / "tokenizer.json"));
-    Gpt other(read.model, read.vocabulary, torch::kFloat);
+    Gpt other = std::make_shared<GptImpl>(read.model, read.vocabulary, torch::kFloat);
     copy_weights(read.weights, *other, "read");
     const torch::Tensor tokens = tiny_tokens(2, 40);
     EXPECT_TRUE(torch::equal(tiny_logits(model, tokens), tiny_logits(other, tokens)));
@@ -93,7 +93,7 @@ TEST_F(HuggingFace, OwnCodeHoldsAnyModel) {
     config.t5_shared = false;
     Gpt model = drawn_model(config, Tokenizer::kByteVocabulary);
     const ForeignModel read = read_huggingface(write(model, {.target = Dialect::kOwn}));
-    Gpt other(read.model, read.vocabulary, torch::kFloat);
+    Gpt other = std::make_shared<GptImpl>(read.model, read.vocabulary, torch::kFloat);
     copy_weights(read.weights, *other, "read");
     const torch::Tensor tokens = tiny_tokens(2, 30);
     EXPECT_TRUE(torch::equal(tiny_logits(model, tokens), tiny_logits(other, tokens)));

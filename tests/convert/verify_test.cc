@@ -55,7 +55,7 @@ TEST(Verify, TellsWeightsThatAreOthers) {
 // Seen passing with differences held against the norm of the whole tensor.
 TEST(Verify, ALostRowOfALargeTensorIsSeen) {
   const ModelConfig config = tiny_config(Position::kAlibi);
-  Gpt model(config, 50'304, torch::kFloat);
+  Gpt model = std::make_shared<GptImpl>(config, 50'304, torch::kFloat);
   model->initialize(3, 0.2);
   constexpr double kAny = std::numeric_limits<double>::infinity();
   for (const bool halves : {true, false}) {
@@ -79,7 +79,7 @@ TEST(Verify, AGgufFileSpeaksOfTheSameModel) {
     config.norm_bias = position == Position::kNone;
     config.attention_bias = config.mlp_bias = position == Position::kLearned;
     if (position == Position::kLearned) config.max_sequence_length = 100;
-    Gpt model(config, Tokenizer::kByteVocabulary, torch::kFloat);
+    Gpt model = std::make_shared<GptImpl>(config, Tokenizer::kByteVocabulary, torch::kFloat);
     model->initialize(3, 0.2);
     const auto path = folder.path() / cat(name_of(position), ".gguf");
     write_gguf_model(path, *model, Tokenizer::bytes(), {GgufElement::kF32, 100, "tiny"});
@@ -98,7 +98,8 @@ TEST(Verify, AGgufFileSpeaksOfTheSameModel) {
 // and on reading.
 TEST(Verify, GgufKeepsQueriesKeysAndValuesApart) {
   const TemporaryFolder folder;
-  Gpt model(tiny_config(Position::kAlibi), Tokenizer::kByteVocabulary, torch::kFloat);
+  Gpt model = std::make_shared<GptImpl>(tiny_config(Position::kAlibi), Tokenizer::kByteVocabulary,
+                                        torch::kFloat);
   model->initialize(3, 0.2);
   const auto path = folder.path() / "model.gguf";
   write_gguf_model(path, *model, Tokenizer::bytes(), {GgufElement::kF32, 64, "tiny"});

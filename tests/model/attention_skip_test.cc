@@ -161,7 +161,8 @@ TEST(AttentionSkip, IsWhatTheConfigSays) {
   std::map<AttentionSkip, torch::Tensor> hidden, by_layers;
   for (const AttentionSkip skip :
        {AttentionSkip::kOff, AttentionSkip::kExact, AttentionSkip::kEpsilon}) {
-    Gpt model(config, kTinyVocabulary, torch::kFloat, AttentionConfig{.skip = skip});
+    Gpt model = std::make_shared<GptImpl>(config, kTinyVocabulary, torch::kFloat,
+                                          AttentionConfig{.skip = skip});
     model->initialize(3, 0.2);
     std::vector<torch::Tensor> counts;
     ForwardOptions options;

@@ -55,7 +55,7 @@ TEST(RollingCache, GivesWhatABandOfKeysGives) {
     config.width = 32;
     config.heads = 4;
     config.position = position;
-    Gpt model(config, 50, torch::kFloat);
+    Gpt model = std::make_shared<GptImpl>(config, 50, torch::kFloat);
     model->initialize(3, 0.3);
     const torch::Tensor tokens_BT = (torch::arange(2 * kLength) * 7 % 50).view({2, kLength});
     ForwardOptions band;

@@ -68,7 +68,6 @@ TEST(Lengths, OneModelRunsThemAllAndRebuildsNothing) {
       EXPECT_LT(largest_difference(logits.narrow(1, 0, 64), start), 1e-5)
           << name_of(position) << ", length " << length;
     }
-    EXPECT_TRUE(model->named_buffers().is_empty());
     for (const auto& parameter : model->named_parameters())
       EXPECT_EQ(parameter.value().data_ptr(), before[parameter.key()].data_ptr());
   }

@@ -16,7 +16,7 @@ std::vector<torch::Tensor> gradients(Gpt& model, const torch::Tensor& tokens_BT,
   options.training = true;  // dropout and all
   options.random = RandomKey{7};
   options.recompute = recompute;
-  model->zero_grad();
+  for (const torch::Tensor& p : model->parameters()) p.mutable_grad().reset();
   const torch::Tensor h_BTC = model->hidden(tokens_BT, options).to(torch::kFloat);
   (h_BTC * torch::arange(h_BTC.size(1)).view({-1, 1})).sum().backward();
   std::vector<torch::Tensor> found{h_BTC.detach()};

@@ -11,7 +11,7 @@ namespace {
 TEST(ParameterShapes, AreThoseOfTheModel) {
   for (const Position position : kAllPositions) {
     for (const ModelConfig& config : {tiny_config(position), rich_config(position)}) {
-      Gpt model(config, kTinyVocabulary, torch::kFloat);
+      Gpt model = std::make_shared<GptImpl>(config, kTinyVocabulary, torch::kFloat);
       std::vector<ParameterShape> real;
       for (const auto& parameter : model->named_parameters())
         real.push_back({parameter.key(), parameter.value().sizes().vec()});

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "device/libtorch.h"
+#include "device/tensor.h"
 #include "model/gpt.h"
 
 namespace alibi {
@@ -43,7 +43,7 @@ inline ModelConfig rich_config(Position position) {
 }
 
 inline Gpt tiny_model(const ModelConfig& config, torch::ScalarType type = torch::kFloat) {
-  Gpt model(config, kTinyVocabulary, type);
+  auto model = std::make_shared<GptImpl>(config, kTinyVocabulary, type);
   model->initialize(3, 0.2);
   return model;
 }
