@@ -1,6 +1,7 @@
 // The list of measured shapes: every kernel that the program chooses by itself gives the
 // reference's results on them.
 #include "bench/cases.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -6,6 +6,7 @@
 #include "checkpoint/example.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/load_model.h"
+#include "device/libtorch.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
 

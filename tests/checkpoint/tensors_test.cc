@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "checkpoint/example.h"
 #include "device/cuda_library.h"
+#include "device/libtorch.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
 

@@ -1,5 +1,6 @@
 // Element types of GGUF: what rounding each does, and the blocks of Q8_0 by hand.
 #include "convert/quantize.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "convert/gguf_model.h"
+#include "device/libtorch.h"
 #include "formats/gguf.h"
 #include "model/position.h"
 #include "support/error_text.h"

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "device/libtorch.h"
 #include "evaluate/curve.h"
 #include "evaluate/protocol.h"
 #include "evaluate/score.h"

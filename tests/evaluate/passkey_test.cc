@@ -1,4 +1,5 @@
 // Texts that hide a key, and what is counted of the answers.
+#include "device/libtorch.h"
 #include "evaluate/passkey.h"
 
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include "checkpoint/load_model.h"
 #include "config/load.h"
 #include "data/text_sample.h"
+#include "device/libtorch.h"
 
 namespace alibi::test {
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "device/libtorch.h"
 #include "faults/everything_on.h"
 #include "faults/rounds.h"
 #include "support/error_text.h"

@@ -1,3 +1,4 @@
+#include "device/libtorch.h"
 #include "generate/generate.h"
 
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include "checkpoint/load_model.h"
 #include "checkpoint/tensors.h"
 #include "commands/workplace.h"
+#include "device/libtorch.h"
 #include "loss/cross_entropy.h"
 #include "support/sentencepiece_model.h"
 

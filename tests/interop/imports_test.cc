@@ -6,6 +6,7 @@
 #include "checkpoint/load_model.h"
 #include "checkpoint/tensors.h"
 #include "commands/workplace.h"
+#include "device/libtorch.h"
 #include "records/run_log.h"
 #include "support/error_text.h"
 

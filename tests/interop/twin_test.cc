@@ -10,6 +10,7 @@
 #include "config/load.h"
 #include "data/batches.h"
 #include "data/prepare.h"
+#include "device/libtorch.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
 #include "train/log_sink.h"

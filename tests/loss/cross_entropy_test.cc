@@ -1,3 +1,4 @@
+#include "device/libtorch.h"
 #include "loss/cross_entropy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The activation's fast path against LibTorch's operator in fp64.
+#include "device/libtorch.h"
 #include "model/activation.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 // table of all scores, a check mode that finds a wrong kernel, clear refusals.
 #include <gtest/gtest.h>
 
+#include "device/libtorch.h"
 #include "device/memory.h"
 #include "model/attention.h"
 #include "model/attention_reference.h"

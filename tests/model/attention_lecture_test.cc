@@ -1,4 +1,5 @@
 // The traffic that the textbook algorithms count is what their analysis says.
+#include "device/libtorch.h"
 #include "model/attention_lecture.h"
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <torch/optim/adam.h>
 
 #include "bench/cases.h"
+#include "device/libtorch.h"
 #include "kernels/tile_ops.h"
 #include "model/attention.h"
 #include "model/attention_tiled.h"

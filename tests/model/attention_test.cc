@@ -1,4 +1,5 @@
 // Every listed kernel against the formula, in every size and setting; no kernel is named here.
+#include "device/libtorch.h"
 #include "model/attention.h"
 
 #include <gtest/gtest.h>

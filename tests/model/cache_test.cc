@@ -1,4 +1,5 @@
 // The rolling cache against attention that sees a band of keys.
+#include "device/libtorch.h"
 #include "model/cache.h"
 
 #include <gtest/gtest.h>

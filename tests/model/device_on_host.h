@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuda/host_module.h"
+#include "device/libtorch.h"
 #include "model/attention_device.h"
 
 namespace alibi {

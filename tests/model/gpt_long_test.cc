@@ -1,6 +1,7 @@
 // A long text read layer by layer gives what the ordinary pass gives.
 #include <gtest/gtest.h>
 
+#include "device/libtorch.h"
 #include "device/memory.h"
 #include "model/gpt.h"
 #include "support/tiny_model.h"

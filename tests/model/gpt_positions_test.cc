@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "data/batches.h"
+#include "device/libtorch.h"
 #include "generate/generate.h"
 #include "model/gpt.h"
 #include "model/position.h"

@@ -1,4 +1,5 @@
 // The model as a whole: parameters, gradients, types, dropout.
+#include "device/libtorch.h"
 #include "model/gpt.h"
 
 #include <gtest/gtest.h>

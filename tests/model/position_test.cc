@@ -1,3 +1,4 @@
+#include "device/libtorch.h"
 #include "model/position.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Recomputed blocks and gradients that need no copy: the same bits, less memory.
+#include "device/libtorch.h"
 #include "model/recompute.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The arithmetic of parameter shapes against real models.
+#include "device/libtorch.h"
 #include "model/shapes.h"
 
 #include <gtest/gtest.h>

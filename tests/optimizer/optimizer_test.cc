@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "device/libtorch.h"
 #include "optimizer/clip.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/schedule.h"

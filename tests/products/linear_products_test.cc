@@ -1,4 +1,5 @@
 // Every kind of product against the formula in fp64, over tails of rows, inputs and outputs.
+#include "device/libtorch.h"
 #include "products/packed_layers.h"
 
 #include <gtest/gtest.h>

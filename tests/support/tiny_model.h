@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/libtorch.h"
 #include "device/tensor.h"
 #include "model/gpt.h"
 

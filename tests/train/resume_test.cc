@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "device/device.h"
+#include "device/libtorch.h"
 #include "support/error_text.h"
 #include "train/same_end.h"
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/system_calls.h"
+#include "device/libtorch.h"
 #include "support/error_text.h"
 #include "train/example.h"
 

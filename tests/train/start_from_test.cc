@@ -1,4 +1,5 @@
 // Weights of another run, and the surgery on how it knows positions (Composer's Alibi).
+#include "device/libtorch.h"
 #include "train/start_from.h"
 
 #include "checkpoint/example.h"

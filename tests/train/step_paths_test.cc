@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "device/device.h"
+#include "device/libtorch.h"
 #include "train/example.h"
 
 namespace alibi {

@@ -5,6 +5,7 @@
 
 #include "checkpoint/example.h"
 #include "checkpoint/load_model.h"
+#include "device/libtorch.h"
 #include "evaluate/score.h"
 #include "support/error_text.h"
 #include "train/example.h"
