@@ -6,9 +6,9 @@
 //
 // "best_validation_loss" is null while nothing was evaluated: JSON has no infinity. Version 1 had
 // neither "rollbacks", "micro_batch_tokens" nor the recent steps, version 2 neither "data",
-// "validated_step" nor "threads", version 3 no "skipped_in_a_row", version 4 no "arithmetic", version 5
-// no "arithmetic_revision"; they are read as if they were 0 or empty, "validated_step" as if it were
-// "step", "arithmetic_revision" as 1.
+// "validated_step" nor "threads", version 3 no "skipped_in_a_row", version 4 no "arithmetic",
+// version 5 no "arithmetic_revision"; they are read as if they were 0 or empty, "validated_step" as
+// if it were "step", "arithmetic_revision" as 1.
 #pragma once
 
 #include <cstdint>

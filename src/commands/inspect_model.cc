@@ -51,9 +51,9 @@ std::string describe_model(const Config& c, std::int64_t vocabulary) {
              {{"positions", name_of(c.model.position)},
               {"slopes", slope_text(c.model.position == Position::kAlibi ? alibi_slopes(c.model)
                                                                          : std::vector<double>())},
-              {"training state", human_bytes(8.0 * static_cast<double>(total) +
-                                             static_cast<double>(optimizer)) +
-                                     " (weights, gradients, optimizer)"},
+              {"training state",
+               human_bytes(8.0 * static_cast<double>(total) + static_cast<double>(optimizer)) +
+                   " (weights, gradients, optimizer)"},
               {"cache per token", cat(human_bytes(2.0 * static_cast<double>(cache)), " in bf16, ",
                                       human_bytes(4.0 * static_cast<double>(cache)), " in fp32")},
               {"length limit", c.model.max_sequence_length ? cat(*c.model.max_sequence_length)

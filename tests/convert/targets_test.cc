@@ -27,14 +27,14 @@ const std::vector<std::string> kBloom = {"model.attention_bias=true", "model.mlp
 TEST(Targets, HoldTheModelsTheyAreFor) {
   EXPECT_EQ(words(Dialect::kMpt, {}), "");
   EXPECT_EQ(words(Dialect::kMpt, {"model.tied_head=false", "model.norm_epsilon=1e-6",
-                                 "model.attention_scale=0.3", "model.residual_dropout=0.1"}),
+                                  "model.attention_scale=0.3", "model.residual_dropout=0.1"}),
             "");
   EXPECT_EQ(words(Dialect::kMpt, {"model.heads=8", "model.slope_rule=geometric"}), "")
       << "the same slopes by another name";
   EXPECT_EQ(words(Dialect::kBloom, kBloom), "");
   EXPECT_EQ(words(Dialect::kGguf, {}), "");
   EXPECT_EQ(words(Dialect::kGguf, {"model.mlp_width=96", "model.attention_bias=true",
-                                  "model.key_value_heads=2", "model.slope_bias_max=16"}),
+                                   "model.key_value_heads=2", "model.slope_bias_max=16"}),
             "");
   EXPECT_EQ(words(Dialect::kGguf, {"model.position=learned"}), "");
 }

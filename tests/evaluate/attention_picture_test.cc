@@ -1,7 +1,7 @@
 // What is drawn of a head, against sums by hand; curves with other slopes against models built
 // with them.
-#include "device/libtorch.h"
 #include "evaluate/attention_picture.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Texts that hide a key, and what is counted of the answers.
-#include "device/libtorch.h"
 #include "evaluate/passkey.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

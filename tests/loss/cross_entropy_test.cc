@@ -1,5 +1,5 @@
-#include "device/libtorch.h"
 #include "loss/cross_entropy.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/functional/loss.h>

@@ -1,6 +1,6 @@
 // The traffic that the textbook algorithms count is what their analysis says.
-#include "device/libtorch.h"
 #include "model/attention_lecture.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Every listed kernel against the formula, in every size and setting; no kernel is named here.
-#include "device/libtorch.h"
 #include "model/attention.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The rolling cache against attention that sees a band of keys.
-#include "device/libtorch.h"
 #include "model/cache.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The model as a whole: parameters, gradients, types, dropout.
-#include "device/libtorch.h"
 #include "model/gpt.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

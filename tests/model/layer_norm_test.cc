@@ -1,7 +1,7 @@
 // The one-pass norm against the formula in fp64; where a processor lacks bf16 instructions there is
 // none, and LibTorch's sums are coarser.
-#include "device/libtorch.h"
 #include "model/layer_norm.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

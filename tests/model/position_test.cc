@@ -1,5 +1,5 @@
-#include "device/libtorch.h"
 #include "model/position.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Recomputed blocks and gradients that need no copy: the same bits, less memory.
-#include "device/libtorch.h"
 #include "model/recompute.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The arithmetic of parameter shapes against real models.
-#include "device/libtorch.h"
 #include "model/shapes.h"
+#include "device/libtorch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// AdamW, clipping and schedules against the formulas in plain numbers; what every optimizer must do.
+// AdamW, clipping and schedules against the formulas in plain numbers; what every optimizer must
+// do.
 #include <gtest/gtest.h>
 
 #include <cmath>

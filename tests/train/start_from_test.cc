@@ -1,6 +1,6 @@
 // Weights of another run, and the surgery on how it knows positions (Composer's Alibi).
-#include "device/libtorch.h"
 #include "train/start_from.h"
+#include "device/libtorch.h"
 
 #include "checkpoint/example.h"
 #include "checkpoint/load_model.h"
