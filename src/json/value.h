@@ -26,26 +26,26 @@ using JsonObject = std::vector<JsonMember>;  // every key once
 
 class Json {
  public:
-  Json() = default;  // null
+  Json();  // null
+  // Defined below: a variant of members needs JsonMember whole.
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
   Json(std::nullptr_t);
   Json(const char* text);
   Json(std::string text);
   Json(std::string_view text);
   Json(std::initializer_list<JsonMember> members);
   template <std::same_as<bool> T>
-  Json(T truth) : value_(truth) {}
+  Json(T truth);
   template <std::floating_point T>
-  Json(T number) : value_(static_cast<double>(number)) {}
+  Json(T number);
   template <std::integral T>
-  requires(!std::same_as<T, bool> && !std::same_as<T, char>) Json(T number) {
-    if constexpr (std::unsigned_integral<T>) {
-      set_unsigned(number);
-    } else {
-      value_ = static_cast<std::int64_t>(number);
-    }
-  }
+  requires(!std::same_as<T, bool> && !std::same_as<T, char>) Json(T number);
   template <std::convertible_to<Json> T>
-  Json(const std::vector<T>& items) : value_(JsonList(items.begin(), items.end())) {}
+  Json(const std::vector<T>& items);
 
   static Json object();  // empty
   static Json list(std::initializer_list<Json> items = {});
@@ -108,6 +108,31 @@ struct JsonMember {
   Json value;
   bool operator==(const JsonMember&) const = default;
 };
+
+inline Json::Json() = default;
+inline Json::Json(const Json& other) = default;
+inline Json::Json(Json&& other) noexcept = default;
+inline Json& Json::operator=(const Json& other) = default;
+inline Json& Json::operator=(Json&& other) noexcept = default;
+inline Json::~Json() = default;
+
+template <std::same_as<bool> T>
+Json::Json(T truth) : value_(truth) {}
+
+template <std::floating_point T>
+Json::Json(T number) : value_(static_cast<double>(number)) {}
+
+template <std::integral T>
+requires(!std::same_as<T, bool> && !std::same_as<T, char>) Json::Json(T number) {
+  if constexpr (std::unsigned_integral<T>) {
+    set_unsigned(number);
+  } else {
+    value_ = static_cast<std::int64_t>(number);
+  }
+}
+
+template <std::convertible_to<Json> T>
+Json::Json(const std::vector<T>& items) : value_(JsonList(items.begin(), items.end())) {}
 
 // A key as a part of a JSON pointer (RFC 6901), for messages: "~" and "/" escaped, printable and at
 // most 80 bytes.
