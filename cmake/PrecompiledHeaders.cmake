@@ -53,8 +53,9 @@ function(alibi_precompiled_header result libraries options)
   set(${result} "${folder}/CMakeFiles/${home}.dir/cmake_pch.hxx" PARENT_SCOPE)
 endfunction()
 
-# alibi_precompile(<target> [ALSO <header>...] SOURCES <file>...): files of this folder take what is precompiled for what they
-# include, and with it the headers after ALSO unless they see device/libtorch.h, which is not compiled once more for them.
+# alibi_precompile(<target> [ALSO <library> <header>...] SOURCES <file>...): files of this folder take what is precompiled for
+# what they include, and with it the library's headers after ALSO unless they see device/libtorch.h, which is not compiled once
+# more for them.
 function(alibi_precompile target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALSO;SOURCES")
   if(NOT ALIBI_PRECOMPILED_HEADERS)
@@ -68,6 +69,7 @@ function(alibi_precompile target)
   string(REGEX MATCH "-O0" options "${options}")
   string(REGEX REPLACE "GNU" gch suffix "${CMAKE_CXX_COMPILER_ID}")
   string(REGEX REPLACE ".*Clang" pch suffix "${suffix}")
+  list(POP_FRONT arg_ALSO library)  # its definitions are asked of a precompiled header as of the file that takes it
   set(headers_0 ${arg_ALSO})
   set(headers_1 ${arg_ALSO} "${CMAKE_SOURCE_DIR}/src/device/tensor.h")
   set(headers_2 "${CMAKE_SOURCE_DIR}/src/device/libtorch.h")
@@ -78,6 +80,9 @@ function(alibi_precompile target)
       set(libraries alibi_options)
       if(level GREATER 0)
         list(APPEND libraries alibi::torch)
+      endif()
+      if(level LESS 2)
+        list(APPEND libraries ${library})
       endif()
       alibi_precompiled_header(header "${libraries}" "${options}" ${headers_${level}})
       set_property(SOURCE "${file}" APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include "${header}")
