@@ -43,12 +43,9 @@ target_include_directories(alibi_torch SYSTEM INTERFACE "${ALIBI_TORCH_ROOT}/inc
 target_link_libraries(alibi_torch INTERFACE alibi_imported_torch_cpu alibi_imported_c10)
 # libtorch_cpu.so finds cudart and cupti by its own RPATH at run time; the linker need not see them.
 target_link_options(alibi_torch INTERFACE -Wl,--allow-shlib-undefined)
-# Its headers split their loops by OpenMP; by the flag, as LibTorch brings a libgomp of its own and CMake warns of a second path
-# to one. clang, which builds tests and searches only, has a runtime of its own, and two of them do not go together: there they
-# run on one thread.
+# Its headers split their loops by OpenMP (cmake/Options.cmake); by the flag, as LibTorch brings a libgomp of its own and CMake
+# warns of a second path to one.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
-  target_compile_options(alibi_torch INTERFACE ${OpenMP_CXX_FLAGS})
   target_link_options(alibi_torch INTERFACE ${OpenMP_CXX_FLAGS})
 endif()
 add_library(alibi::torch ALIAS alibi_torch)

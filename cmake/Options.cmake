@@ -9,6 +9,13 @@ target_compile_options(alibi_options INTERFACE
 if(ALIBI_WARNINGS_AS_ERRORS)
   target_compile_options(alibi_options INTERFACE -Werror)
 endif()
+# LibTorch's headers split their loops by OpenMP. All our files are compiled with it, so that they can share precompiled headers.
+# clang, which builds tests and searches only, has a runtime of its own, and two of them do not go together: there loops run on
+# one thread.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  target_compile_options(alibi_options INTERFACE ${OpenMP_CXX_FLAGS})
+endif()
 # What the compiler writes into its output must not depend on where the sources lie.
 target_compile_options(alibi_options INTERFACE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" -Wformat -Werror=format-security)
 target_link_options(alibi_options INTERFACE -Wl,-z,noexecstack)
