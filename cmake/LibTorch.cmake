@@ -48,4 +48,7 @@ target_link_options(alibi_torch INTERFACE -Wl,--allow-shlib-undefined)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_link_options(alibi_torch INTERFACE ${OpenMP_CXX_FLAGS})
 endif()
+# GCC 13 and newer see std::vector<bool>::reserve, inlined into its headers, copy past the end of one word.
+target_compile_options(alibi_torch INTERFACE
+                       $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-array-bounds>)
 add_library(alibi::torch ALIAS alibi_torch)

@@ -3,9 +3,6 @@ add_library(alibi_options INTERFACE)
 target_compile_options(alibi_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-math-errno)
 # GCC 12 sees overlapping copies in std::string concatenation where there are none (its bug 105651).
 target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
-# GCC 13 and newer see std::vector<bool>::reserve, inlined into LibTorch's headers, copy past the end of one word.
-target_compile_options(alibi_options INTERFACE
-                       $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-array-bounds>)
 if(ALIBI_WARNINGS_AS_ERRORS)
   target_compile_options(alibi_options INTERFACE -Werror)
 endif()

@@ -1,6 +1,9 @@
-# LibTorch's headers take up to 15 s a file. Two of ours are precompiled: device/tensor.h, which then costs 0.3 s, and
-# device/libtorch.h, which costs 2 s, as the compiler instantiates anew, for each file, every template that the header's inline
-# functions use. A file takes the one that it includes, itself or through our own headers.
+# What most files include is precompiled: the standard library's headers, which take half a second a file; device/tensor.h, then
+# 0.3 s; and device/libtorch.h, then 2 s (15 s without), as the compiler instantiates anew, for each file, every template that
+# the header's inline functions use. A file takes the one that it includes, itself or through our own headers.
+
+set(ALIBI_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory> <optional> <set>
+    <span> <string> <string_view> <utility> <variant> <vector>)
 
 # alibi_include_level(<file> <result>): 2 where it sees device/libtorch.h, 1 where it sees another header of LibTorch, else 0.
 function(alibi_include_level file result)
@@ -33,12 +36,10 @@ function(alibi_include_level file result)
   set(${result} ${level} PARENT_SCOPE)
 endfunction()
 
-# alibi_precompiled_header(<result> <libraries> <options> <header>...): the file to include for these headers, compiled with
-# the libraries and options. CMake has one precompiled header a target, so each has a target of its own.
-function(alibi_precompiled_header result libraries options)
-  set(names ${ARGN})
-  list(TRANSFORM names REPLACE ".*/|>" "")
-  string(MAKE_C_IDENTIFIER "alibi_precompiled_${names}${options}" home)
+# alibi_precompiled_header(<result> <name> <libraries> <options> <header>...): the file to include for these headers, compiled
+# with the libraries and options. CMake has one precompiled header a target, so each has a target of its own.
+function(alibi_precompiled_header result name libraries options)
+  string(MAKE_C_IDENTIFIER "alibi_precompiled_${name}${options}" home)
   if(NOT TARGET ${home})
     set(no_source "${CMAKE_BINARY_DIR}/precompiled.cc")
     if(NOT EXISTS "${no_source}")
@@ -70,23 +71,24 @@ function(alibi_precompile target)
   string(REGEX REPLACE "GNU" gch suffix "${CMAKE_CXX_COMPILER_ID}")
   string(REGEX REPLACE ".*Clang" pch suffix "${suffix}")
   list(POP_FRONT arg_ALSO library)  # its definitions are asked of a precompiled header as of the file that takes it
-  set(headers_0 ${arg_ALSO})
-  set(headers_1 ${arg_ALSO} "${CMAKE_SOURCE_DIR}/src/device/tensor.h")
+  set(headers_0 ${ALIBI_STANDARD_HEADERS} ${arg_ALSO})
+  set(headers_1 ${headers_0} "${CMAKE_SOURCE_DIR}/src/device/tensor.h")
   set(headers_2 "${CMAKE_SOURCE_DIR}/src/device/libtorch.h")
+  set(names standard tensor libtorch)
   foreach(file IN LISTS arg_SOURCES)
     get_filename_component(path "${file}" ABSOLUTE)
     alibi_include_level("${path}" level)
-    if(headers_${level})
-      set(libraries alibi_options)
-      if(level GREATER 0)
-        list(APPEND libraries alibi::torch)
-      endif()
-      if(level LESS 2)
-        list(APPEND libraries ${library})
-      endif()
-      alibi_precompiled_header(header "${libraries}" "${options}" ${headers_${level}})
-      set_property(SOURCE "${file}" APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include "${header}")
-      set_property(SOURCE "${file}" APPEND PROPERTY OBJECT_DEPENDS "${header}.${suffix}")
+    list(GET names ${level} name)
+    set(libraries alibi_options)
+    if(level GREATER 0)
+      list(APPEND libraries alibi::torch)
     endif()
+    if(level LESS 2)
+      list(APPEND libraries ${library})
+      string(APPEND name "_" "${library}")
+    endif()
+    alibi_precompiled_header(header "${name}" "${libraries}" "${options}" ${headers_${level}})
+    set_property(SOURCE "${file}" APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include "${header}")
+    set_property(SOURCE "${file}" APPEND PROPERTY OBJECT_DEPENDS "${header}.${suffix}")
   endforeach()
 endfunction()

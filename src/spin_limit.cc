@@ -6,6 +6,7 @@
 // The runtime reads its setting once, when it is loaded, before main(): the program starts itself
 // again with the setting in its environment. This happens in the program's preinit functions, which
 // run before the constructors of every library, and so costs the mapping of the libraries only.
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,6 +31,7 @@ void limit_spinning(int, char** arguments, char** environment) {
     if (names(environment[count], "GOMP_SPINCOUNT") || names(environment[count], "OMP_WAIT_POLICY"))
       return;
   }
+  if (getauxval(AT_BASE) == 0) return;  // started through the loader, which /proc/self/exe names
   constexpr std::size_t kMostVariables = 4096;
   static std::array<char*, kMostVariables + 2> extended;
   static std::array<char, PATH_MAX> program;

@@ -3,7 +3,6 @@
 #include "base/strings.h"
 #include "config/config.h"
 #include "device/libtorch.h"
-#include "model/position.h"
 
 namespace alibi {
 

@@ -225,7 +225,7 @@ int run(Options options) {
   if (about.curve && !about.curve->has_figure)
     log_info("note: the card has no figure: " + options.curve +
              "/curve.svg is missing, a link, or shows other models, too");
-  const bool table = loaded.config.model.position == Position::kLearned;
+  const bool table = position_method(loaded.config.model.position).has_table;
   if (options.curve.empty() && options.format() != ExportFormat::kSafetensors && !table) {
     log_info(cat("note: input of up to ", about.longest,
                  " tokens, the trained length; --curve FOLDER (of alibi evaluate --output) raises "

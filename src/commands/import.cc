@@ -14,7 +14,6 @@
 #include "convert/huggingface.h"
 #include "convert/import_config.h"
 #include "convert/import_tokenizer.h"
-#include "model/position.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -61,7 +60,7 @@ int run(const Options& options) {
       checkpoint_path(target / "checkpoints", 0) / Tokenizer::file_name(tokenizer.model());
   const Config config = config_of(
       options.folder, [&] { return imported_config(foreign, tokenizer, name, tokenizer_file); });
-  const bool has_table = config.model.position == Position::kLearned;
+  const bool has_table = position_method(config.model.position).has_table;
   std::int64_t parameters = 0;
   for (const auto& [tensor, values] : foreign.weights) parameters += values.numel();
   Checkpoint checkpoint{

@@ -13,7 +13,6 @@
 #include "config/load.h"
 #include "data/prepare.h"
 #include "device/device.h"
-#include "model/position.h"
 #include "report/plot.h"
 
 namespace alibi {
@@ -39,12 +38,12 @@ int print(const std::string& text) {
 int inspect_bias(const Options& options) {
   allow_overrides(options.overrides, {"model"}, "has no effect on inspect bias");
   const Config config = load_config(options.configs, options.overrides);
-  if (config.model.position != Position::kAlibi) {
+  const std::vector<double> slopes = initial_slopes(config.model);
+  if (slopes.empty()) {
     throw usage_error("/model/position",
                       cat("found ", name_of(config.model.position), ", expected alibi"),
                       "only ALiBi's bias is known before training");
   }
-  const std::vector<double> slopes = alibi_slopes(config.model);
   std::string text;
   for (std::size_t h = 0; h < slopes.size(); ++h) {
     text += cat("head ", h + 1, "  slope ", significant(slopes[h], 6), "  bias at distance ",

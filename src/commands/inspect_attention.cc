@@ -109,7 +109,7 @@ AttentionPicture picture_of(LoadedModel& loaded, const AttentionView& view,
 constexpr std::int64_t kLessonTokens = 16'384;
 
 void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPicture& picture) {
-  if (loaded.config.model.position != Position::kAlibi) {
+  if (loaded.model->slopes().empty()) {
     throw usage_error("inspect lesson", "found a model with " + picture.position + " positions",
                       "the lesson is about ALiBi's slopes; inspect attention draws any model");
   }

@@ -7,7 +7,6 @@
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "config/load.h"
-#include "model/position.h"
 #include "model/shapes.h"
 #include "optimizer/optimizer.h"
 #include "report/table.h"
@@ -49,8 +48,7 @@ std::string describe_model(const Config& c, std::int64_t vocabulary) {
   return format_table(table) +
          format_pairs(
              {{"positions", name_of(c.model.position)},
-              {"slopes", slope_text(c.model.position == Position::kAlibi ? alibi_slopes(c.model)
-                                                                         : std::vector<double>())},
+              {"slopes", slope_text(initial_slopes(c.model))},
               {"training state",
                human_bytes(8.0 * static_cast<double>(total) + static_cast<double>(optimizer)) +
                    " (weights, gradients, optimizer)"},

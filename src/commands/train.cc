@@ -18,7 +18,6 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "generate/generate.h"
-#include "model/position.h"
 #include "report/table.h"
 #include "train/due.h"
 #include "train/log_sink.h"

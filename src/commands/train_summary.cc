@@ -7,7 +7,6 @@
 #include "base/strings.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
-#include "model/position.h"
 #include "report/table.h"
 #include "train/due.h"
 #include "train/memory_plan.h"

@@ -25,52 +25,14 @@ void add_shape(Fields& f, ModelConfig& m) {
 }
 
 void add_positions(Fields& f, ModelConfig& m) {
-  const bool alibi = m.position == Position::kAlibi;
-  const bool t5 = m.position == Position::kT5;
-  const bool by_rule = alibi && m.slopes.empty();
-  const char* rule_words = "model.position is \"alibi\" and model.slopes is not given";
   add(f, "position", choice(m.position),
       "How the model knows order. alibi: a bias linear in distance on each attention score.");
   add(f, "max_sequence_length", &m.max_sequence_length,
       "Rows of the learned position table: the longest input. Default: the trained length.")
       .range(1, 1 << 24)
-      .only_if(m.position == Position::kLearned, "model.position is \"learned\"");
-  add(f, "slope_rule", choice(m.slope_rule),
-      "press: the reference order (powers of two geometric, others interleaved). geometric: "
-      "2^(-bias_max h / heads). equal: that list's geometric mean for every head. exponential: "
-      "drawn, with that list's mean.")
-      .only_if(by_rule, rule_words);
-  add(f, "slope_bias_max", &m.slope_bias_max,
-      "The last slope of a geometric list is 2^-slope_bias_max.")
-      .range(0.01, 64)
-      .only_if(by_rule, rule_words);
-  add(f, "slope_seed", &m.slope_seed, "Of the exponential rule's draws.")
-      .range(0, 9e15)
-      .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
-               "model.slope_rule is \"exponential\"");
-  add(f, "biased_heads", &m.biased_heads,
-      "Heads that carry a bias; the others see all distances alike. Default: all.")
-      .range(1, 1024)
-      .only_if(by_rule && !m.learned_slopes,
-               "model.position is \"alibi\", model.slopes is not given and model.learned_slopes is "
-               "false");
-  add(f, "slopes", &m.slopes, "One slope per head, instead of a rule.")
-      .only_if(alibi, "model.position is \"alibi\"");
-  add(f, "learned_slopes", &m.learned_slopes, "Train the slopes, from the rule's values.")
-      .only_if(alibi, "model.position is \"alibi\"");
-  add(f, "rotary_base", &m.rotary_base, "Base of the rotary frequencies.")
-      .range(1.001, 1e12)
-      .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
-  add(f, "t5_buckets", &m.t5_buckets,
-      "Distance buckets: half exact, half logarithmic, the last one open.")
-      .range(2, 4096)
-      .only_if(t5, "model.position is \"t5\"");
-  add(f, "t5_max_distance", &m.t5_max_distance,
-      "From this distance on all keys share the last bucket.")
-      .range(2, 1 << 24)
-      .only_if(t5, "model.position is \"t5\"");
-  add(f, "t5_shared", &m.t5_shared, "One bias table for all layers instead of one each.")
-      .only_if(t5, "model.position is \"t5\"");
+      .only_if(position_method(m.position).has_table, "model.position is \"learned\"");
+  for (const Position position : all_positions())
+    if (const auto add_fields = position_method(position).add_fields) add_fields(f, m);
 }
 
 void add_details(Fields& f, ModelConfig& m) {

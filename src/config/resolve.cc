@@ -31,7 +31,7 @@ void resolve(Config& c) {
   if (!c.initialize.standard_deviation)
     c.initialize.standard_deviation = 1.0 / std::sqrt(static_cast<double>(m.width));
   const BatchShape shape = batch_shape(c.batch);
-  if (m.position == Position::kLearned && !m.max_sequence_length)
+  if (position_method(m.position).has_table && !m.max_sequence_length)
     m.max_sequence_length = shape.length;
   if (!c.batch.micro_batch_tokens) c.batch.micro_batch_tokens = shape.tokens();
   if (c.tokenizer.kind == TokenizerKind::kBytes) c.tokenizer.vocabulary = 259;
@@ -44,27 +44,8 @@ void resolve(Config& c) {
 }
 
 std::vector<std::string> advice(const Config& c) {
-  std::vector<std::string> notes;
-  const std::int64_t trained = batch_shape(c.batch).length;
-  const std::int64_t length = c.batch.sequence_length;
-  if (c.model.position == Position::kAlibi && trained <= 128) {
-    notes.push_back(
-        cat("trained length ", trained, " (batch.sequence_length ", length,
-            " * train_sequence_length_scaling ", c.batch.train_sequence_length_scaling,
-            "): Composer measured clearly worse ALiBi models at trained lengths <= 128"));
-  } else if (c.model.position == Position::kAlibi &&
-             trained <= std::max<std::int64_t>(256, length / 32)) {
-    notes.push_back(cat("trained length ", trained,
-                        ": Composer advises more than 256 and more than L / 32 = ", length / 32,
-                        " for ALiBi, though its best published result is at 256"));
-  }
-  for (const double slope : c.model.slopes) {
-    if (slope >= 1) {
-      notes.push_back(cat("model.slopes holds ", slope,
-                          ": a slope of 1 or more leaves a head hardly more than the newest key"));
-    }
-  }
-  return notes;
+  const auto advice = position_method(c.model.position).advice;
+  return advice == nullptr ? std::vector<std::string>() : advice(c);
 }
 
 }  // namespace alibi

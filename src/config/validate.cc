@@ -10,30 +10,6 @@
 namespace alibi {
 namespace {
 
-// Collects faults; a rule asks first whether what it reads is known to be right.
-class Faults {
- public:
-  explicit Faults(std::set<std::string> faulty) : faulty_(std::move(faulty)) {}
-
-  // No fault so far in any of these keys, nor in their section as a whole.
-  bool sound(std::initializer_list<const char*> pointers) const {
-    return std::none_of(pointers.begin(), pointers.end(), [&](const std::string& pointer) {
-      return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& at) {
-        return pointer == at || pointer.starts_with(at + "/") || at.starts_with(pointer + "/");
-      });
-    });
-  }
-  void add(std::string pointer, std::string problem, std::string way_out = {}) {
-    faulty_.insert(pointer);
-    faults_.push_back({std::move(pointer), std::move(problem), std::move(way_out)});
-  }
-  std::vector<ConfigFault> take() { return std::move(faults_); }
-
- private:
-  std::set<std::string> faulty_;
-  std::vector<ConfigFault> faults_;
-};
-
 constexpr const char* kScaling = "/batch/train_sequence_length_scaling";
 constexpr const char* kLength = "/batch/sequence_length";
 
@@ -42,52 +18,14 @@ void check_shape(const ModelConfig& m, Faults& faults) {
     faults.add("/model/heads", cat(m.heads, " does not divide width ", m.width),
                cat("choose a divisor of ", m.width));
   }
-  if (faults.sound({"/model/width", "/model/heads", "/model/position"}) &&
-      m.position == Position::kRotary && (m.width / m.heads) % 2 != 0) {
-    faults.add("/model/position",
-               cat("rotary turns pairs, but the head width ", m.width / m.heads, " is odd"),
-               "choose an even width / heads");
-  }
   if (faults.sound({"/model/heads", "/model/key_value_heads"}) && m.key_value_heads &&
       m.heads % *m.key_value_heads != 0) {
     faults.add("/model/key_value_heads",
                cat(*m.key_value_heads, " does not divide heads ", m.heads));
   }
-  if (faults.sound({"/model/width", "/model/position"}) && m.position == Position::kSinusoidal &&
-      m.width % 2 != 0) {
-    faults.add("/model/position",
-               cat("sinusoidal positions fill pairs, but width ", m.width, " is odd"),
-               "choose an even width");
-  }
   if (!m.causal) {
     faults.add("/model/causal", "found false, expected true",
                "slope * (j - i) would reward future keys; this program trains decoders only");
-  }
-}
-
-void check_positions(const ModelConfig& m, Faults& faults) {
-  if (faults.sound({"/model/slopes", "/model/heads"}) && !m.slopes.empty() &&
-      static_cast<std::int64_t>(m.slopes.size()) != m.heads) {
-    faults.add("/model/slopes", cat("found ", m.slopes.size(), " slopes, expected one for each of ",
-                                    m.heads, " heads"));
-  }
-  for (std::size_t h = 0; h < m.slopes.size(); ++h) {
-    if (!(m.slopes[h] > 0)) {
-      faults.add(cat("/model/slopes/", h),
-                 cat("found ", m.slopes[h], ", expected a number above 0"),
-                 "a slope of 0 or less would not favour near keys");
-    }
-  }
-  if (faults.sound({"/model/biased_heads", "/model/heads"}) &&
-      m.biased_heads.value_or(1) > m.heads) {
-    faults.add("/model/biased_heads",
-               cat("found ", *m.biased_heads, ", expected at most heads ", m.heads));
-  }
-  if (faults.sound({"/model/position", "/model/t5_max_distance", "/model/t5_buckets"}) &&
-      m.position == Position::kT5 && m.t5_max_distance <= m.t5_buckets / 2) {
-    faults.add("/model/t5_max_distance",
-               cat("found ", m.t5_max_distance,
-                   ", expected more than t5_buckets / 2 = ", m.t5_buckets / 2));
   }
 }
 
@@ -152,8 +90,7 @@ void check_batch(const Config& c, Faults& faults) {
     }
   }
   if (faults.sound({"/model/position", "/model/max_sequence_length"}) &&
-      c.model.position == Position::kLearned && c.model.max_sequence_length &&
-      *c.model.max_sequence_length < shape.length) {
+      position_limit(c.model).value_or(shape.length) < shape.length) {
     faults.add("/model/max_sequence_length",
                cat("found ", *c.model.max_sequence_length,
                    ", expected at least the trained length ", shape.length));
@@ -197,17 +134,14 @@ void check_lengths(const Config& c, Faults& faults) {
 void check_stretch(const Config& c, Faults& faults) {
   if (!faults.sound({"/evaluate/stretch", "/model/position"})) return;
   const Stretch stretch = c.evaluate.stretch;
-  const bool rotary = c.model.position == Position::kRotary;
-  const bool possible =
-      stretch == Stretch::kYarn ? rotary : rotary || c.model.position == Position::kAlibi;
-  if (stretch == Stretch::kNone || possible) return;
+  const auto stretches = position_method(c.model.position).stretches;
+  if (stretch == Stretch::kNone || (stretches != nullptr && stretches(stretch))) return;
   faults.add("/evaluate/stretch", "this position method has no distances to stretch that way",
              "linear and ntk are for alibi and rotary positions, yarn for rotary ones");
 }
 
 void check_protocol(const Config& c, Faults& faults) {
   const EvaluateConfig& e = c.evaluate;
-  const Position position = c.model.position;
   if (faults.sound({"/evaluate/protocol", "/evaluate/stretch"}) &&
       e.protocol == Protocol::kOnePass && e.stretch != Stretch::kNone && !e.stretch_factor) {
     faults.add("/evaluate/stretch", "one pass has one stretch for all lengths",
@@ -221,7 +155,7 @@ void check_protocol(const Config& c, Faults& faults) {
   }
   // What a cache drops, rotated keys and absolute positions still count.
   if (faults.sound({"/evaluate/sinks", "/model/position"}) && e.sinks > 0 &&
-      position != Position::kAlibi && position != Position::kT5 && position != Position::kNone) {
+      !position_method(c.model.position).counts_distances) {
     faults.add("/evaluate/sinks", "this position method knows where tokens stood before",
                "sinks are for alibi, t5 and none");
   }
@@ -259,7 +193,7 @@ void check_names(const Config& c, Faults& faults) {
 std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& faulty) {
   Faults faults(faulty);
   check_shape(c.model, faults);
-  check_positions(c.model, faults);
+  if (const auto check = position_method(c.model.position).check) check(c.model, faults);
   check_scaling(c.batch, faults);
   check_batch(c, faults);
   check_schedule(c, faults);

@@ -3,18 +3,12 @@
 
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "config/config.h"
+#include "config/faults.h"
 
 namespace alibi {
-
-struct ConfigFault {
-  std::string pointer;  // "/model/heads"
-  std::string problem;  // found and expected
-  std::string way_out;
-};
 
 // sequence_length ends at 2^24, so a smaller scaling could not leave a token.
 inline constexpr int kMostHalvings = 24;

@@ -2,6 +2,8 @@
 // every position method.
 #include "convert/custom_code.h"
 
+#include "base/strings.h"
+
 namespace alibi {
 
 const char kConfigurationPy[] =
@@ -25,9 +27,10 @@ class AlibiConfig(PretrainedConfig):
         super().__init__(**others)
 )py";
 
-const char kModelingPy[] =
-    R"py("""A pre-norm decoder of alibi's with any of its position methods: linear biases (Press et al. 2021), sinusoidal, learned,
-rotary, T5 buckets, none.
+namespace {
+
+constexpr const char* kModelingStart =
+    R"py("""A pre-norm decoder of alibi's; `Positions` is how it knows order.
 
 x = embed(tokens) [+ positions];  x += out(attention(qkv(norm_1(x))));  x += down(gelu(up(norm_2(x))))
 """
@@ -44,30 +47,27 @@ from .configuration_alibi import AlibiConfig
 VERSION = int(__version__.split(".")[0])
 
 
-def sinusoidal(positions, width):
-    """Rows of Vaswani et al. 2017, sines before cosines; angles in fp64."""
-    exponents = torch.arange(width // 2, device=positions.device, dtype=torch.float64) * (-2.0 / width)
-    angles = positions.double().unsqueeze(-1) * 10000.0**exponents
-    return torch.cat([angles.sin(), angles.cos()], -1).float()
+class NoPositions:
+    """What a method does where it does nothing."""
 
+    def make_positions(self, m):
+        pass
 
-def rotate(x, positions, base):
-    """Turns pairs (c, c + D/2) of x (B, heads, T, D) by positions (B, T)."""
-    half = x.size(-1) // 2
-    frequencies = base ** (torch.arange(half, device=x.device, dtype=torch.float64) / -half)
-    angles = (positions.double().unsqueeze(-1) * frequencies).unsqueeze(1)
-    cos, sin = angles.cos().float(), angles.sin().float()
-    first, second = x.float().chunk(2, -1)
-    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1).to(x.dtype)
+    def embed_positions(self, x, positions):
+        return x
 
+    @staticmethod
+    def turn(m, x, positions):
+        return x
 
-def t5_bucket(distance, buckets, max_distance):
-    """Exact below half of the buckets, then logarithmic, the last one open (Raffel et al. 2020)."""
-    exact = buckets // 2
-    scale = (buckets - exact) / math.log(max_distance / exact)
-    far = exact + (torch.log(distance.clamp_min(exact).double() / exact) * scale + 1e-9).long()
-    return torch.where(distance < exact, distance, far.clamp_max(buckets - 1))
+    def score_biases(self, distance):
+        """For each layer what is added to its scores: (1 or H, queries, keys), fp32."""
+        return [torch.zeros_like(distance, dtype=torch.float32)] * self.config.model["layers"]
 
+)py";
+
+constexpr const char* kModelingRest =
+    R"py(
 
 def norm_of(m):
     return nn.LayerNorm(m["width"], eps=m["norm_epsilon"], bias=m["norm_bias"])
@@ -97,8 +97,7 @@ class Block(nn.Module):
         kv_width = m["key_value_heads"] * depth
         parts = self.qkv(x).split([m["width"], kv_width, kv_width], -1)
         q, k, v = (part.view(*shape, -1, depth).transpose(1, 2) for part in parts)
-        if m["position"] == "rotary":
-            q, k = rotate(q, positions, m["rotary_base"]), rotate(k, positions, m["rotary_base"])
+        q, k = Positions.turn(m, q, positions), Positions.turn(m, k, positions)
         if cache is not None:
             k, v = cache.update(k, v, self.layer)
         each = m["heads"] // m["key_value_heads"]  # query heads that share keys and values
@@ -107,7 +106,7 @@ class Block(nn.Module):
         return (scores.softmax(-1).to(v.dtype) @ v).transpose(1, 2).reshape(*shape, m["width"])
 
 
-class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
+class AlibiForCausalLM(Positions, PreTrainedModel, GenerationMixin):
     config_class = AlibiConfig
     base_model_prefix = ""
     _no_split_modules = ["Block"]
@@ -117,12 +116,7 @@ class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
         super().__init__(config)
         m = config.model
         self.embedding = nn.Embedding(config.vocab_size, m["width"])
-        if m["position"] == "learned":
-            self.positions = nn.Embedding(m["max_sequence_length"], m["width"])
-        if m.get("learned_slopes"):
-            self.slopes = nn.Parameter(torch.zeros(m["heads"]))
-        if m["position"] == "t5":
-            self.buckets = nn.ModuleList(nn.Embedding(m["t5_buckets"], m["heads"]) for _ in range(1 if m["t5_shared"] else m["layers"]))
+        self.make_positions(m)
         if m["embedding_norm"]:
             self.embedding_norm = norm_of(m)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(m["layers"]))
@@ -143,32 +137,18 @@ class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
         self.head = head
 
     def embed(self, tokens, positions):
-        x, m = self.embedding(tokens), self.config.model
-        if m["position"] == "sinusoidal":
-            x = x * math.sqrt(m["width"]) + sinusoidal(positions, m["width"]).to(x.dtype)
-        if m["position"] == "learned":
-            if positions.max() >= m["max_sequence_length"]:
-                raise ValueError(f"found position {positions.max().item()}, expected at most {m['max_sequence_length'] - 1}: "
-                                 "learned positions end at their table")
-            x = x + self.positions(positions)
+        m = self.config.model
+        x = self.embed_positions(self.embedding(tokens), positions)
         return self.embedding_norm(x) if m["embedding_norm"] else x
 
     def biases(self, seen, queries, keys):
         """For each layer what is added to its scores: (B, 1 or H, queries, keys), fp32, -inf where a query must not look."""
-        m = self.config.model
         distance = torch.arange(keys - queries, keys, device=seen.device).unsqueeze(1) - torch.arange(keys, device=seen.device)
         hidden = (distance < 0) | ~seen.bool().unsqueeze(1).unsqueeze(1)
         # A query that sees nothing, padding on the left, looks at itself: its output is nobody's, but must be a number.
         hidden = hidden & (distance != 0)
         bias = torch.zeros_like(hidden, dtype=torch.float32).masked_fill(hidden, -math.inf)
-        if m["position"] == "alibi":
-            slopes = self.slopes.float() if m["learned_slopes"] else torch.tensor(self.config.slopes, device=seen.device)
-            bias = bias - slopes.view(-1, 1, 1) * distance.float()
-        if m["position"] != "t5":
-            return [bias] * m["layers"]
-        bucket = t5_bucket(distance.clamp_min(0), m["t5_buckets"], m["t5_max_distance"])
-        tables = [bias + table(bucket).float().permute(2, 0, 1) for table in self.buckets]
-        return tables * (m["layers"] // len(tables))
+        return [bias + own for own in self.score_biases(distance)]
 
     def forward(self, input_ids=None, attention_mask=None, past_key_values=None, labels=None, use_cache=None, logits_to_keep=0,
                 return_dict=None, inputs_embeds=None, output_hidden_states=None, output_attentions=None, **others):
@@ -193,5 +173,14 @@ class AlibiForCausalLM(PreTrainedModel, GenerationMixin):
         output = CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=past_key_values if use_cache else None)
         return output.to_tuple() if return_dict is False else output
 )py";
+
+}  // namespace
+
+std::string modeling_py(const ModelConfig& model) {
+  std::string positions = position_method(model.position).python;
+  if (positions.empty())
+    positions = "\nclass Positions(NoPositions):\n    \"\"\"No positions.\"\"\"\n";
+  return cat(kModelingStart, positions, kModelingRest);
+}
 
 }  // namespace alibi

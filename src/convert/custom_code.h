@@ -3,9 +3,15 @@
 // trust_remote_code; config.json holds this program's own keys for the model.
 #pragma once
 
+#include <string>
+
+#include "config/model_config.h"
+
 namespace alibi {
 
 extern const char kConfigurationPy[];  // configuration_alibi.py
-extern const char kModelingPy[];       // modeling_alibi.py
+
+// modeling_alibi.py, with the model's position method (PositionMethod::python).
+std::string modeling_py(const ModelConfig& model);
 
 }  // namespace alibi

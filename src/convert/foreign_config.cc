@@ -157,8 +157,8 @@ void read_gpt2(const Keys& c, ForeignConfig& foreign) {
   m.heads = size_of(c, "n_head", "num_attention_heads");
   m.layers = size_of(c, "n_layer", "num_hidden_layers");
   m.mlp_width = c.has("n_inner") ? size_of(c, "n_inner") : 4 * m.width;
-  m.position = Position::kLearned;
-  m.max_sequence_length = foreign.longest = size_of(c, "n_positions", "max_position_embeddings");
+  foreign.longest = size_of(c, "n_positions", "max_position_embeddings");
+  take_form(m, {.kind = PositionForm::kTable, .rows = foreign.longest});
   m.attention_bias = m.mlp_bias = m.norm_bias = true;
   m.activation = gpt2_activation(c);
   if (!c.flag("scale_attn_weights", true)) m.attention_scale = 1;
@@ -203,7 +203,7 @@ ForeignConfig read_foreign_config(const std::filesystem::path& path) {
   const Json json = parse_json(read_file(path, kLargestJson), path.string(), {.depth = 16});
   const Keys c(json, path.string());
   ForeignConfig foreign;
-  foreign.model.position = Position::kAlibi;
+  take_form(foreign.model, {PositionForm::kPressSlopes, 8});
   read_common(c, foreign);
   // GGUF is no model_type: it stands for all others.
   foreign.dialect = find_enum<Dialect>(c.at("model_type").text()).value_or(Dialect::kGguf);

@@ -33,7 +33,6 @@ std::uint32_t file_type(GgufElement element) {
 
 void add_model_keys(GgufKeys& keys, const GptImpl& model, const GgufOptions& options) {
   const ModelConfig& m = model.config();
-  const bool biased = m.position == Position::kAlibi;
   const GgufKeys more = {
       {"general.architecture", "mpt"},
       {"general.type", "model"},
@@ -47,7 +46,7 @@ void add_model_keys(GgufKeys& keys, const GptImpl& model, const GgufOptions& opt
       {"mpt.attention.head_count", number(m.heads)},
       {"mpt.attention.head_count_kv", number(m.key_value_heads.value_or(m.heads))},
       {"mpt.attention.layer_norm_epsilon", static_cast<float>(m.norm_epsilon)},
-      {"mpt.attention.max_alibi_bias", biased ? static_cast<float>(m.slope_bias_max) : 0.0F}};
+      {"mpt.attention.max_alibi_bias", static_cast<float>(position_form(m).bias_max)}};
   keys.insert(keys.end(), more.begin(), more.end());
 }
 
@@ -83,11 +82,11 @@ ForeignModel described_model(const GgufContent& content, const std::string& plac
   m.norm_epsilon = number("layer_norm_epsilon");
   read.longest = size("context_length");
   const double bias = number("max_alibi_bias");
-  m.position = bias > 0 ? Position::kAlibi : Position::kNone;
-  if (bias > 0) m.slope_bias_max = bias;
-  if (has("position_embd.weight")) {
-    m.position = Position::kLearned;
-    m.max_sequence_length = read.longest;  // as many rows as llama.cpp expects
+  if (has("position_embd.weight")) {  // with as many rows as llama.cpp expects
+    take_form(m, {.kind = PositionForm::kTable, .rows = read.longest});
+  } else {
+    take_form(m, bias > 0 ? PositionForm{PositionForm::kPressSlopes, bias}
+                          : PositionForm{PositionForm::kNothing});
   }
   m.attention_bias = has("blk.0.attn_qkv.bias");
   m.mlp_bias = has("blk.0.ffn_up.bias");

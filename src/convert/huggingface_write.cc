@@ -174,7 +174,7 @@ void write_huggingface(const fs::path& folder, const GptImpl& model, const Token
                     write_json(config_of(model, end, options), {.indent = 2}) + "\n");
   if (options.target == Dialect::kOwn) {
     write_file_atomic(folder / "configuration_alibi.py", kConfigurationPy);
-    write_file_atomic(folder / "modeling_alibi.py", kModelingPy);
+    write_file_atomic(folder / "modeling_alibi.py", modeling_py(model.config()));
   }
   const Json generation = {{"bos_token_id", end}, {"eos_token_id", end}, {"pad_token_id", end}};
   write_file_atomic(folder / "generation_config.json",

@@ -35,7 +35,7 @@ std::string continuing_config(const Config& imported, const std::filesystem::pat
   const Json whole = parse_json(config_json(imported), "config.json");
   Json model = *whole.find("model");
   if (surgery) {
-    model["position"] = name_of(Position::kAlibi);
+    model["position"] = name_of(ModelConfig().position);
     model.erase("max_sequence_length");
   }
   const Json config = {

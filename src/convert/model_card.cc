@@ -42,7 +42,8 @@ std::string measured_words(const CurveText& text, const CurveProtocol& protocol)
 
 std::string front_matter(const ModelCard& card) {
   return cat("---\nlibrary_name: transformers\npipeline_tag: text-generation\ntags:\n- alibi\n- ",
-             card.config.model.position == Position::kAlibi ? "length-extrapolation" : "causal-lm",
+             position_method(card.config.model.position).slopes != nullptr ? "length-extrapolation"
+                                                                           : "causal-lm",
              "\n---\n\n");
 }
 
@@ -91,9 +92,8 @@ std::string usage_section(const ModelCard& card) {
 }
 
 std::string position_words(const ModelConfig& model) {
-  if (model.position == Position::kAlibi)
-    return "with attention biases linear in distance (ALiBi, Press et al. 2021, arXiv:2108.12409)";
-  return cat("with positions: ", name_of(model.position));
+  const std::string paper = position_method(model.position).paper;
+  return paper.empty() ? cat("with positions: ", name_of(model.position)) : paper;
 }
 
 }  // namespace

@@ -3,36 +3,32 @@
 #include <cmath>
 
 #include "base/strings.h"
-#include "model/position.h"
 
 namespace alibi {
 namespace {
 
 using Phrases = std::vector<std::string>;
 
-// Their slopes are fp32 powers of two: equal to ours but for rounding.
-bool has_press_slopes(const ModelConfig& m, double bias_max) {
-  if (m.position != Position::kAlibi || m.learned_slopes) return false;
-  const std::vector<double> ours = alibi_slopes(m);
-  const std::vector<double> theirs = slopes_by_rule(SlopeRule::kPress, m.heads, bias_max);
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (std::abs(ours[i] - theirs[i]) > 1e-6 * theirs[i]) return false;
-  }
-  return true;
-}
-
 void need(Phrases& found, bool holds, const std::string& phrase) {
   if (!holds) found.push_back(phrase);
 }
 
+// `bias_max`: 0 for targets that take any.
+void need_press_slopes(Phrases& found, const ModelConfig& m, double bias_max,
+                       const std::string& otherwise) {
+  const PositionForm form = position_form(m);
+  if (form.kind == PositionForm::kPressSlopes && (bias_max == 0 || form.bias_max == bias_max))
+    return;
+  const bool linear =
+      form.kind == PositionForm::kPressSlopes || form.kind == PositionForm::kOtherSlopes;
+  need(found, false,
+       linear ? cat("slopes: it computes its own, those of model.slope_rule press",
+                    bias_max == 0 ? "" : cat(" with slope_bias_max ", bias_max))
+              : cat("model.position ", name_of(m.position), ": ", otherwise));
+}
+
 void need_alibi(Phrases& found, const ModelConfig& m) {
-  if (m.position != Position::kAlibi) {
-    need(found, false,
-         cat("model.position ", name_of(m.position), ": it knows linear biases only"));
-  } else {
-    need(found, has_press_slopes(m, 8),
-         "slopes: it computes its own, those of model.slope_rule press with slope_bias_max 8");
-  }
+  need_press_slopes(found, m, 8, "it knows linear biases only");
 }
 
 void need_plain_attention(Phrases& found, const ModelConfig& m) {
@@ -69,15 +65,10 @@ Phrases bloom_obstacles(const ModelConfig& m) {
 
 Phrases gguf_obstacles(const ModelConfig& m) {
   Phrases found;
-  const bool table = m.position == Position::kLearned || m.position == Position::kNone;
-  if (m.position != Position::kAlibi && !table) {
-    need(found, false,
-         cat("model.position ", name_of(m.position),
-             ": llama.cpp's mpt knows linear biases and learned positions only"));
-  } else if (!table) {
-    need(found, has_press_slopes(m, m.slope_bias_max),
-         "slopes: llama.cpp computes its own, those of model.slope_rule press");
-  }
+  const PositionForm::Kind form = position_form(m).kind;
+  if (form != PositionForm::kTable && form != PositionForm::kNothing)
+    need_press_slopes(found, m, 0,
+                      "llama.cpp's mpt knows linear biases and learned positions only");
   need(found, !m.embedding_norm, "model.embedding_norm: llama.cpp's mpt has no norm there");
   need(found, has_usual_scale(m), "model.attention_scale: it scales by 1 / sqrt(head width)");
   return found;

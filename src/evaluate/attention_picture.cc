@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "evaluate/protocol.h"
-#include "model/position.h"
+#include "model/position/t5.h"
 
 namespace alibi {
 namespace {
@@ -132,7 +132,7 @@ AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample
 std::vector<SlopeCurve> slope_curves(
     LoadedModel& loaded, const TextSample& sample, const std::vector<std::int64_t>& lengths,
     const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  if (loaded.config.model.position != Position::kAlibi) return {};
+  if (loaded.model->slopes().empty()) return {};
   constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
   const EvaluateConfig rules;  // plain windows
   const std::vector<SlopeCase> cases = slope_cases(loaded);

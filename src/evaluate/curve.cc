@@ -9,7 +9,6 @@
 #include "device/memory.h"
 #include "evaluate/far_context.h"
 #include "evaluate/figures.h"
-#include "model/position.h"
 
 namespace alibi {
 namespace {
@@ -52,9 +51,8 @@ class CurveMeasurement {
     CurvePoint& point = measured.point;
     point.length = length;
     point.multiple = static_cast<double>(length) / static_cast<double>(curve_.trained_length);
-    const auto limit = loaded_.config.model.max_sequence_length;
-    const bool limited = position_traits(loaded_.config.model.position).has_length_limit && limit;
-    if (limited && reach(length) > *limit) {
+    const auto limit = position_limit(loaded_.config.model);
+    if (limit && reach(length) > *limit) {
       point.applicable = false;
       point.note =
           cat("learned positions end at ", *limit, streaming() ? ", and a stream counts on" : "");

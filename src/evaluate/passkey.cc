@@ -10,7 +10,6 @@
 #include "device/memory.h"
 #include "evaluate/protocol.h"
 #include "evaluate/statistics.h"
-#include "model/position.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -96,9 +95,8 @@ class Retrieval {
   // Why no key can be asked for at this length; keys differ in their number of tokens: all trials
   // fit, or none is asked.
   std::string why_not(std::int64_t length) const {
-    const ModelConfig& model = loaded_.config.model;
-    if (position_traits(model.position).has_length_limit && length > *model.max_sequence_length)
-      return cat("learned positions end at ", *model.max_sequence_length);
+    if (const auto limit = position_limit(loaded_.config.model); limit && length > *limit)
+      return cat("learned positions end at ", *limit);
     const PasskeyConfig& rules = options_.rules.passkey;
     for (std::int64_t trial = 0; trial < rules.trials; ++trial) {
       for (const bool false_key : {false, true}) {

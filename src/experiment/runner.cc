@@ -183,8 +183,8 @@ class Runner {
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
     const std::string key =
-        cat(sha256_file(checkpoint / "manifest.json"), kArithmeticRevision, kCurveFormat,
-            lengths_text(plan_, ","), join(protocol_arguments(run.config), " "),
+        cat(sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model),
+            kCurveFormat, lengths_text(plan_, ","), join(protocol_arguments(run.config), " "),
             plan_.variants[run.variant].text.hash);
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }

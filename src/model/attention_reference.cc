@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "device/libtorch.h"
-#include "model/position.h"
+#include "model/position/t5.h"
 
 namespace alibi {
 namespace {

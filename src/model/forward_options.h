@@ -7,11 +7,11 @@
 #include "device/tensor.h"
 #include "model/attention.h"
 #include "model/cache.h"
-#include "model/stretch.h"
+#include "model/position/stretch.h"
 
 namespace alibi {
 
-struct ForwardOptions {
+struct ForwardOptions : PositionChanges {
   KeyValueCache* cache = nullptr;  // continues from its length when given
   bool training = false;           // dropout on, masks drawn from `random`
   RandomKey random;
@@ -19,9 +19,7 @@ struct ForwardOptions {
   // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
   std::vector<torch::Tensor>* visited_blocks = nullptr;
   std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
-  bool recompute = false;      // blocks keep their input only (model/recompute.h)
-  PositionStretch stretch;     // evaluation only
-  std::vector<double> slopes;  // evaluation only: instead of the model's own; empty: those
+  bool recompute = false;  // blocks keep their input only (model/recompute.h)
 };
 
 }  // namespace alibi

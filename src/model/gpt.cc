@@ -9,7 +9,7 @@
 #include "model/attention_tiled.h"
 #include "model/block.h"
 #include "model/dropout.h"
-#include "model/position.h"
+#include "model/position/positions.h"
 #include "model/recompute.h"
 #include "model/split_last.h"
 
@@ -36,30 +36,19 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
     : config_(model), vocabulary_(vocabulary), type_(type), attention_(std::move(attention)) {
   const ModelConfig& m = config_;
   embedding_VC_ = register_parameter("embedding", torch::zeros({vocabulary, m.width}));
-  if (m.position == Position::kLearned) {
-    ensure(m.max_sequence_length.has_value(), "learned positions have a resolved length");
-    positions_LC_ =
-        register_parameter("positions", torch::zeros({*m.max_sequence_length, m.width}));
-  }
+  positions_ = make_positions(m, [this](const std::string& name, torch::Tensor value) {
+    return register_parameter(name, std::move(value));
+  });
   if (m.embedding_norm)
     embedding_norm_ =
         register_module<NormImpl>("embedding_norm", m.width, m.norm_epsilon, m.norm_bias);
-  if (m.position == Position::kAlibi) slopes_ = alibi_slopes(m);
-  if (!slopes_.empty()) fixed_slopes_H_ = torch::tensor(slopes_, torch::kFloat);
-  if (m.position == Position::kAlibi && m.learned_slopes) {
-    learned_slopes_H_ = register_parameter("slopes", torch::tensor(slopes_, torch::kFloat));
-  }
-  if (m.position == Position::kT5) {
-    for (std::int64_t i = 0; i < (m.t5_shared ? 1 : m.layers); ++i) {
-      buckets_NH_.push_back(
-          register_parameter(cat("buckets_", i), torch::zeros({m.t5_buckets, m.heads})));
-    }
-  }
   for (std::int64_t i = 0; i < m.layers; ++i)
     blocks_.push_back(register_module<BlockImpl>(cat("block_", i), m));
   norm_ = register_module<NormImpl>("norm", m.width, m.norm_epsilon, m.norm_bias);
   if (!m.tied_head) head_VC_ = register_parameter("head", torch::zeros({vocabulary, m.width}));
 }
+
+GptImpl::~GptImpl() = default;
 
 void GptImpl::initialize(std::uint64_t seed, double standard_deviation) {
   const torch::NoGradGuard guard;
@@ -109,13 +98,7 @@ std::int64_t GptImpl::parameter_count() const {
   return count;
 }
 
-std::vector<double> GptImpl::slopes() const {
-  if (!learned_slopes_H_.defined()) return slopes_;
-  const torch::Tensor now_H =
-      learned_slopes_H_.detach().to(torch::kCPU, torch::kDouble).contiguous();
-  const double* first = now_H.data_ptr<double>();
-  return {first, first + now_H.numel()};
-}
+std::vector<double> GptImpl::slopes() const { return positions_->slopes(); }
 
 std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length,
                                       torch::Device device, bool training) const {
@@ -131,66 +114,35 @@ AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
     return torch::empty({tokens_BT.size(0), heads, tokens_BT.size(1), head_width(config_)},
                         torch::TensorOptions(torch::kMeta).dtype(type_));
   };
-  return describe_problem(
-      {shape(config_.heads), shape(key_value_heads(config_)), {}, score_options(0, options)});
+  return describe_problem({shape(config_.heads),
+                           shape(key_value_heads(config_)),
+                           {},
+                           score_options(0, tokens_BT.size(1), options)});
 }
 
 torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
                              const ForwardOptions& options) {
   const ModelConfig& m = config_;
-  const std::int64_t length = tokens_BT.size(1);
-  torch::Tensor x_BTC = at::embedding(embedding_VC_, tokens_BT);
-  if (position_traits(m.position).scales_embeddings)
-    x_BTC = x_BTC * std::sqrt(static_cast<double>(m.width));
-  if (m.position == Position::kSinusoidal) {
-    x_BTC =
-        x_BTC + sinusoidal_rows(first, length, m.width, tokens_BT.device()).to(x_BTC.scalar_type());
-  }
-  if (m.position == Position::kLearned) {
-    if (first + length > *m.max_sequence_length) {
-      throw Error("model.max_sequence_length",
-                  cat("found input of ", first + length, " positions, expected at most ",
-                      *m.max_sequence_length),
-                  "learned positions end at their table; ALiBi does not");
-    }
-    x_BTC = x_BTC + positions_LC_.narrow(0, first, length);
-  }
+  torch::Tensor x_BTC = positions_->embed(at::embedding(embedding_VC_, tokens_BT), first);
   if (embedding_norm_) x_BTC = embedding_norm_->forward(x_BTC);
   if (options.training)
     x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
   return x_BTC.scalar_type() == torch::kDouble ? x_BTC : x_BTC.to(type_);
 }
 
-ScoreOptions GptImpl::score_options(std::int64_t layer, const ForwardOptions& options) const {
+ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
+                                    const ForwardOptions& options) const {
   const ModelConfig& m = config_;
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
   scores.document_start_BT = options.document_start_BT;
   scores.skip = skip_rule(attention_.skip);
-  scores.slopes_H = slopes_for(options);
-  if (!buckets_NH_.empty()) {
-    scores.buckets_NH = buckets_NH_[m.t5_shared ? 0 : static_cast<std::size_t>(layer)];
-    scores.bucket_max_distance = m.t5_max_distance;
-  }
+  positions_->add_bias({layer, keys, embedding_VC_.device(), options}, scores);
   if (options.training) {
     scores.dropout = m.attention_dropout;
     scores.dropout_key = options.random.with("attention").with(static_cast<std::uint64_t>(layer));
   }
   return scores;
-}
-
-torch::Tensor GptImpl::slopes_for(const ForwardOptions& options) const {
-  const torch::Device device = embedding_VC_.device();
-  if (fixed_slopes_H_.defined() && fixed_slopes_H_.device() != device)
-    fixed_slopes_H_ = fixed_slopes_H_.to(device);
-  torch::Tensor slopes_H = fixed_slopes_H_;
-  if (learned_slopes_H_.defined()) slopes_H = learned_slopes_H_;
-  if (!slopes_H.defined()) return slopes_H;
-  if (options.stretch.active() || !options.slopes.empty()) {
-    const std::vector<double> base = options.slopes.empty() ? slopes() : options.slopes;
-    slopes_H = torch::tensor(stretched_slopes(base, options.stretch), torch::kFloat);
-  }
-  return slopes_H.to(device);
 }
 
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
@@ -200,12 +152,10 @@ AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& norme
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
   const auto parts = split_last(block.qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
-                         split_heads(parts[2], key_value_heads(m)), score_options(layer, options)};
-  if (m.position == Position::kRotary) {
-    const Rotation turns = stretched_rotation(head_width(m), m.rotary_base, options.stretch);
-    inputs.q_BHTD = rotate(inputs.q_BHTD, first, turns);
-    inputs.k_BGSD = rotate(inputs.k_BGSD, first, turns);
-  }
+                         split_heads(parts[2], key_value_heads(m)),
+                         score_options(layer, first + normed_BTC.size(1), options)};
+  inputs.q_BHTD = positions_->turn(inputs.q_BHTD, first, options.stretch);
+  inputs.k_BGSD = positions_->turn(inputs.k_BGSD, first, options.stretch);
   return inputs;
 }
 

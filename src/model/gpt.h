@@ -20,6 +20,7 @@ namespace alibi {
 
 SkipRule skip_rule(AttentionSkip skip);  // the config's word for it
 
+class Positions;   // model/position/positions.h
 struct BlockImpl;  // model/block.h
 struct NormImpl;   // model/layers.h
 
@@ -28,6 +29,7 @@ class GptImpl : public Module {
   // Weights are zero until `initialize` or loading fills them. `type` is that of activations.
   GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
           AttentionConfig attention = {});
+  ~GptImpl();
 
   // Draws every weight from (seed, its name): the same for any thread count and, where names and
   // shapes agree, for any position method.
@@ -71,18 +73,15 @@ class GptImpl : public Module {
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
-  torch::Tensor slopes_for(const ForwardOptions& options) const;  // undefined without linear biases
-  ScoreOptions score_options(std::int64_t layer, const ForwardOptions& options) const;
+  ScoreOptions score_options(std::int64_t layer, std::int64_t keys,
+                             const ForwardOptions& options) const;
 
   ModelConfig config_;
   std::int64_t vocabulary_;
   torch::ScalarType type_;
   AttentionConfig attention_;
-  std::vector<double> slopes_;
-  torch::Tensor embedding_VC_, head_VC_, positions_LC_, learned_slopes_H_;
-  // Neither parameter nor buffer; made once, and moved to where the weights are.
-  mutable torch::Tensor fixed_slopes_H_;
-  std::vector<torch::Tensor> buckets_NH_;  // t5: one table, or one per layer
+  torch::Tensor embedding_VC_, head_VC_;
+  std::unique_ptr<Positions> positions_;
   std::shared_ptr<NormImpl> embedding_norm_, norm_;
   std::vector<std::shared_ptr<BlockImpl>> blocks_;
 };

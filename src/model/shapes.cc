@@ -32,21 +32,10 @@ void add_block(Shapes& all, const std::string& name, const ModelConfig& m) {
 
 }  // namespace
 
-std::int64_t ParameterShape::count() const {
-  std::int64_t product = 1;
-  for (const std::int64_t size : sizes) product *= size;
-  return product;
-}
-
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
   Shapes all = {{"embedding", {vocabulary, m.width}}};
-  if (m.position == Position::kLearned)
-    all.push_back({"positions", {m.max_sequence_length.value_or(0), m.width}});
-  if (m.position == Position::kAlibi && m.learned_slopes) all.push_back({"slopes", {m.heads}});
-  if (m.position == Position::kT5) {
-    for (std::int64_t i = 0; i < (m.t5_shared ? 1 : m.layers); ++i)
-      all.push_back({cat("buckets_", i), {m.t5_buckets, m.heads}});
-  }
+  if (const auto of_positions = position_method(m.position).parameters)
+    for (ParameterShape& parameter : of_positions(m)) all.push_back(std::move(parameter));
   if (!m.tied_head) all.push_back({"head", {vocabulary, m.width}});
   if (m.embedding_norm) add_norm(all, "embedding_norm", m);
   for (std::int64_t i = 0; i < m.layers; ++i) add_block(all, cat("block_", i), m);

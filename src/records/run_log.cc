@@ -15,8 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestLog = 8ull << 30;  // a line a step stays far below it
-constexpr JsonStyle kLineStyle{.not_finite = JsonStyle::NotFinite::kWord,
-                               .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace};
 
 std::optional<LogRecord> record_of(const Json& json) {
   const JsonReader line(json, "log line");
@@ -81,7 +79,7 @@ std::optional<LogLine> parse_log_line(std::string_view line) {
 }
 
 std::string log_line(const LogRecord& record) {
-  return std::visit([](const auto& r) { return write_json(to_json(r), kLineStyle); }, record);
+  return std::visit([](const auto& r) { return write_json(to_json(r), kLogLine); }, record);
 }
 
 RunLog parse_run_log(std::string_view text) {

@@ -13,12 +13,13 @@ namespace fs = std::filesystem;
 namespace {
 
 // The weights of such a run would not be those of an uninterrupted one.
-void refuse_other_arithmetic(const Progress& stored, const fs::path& place) {
-  if (stored.arithmetic_revision == kArithmeticRevision) return;
+void refuse_other_arithmetic(const Progress& stored, const Config& config, const fs::path& place) {
+  const int revision = arithmetic_revision(config.model);
+  if (stored.arithmetic_revision == revision) return;
   throw usage_error(
       place.string(),
       cat("computed by revision ", stored.arithmetic_revision, " of the arithmetic, this program (",
-          kVersion, ") has revision ", kArithmeticRevision),
+          kVersion, ") has revision ", revision),
       "resume with a program version of that revision, or choose another run.folder; "
       "initialize.from begins with this run's weights");
 }
@@ -41,10 +42,8 @@ void refuse_other_config(const Config& now, const Config& stored, const fs::path
 }  // namespace
 
 std::string run_identity(const Config& config, const std::string& data_hash) {
-  // Revision 1 is written as the program version that it began with: older runs keep their names.
-  const std::string revision =
-      kArithmeticRevision == 1 ? "0.1.0" : cat("arithmetic ", kArithmeticRevision);
-  return sha256_hex(identity_json(config) + "\n" + data_hash + "\n" + revision);
+  return sha256_hex(identity_json(config) + "\n" + data_hash + "\n" +
+                    arithmetic_text(config.model));
 }
 
 RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(config.run.folder)) {
@@ -89,10 +88,10 @@ std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {
   }
   warn_of_damaged(damaged);
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
-  refuse_other_arithmetic(checkpoint.progress, *newest);
   const fs::path stored_file = *newest / "config.json";
   refuse_other_config(config, parse_config(checkpoint.config_json, stored_file.string()),
                       stored_file);
+  refuse_other_arithmetic(checkpoint.progress, config, *newest);
   return checkpoint;
 }
 

@@ -1,7 +1,6 @@
 #include "train/start_from.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "base/error.h"
@@ -9,7 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
 #include "device/libtorch.h"
-#include "model/position.h"
+#include "model/position/positions.h"
 #include "model/shapes.h"
 
 namespace alibi {
@@ -17,12 +16,11 @@ namespace {
 
 // Keys of the model in which the two may differ: how it knows positions, and what training drops.
 bool may_differ(const std::string& pointer) {
-  constexpr std::array kFree{"/model/position",     "/model/max_sequence_length", "/model/slope",
-                             "/model/biased_heads", "/model/learned_slopes",      "/model/rotary_",
-                             "/model/t5_"};
-  return pointer.ends_with("_dropout") ||
-         std::any_of(kFree.begin(), kFree.end(),
-                     [&](const char* start) { return pointer.starts_with(start); });
+  const std::string section = "/model/";
+  if (pointer.ends_with("_dropout")) return true;
+  if (!pointer.starts_with(section)) return false;
+  return is_position_key(
+      pointer.substr(section.size(), pointer.find('/', section.size()) - section.size()));
 }
 
 using Differences = std::vector<ConfigDifference>;
@@ -45,10 +43,14 @@ void refuse_positions(const ModelConfig& source, const ModelConfig& model,
                           name_of(source.position), ": ", why),
                       "choose alibi, rotary or none, or train it from nothing");
   };
-  const bool scaled =
-      source.position == Position::kSinusoidal || model.position == Position::kSinusoidal;
-  if (scaled) refuse("sinusoidal positions scale the embeddings they are added to");
-  if (model.position == Position::kLearned || model.position == Position::kT5)
+  const PositionMethod &from_method = position_method(source.position),
+                       &to_method = position_method(model.position);
+  if (from_method.scales_embeddings || to_method.scales_embeddings)
+    refuse("sinusoidal positions scale the embeddings they are added to");
+  if (to_method.parameters == nullptr) return;
+  const std::vector<ParameterShape> parameters = to_method.parameters(model);
+  if (std::any_of(parameters.begin(), parameters.end(),
+                  [](const ParameterShape& parameter) { return parameter.sizes.size() > 1; }))
     refuse("the new method's table would have to be learnt from nothing");
 }
 
@@ -72,9 +74,8 @@ std::string words_of(const ModelConfig& source, const ModelConfig& model,
                      const Differences& differences) {
   if (source.position == model.position) return changed_keys(differences);
   std::string words = cat("positions: ", name_of(source.position), " -> ", name_of(model.position));
-  if (source.position == Position::kLearned)
-    words += cat("; the table of ", source.max_sequence_length.value_or(0),
-                 " positions is gone, and the limit of length with it");
+  if (const auto limit = position_limit(source))
+    words += cat("; the table of ", *limit, " positions is gone, and the limit of length with it");
   return words;
 }
 
@@ -99,10 +100,8 @@ Start start_from(const Config& config, const Tokenizer& tokenizer) {
   const std::set<std::string> wanted = parameters_of(config.model);
   for (const std::string& name : parameters_of(its.model))
     if (!wanted.contains(name)) start.weights.erase(name);
-  if (wanted.contains("slopes") && !start.weights.contains("slopes")) {
-    const std::vector<double> slopes = alibi_slopes(config.model);
-    start.weights["slopes"] = torch::tensor(slopes, torch::kFloat);
-  }
+  for (const auto& [name, value] : constant_position_parameters(config.model))
+    if (!start.weights.contains(name)) start.weights[name] = value;
   return start;
 }
 

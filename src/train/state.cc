@@ -36,6 +36,7 @@ TrainState::TrainState(const Config& config, const PreparedText& text, torch::De
   } else {
     initialize_from_source();
   }
+  progress.arithmetic_revision = arithmetic_revision(config.model);
 }
 
 void TrainState::load_tensors(const Checkpoint& checkpoint) {

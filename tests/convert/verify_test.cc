@@ -11,7 +11,6 @@
 #include "convert/gguf_model.h"
 #include "device/libtorch.h"
 #include "formats/gguf.h"
-#include "model/position.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_model.h"

@@ -5,7 +5,6 @@
 #include "device/libtorch.h"
 #include "generate/generate.h"
 #include "model/gpt.h"
-#include "model/position.h"
 #include "support/error_text.h"
 #include "support/tiny_model.h"
 
@@ -56,7 +55,7 @@ TEST(Lengths, OneModelRunsThemAllAndRebuildsNothing) {
   constexpr std::int64_t kSequenceLength = 512;  // batch.sequence_length's default
   const torch::Tensor tokens = tiny_tokens(1, 4096);
   for (const Position position : kAllPositions) {
-    if (position_traits(position).has_length_limit) continue;
+    if (position_method(position).has_table) continue;
     ModelConfig config = tiny_config(position);
     config.heads = 2;
     config.layers = 1;
@@ -147,8 +146,7 @@ TEST(Documents, EarlierOnesDoNotReachLaterOnes) {
     EXPECT_GT(largest_difference(a.narrow(1, 0, 25), b.narrow(1, 0, 25)), 0.1);
     EXPECT_GT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens).narrow(1, 25, 35)),
               1e-3);
-    const PositionTraits& traits = position_traits(position);
-    if (traits.place == PositionPlace::kEmbeddings) continue;
+    if (position == Position::kSinusoidal || position == Position::kLearned) continue;
     // Relative methods: a packed document is the document alone.
     EXPECT_LT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens.narrow(1, 25, 35))),
               1e-5)

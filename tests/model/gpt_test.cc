@@ -9,7 +9,6 @@
 #include "base/strings.h"
 #include "loss/cross_entropy.h"
 #include "model/dropout.h"
-#include "model/position.h"
 #include "support/tiny_model.h"
 
 namespace alibi {

@@ -1,12 +1,14 @@
-#include "model/position.h"
-#include "device/libtorch.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "config/config.h"
+#include "device/libtorch.h"
 #include "model/plain_attention.h"
+#include "model/position/rotary.h"
+#include "model/position/sinusoidal.h"
+#include "model/position/t5.h"
 
 namespace alibi {
 namespace {

@@ -1,9 +1,11 @@
-#include "model/stretch.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
+
+#include "config/position/slopes.h"
+#include "model/position/alibi.h"
+#include "model/position/rotary.h"
 
 namespace alibi {
 namespace {
