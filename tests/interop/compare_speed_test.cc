@@ -15,6 +15,7 @@ TEST(CompareSpeedInterop, PrintsStepsSharesAttentionAndGrowth) {
   const TemporaryFolder folder;
   ProgramOptions options;
   options.folder = folder.path();
+  setenv("ALIBI_PROGRAM", tested_program().c_str(), 1);
   options.program = ALIBI_SOURCE_DIR "/scripts/compare-speed";
   const ProgramResult result =
       run_program({"--lengths", "64", "--rounds", "1", "--tokens", "256", "--fp32"}, options);
