@@ -14,7 +14,8 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-// A refresh takes time in proportion to the log: at most a fiftieth of the time goes into it.
+constexpr const char* kCsv = "log.csv";
+// At most a fiftieth of the time goes into the files.
 constexpr double kLeastSeconds = 10;
 constexpr double kShare = 50;
 
@@ -47,18 +48,35 @@ RunFiles::RunFiles(const Config& config, Start start)
     : config_(config),
       folder_(config.run.folder),
       page_(std::move(start.page)),
-      log_(std::move(start.earlier)),
       samples_(std::move(start.samples)),
-      next_(seconds_now() + kLeastSeconds) {}
+      next_(seconds_now() + kLeastSeconds) {
+  const auto& validations = start.earlier.validations;
+  auto validation = validations.begin();
+  for (const StepRecord& step : start.earlier.steps) {
+    for (; validation != validations.end() && validation->step < step.step; ++validation)
+      add(*validation);
+    add(step);
+  }
+  for (; validation != validations.end(); ++validation) add(*validation);
+}
+
+template <class R>
+void RunFiles::add(const R& record) {
+  history_.add(record);
+  csv_.add(record);
+  events_ += event_record(record, static_cast<double>(std::time(nullptr)));
+}
 
 void RunFiles::take(const Event& event) {
   if (failed_) return;
   if (const auto* step = std::get_if<StepRecord>(&event)) {
-    if (is_logged(config_, *step)) log_.steps.push_back(*step);
+    if (is_logged(config_, *step)) add(*step);
     if (seconds_now() >= next_) write(true);
   } else if (const auto* validation = std::get_if<ValidationRecord>(&event)) {
-    log_.validations.push_back(*validation);
+    add(*validation);
     write(true, true);
+  } else if (const auto* save = std::get_if<SaveRecord>(&event)) {
+    history_.saved_step = save->step;
   }
 }
 
@@ -72,9 +90,10 @@ void RunFiles::write(bool alive, bool with_samples) {
     if (with_samples) page_.samples = samples_();
     page_.alive = alive;
     page_.updated = utc_timestamp();
-    replace(folder_ / "report.html", run_page(page_, log_));
-    replace(folder_ / "log.csv", run_csv(log_));
-    append_events();
+    replace(folder_ / "report.html", run_page(page_, history_));
+    if (events_file_.empty()) begin_files();
+    put(folder_ / kCsv, csv_.take(!alive), OutputFile::Mode::kAppend);
+    put(folder_ / events_file_, std::exchange(events_, {}), OutputFile::Mode::kAppend);
   } catch (const std::exception& error) {
     failed_ = true;
     log_warning(cat("no more report.html, log.csv and events from here on: ", error.what()));
@@ -82,19 +101,14 @@ void RunFiles::write(bool alive, bool with_samples) {
   next_ = seconds_now() + std::max(kLeastSeconds, kShare * (seconds_now() - start));
 }
 
-// TensorBoard reads on at the end of a file: records are appended, and a resumed run, whose log may
-// have lost lines, begins a new one.
-void RunFiles::append_events() {
+// A resumed run, whose log may have lost lines, begins new ones. TensorBoard reads on at the end of
+// a file.
+void RunFiles::begin_files() {
   const auto now = static_cast<double>(std::time(nullptr));
-  std::string records;
-  if (events_.empty()) {
-    remove_events(folder_);
-    events_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
-    records = event_file_head(now);
-  }
-  records += run_event_records(log_, exported_, now);
-  exported_ = {log_.steps.size(), log_.validations.size()};
-  put(folder_ / events_, records, OutputFile::Mode::kAppend);
+  remove_events(folder_);
+  events_file_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
+  put(folder_ / events_file_, event_file_head(now), OutputFile::Mode::kCreate);
+  put(folder_ / kCsv, "", OutputFile::Mode::kCreate);
 }
 
 }  // namespace alibi

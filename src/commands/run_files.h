@@ -4,7 +4,8 @@
 //   RUN/log.csv                   the log's figures, a line a step
 //   RUN/events.out.tfevents...    the same for TensorBoard
 //
-// None is part of the run: they are written in place, without fsync, and a failure is a warning.
+// None is part of the run: they are written without fsync, and a failure is a warning. What is kept
+// in memory does not grow with the run.
 #pragma once
 
 #include <filesystem>
@@ -31,22 +32,25 @@ class RunFiles final : public Sink {
   // `config` outlives it.
   RunFiles(const Config& config, Start start);
 
-  // Writes all anew now and then, and at each validation, with new samples.
+  // Writes now and then, and at each validation, with new samples.
   void take(const Event& event) override;
   void finish();  // the page of a run that is not running
 
  private:
+  template <class R>
+  void add(const R& record);
   void write(bool alive, bool with_samples = false);
-  void append_events();
+  void begin_files();
 
   const Config& config_;
   std::filesystem::path folder_;
   RunPage page_;
-  RunLog log_;
+  RunHistory history_;
+  RunCsv csv_;
   Samples samples_;
   double next_ = 0;          // when to write again, on the clock
-  ExportedCounts exported_;  // to the events' file
-  std::string events_;       // its name
+  std::string events_;       // records that are not in their file yet
+  std::string events_file_;  // its name
   bool failed_ = false;
 };
 

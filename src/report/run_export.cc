@@ -1,7 +1,6 @@
 #include "report/run_export.h"
 
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "base/strings.h"
@@ -23,47 +22,52 @@ void add(Scalars& scalars, const char* tag, double value) {
 
 }  // namespace
 
-std::string run_csv(const RunLog& log) {
-  std::map<std::int64_t, std::pair<const StepRecord*, const ValidationRecord*>> lines;
-  for (const StepRecord& step : log.steps) lines[step.step].first = &step;
-  for (const ValidationRecord& validation : log.validations)
-    lines[validation.step].second = &validation;
-  std::string csv =
-      "step,tokens,loss,learning_rate,gradient_norm,tokens_per_second,validation_loss,"
-      "peak_memory_bytes,skipped\n";
-  const StepRecord no_step;
-  const ValidationRecord no_validation;
-  for (const auto& [number, line] : lines) {
-    const StepRecord& s = line.first != nullptr ? *line.first : no_step;
-    const ValidationRecord& v = line.second != nullptr ? *line.second : no_validation;
-    csv += cat(number, ",", line.first != nullptr ? s.tokens : v.tokens, ",", cell(s.loss), ",",
-               cell(s.learning_rate), ",", cell(s.gradient_norm), ",", cell(tokens_per_second(s)),
-               ",", cell(v.validation_loss), ",", cell(figure(v.peak_memory_bytes)), ",",
-               csv_cell(s.skipped), "\n");
-  }
-  return csv;
+void RunCsv::add(const StepRecord& step) {
+  open(step.step, step.tokens);
+  line_.step = step;
 }
 
-std::string run_event_records(const RunLog& log, const ExportedCounts& exported, double wall_time) {
-  std::string records;
-  for (std::size_t i = exported.steps; i < log.steps.size(); ++i) {
-    const StepRecord& step = log.steps[i];
-    Scalars scalars;
-    add(scalars, "train/loss", step.loss);
-    add(scalars, "train/learning_rate", step.learning_rate);
-    add(scalars, "train/gradient_norm", step.gradient_norm);
-    add(scalars, "train/tokens_per_second", tokens_per_second(step));
-    records += event_record(wall_time, step.step, scalars);
-  }
-  for (std::size_t i = exported.validations; i < log.validations.size(); ++i) {
-    const ValidationRecord& validation = log.validations[i];
-    Scalars scalars;
-    add(scalars, "valid/loss", validation.validation_loss);
-    add(scalars, "valid/perplexity", std::exp(validation.validation_loss));
-    add(scalars, "memory/peak_bytes", figure(validation.peak_memory_bytes));
-    records += event_record(wall_time, validation.step, scalars);
-  }
-  return records;
+void RunCsv::add(const ValidationRecord& validation) {
+  open(validation.step, validation.tokens);
+  line_.validation = validation;
+}
+
+std::string RunCsv::take(bool all) {
+  if (all) close();
+  return std::exchange(text_, {});
+}
+
+void RunCsv::open(std::int64_t number, std::int64_t tokens) {
+  if (line_.number != number) close();
+  line_.number = number;
+  line_.tokens = tokens;
+}
+
+void RunCsv::close() {
+  const Line line = std::exchange(line_, {});
+  if (line.number < 0) return;
+  const StepRecord& s = line.step;
+  const ValidationRecord& v = line.validation;
+  text_ += cat(line.number, ",", line.tokens, ",", cell(s.loss), ",", cell(s.learning_rate), ",",
+               cell(s.gradient_norm), ",", cell(tokens_per_second(s)), ",", cell(v.validation_loss),
+               ",", cell(figure(v.peak_memory_bytes)), ",", csv_cell(s.skipped), "\n");
+}
+
+std::string event_record(const StepRecord& step, double wall_time) {
+  Scalars scalars;
+  add(scalars, "train/loss", step.loss);
+  add(scalars, "train/learning_rate", step.learning_rate);
+  add(scalars, "train/gradient_norm", step.gradient_norm);
+  add(scalars, "train/tokens_per_second", tokens_per_second(step));
+  return event_record(wall_time, step.step, scalars);
+}
+
+std::string event_record(const ValidationRecord& validation, double wall_time) {
+  Scalars scalars;
+  add(scalars, "valid/loss", validation.validation_loss);
+  add(scalars, "valid/perplexity", std::exp(validation.validation_loss));
+  add(scalars, "memory/peak_bytes", figure(validation.peak_memory_bytes));
+  return event_record(wall_time, validation.step, scalars);
 }
 
 }  // namespace alibi

@@ -1,8 +1,6 @@
 #include "report/run_page.h"
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "base/strings.h"
 #include "report/page_parts.h"
@@ -14,27 +12,6 @@ namespace alibi {
 namespace {
 
 constexpr int kRefreshSeconds = 10;
-constexpr std::size_t kMostPoints = 150;  // of a line; more are averaged in groups side by side
-
-using Figure = std::function<double(const StepRecord&)>;
-
-std::vector<PlotPoint> averaged(const std::vector<StepRecord>& steps, const Figure& figure) {
-  const std::size_t group = (steps.size() + kMostPoints - 1) / kMostPoints;
-  std::vector<PlotPoint> points;
-  for (std::size_t first = 0; first < steps.size(); first += group) {
-    const std::size_t last = std::min(first + group, steps.size());
-    double sum = 0;
-    int count = 0;
-    for (std::size_t i = first; i < last; ++i) {
-      const double value = figure(steps[i]);
-      if (!std::isfinite(value)) continue;
-      sum += value;
-      ++count;
-    }
-    if (count > 0) points.push_back({static_cast<double>(steps[last - 1].tokens), sum / count});
-  }
-  return points;
-}
 
 PlotSpec plot_over_tokens(const std::string& title, const std::string& y_title) {
   PlotSpec plot;
@@ -44,28 +21,25 @@ PlotSpec plot_over_tokens(const std::string& title, const std::string& y_title) 
   return plot;
 }
 
-std::string picture(const std::string& title, const std::string& y_title, const RunLog& log,
-                    const Figure& value) {
+std::string picture(const std::string& title, const std::string& y_title,
+                    const ThinnedLine& line) {
   PlotSpec plot = plot_over_tokens(title, y_title);
-  plot.series.push_back({title, "", averaged(log.steps, value)});
+  plot.series.push_back({title, "", line.points()});
   return plot.series[0].points.empty() ? "" : figure(curve_svg(plot));
 }
 
-std::string loss_picture(const RunLog& log) {
+std::string loss_picture(const RunHistory& history) {
   PlotSpec plot = plot_over_tokens("Loss", "nats per token");
-  plot.series.push_back(
-      {"training", "", averaged(log.steps, [](const StepRecord& s) { return s.loss; })});
-  PlotSeries validation{"validation", "", {}};
-  for (const ValidationRecord& v : log.validations)
-    validation.points.push_back({static_cast<double>(v.tokens), v.validation_loss});
+  plot.series.push_back({"training", "", history.loss.points()});
+  PlotSeries validation{"validation", "", history.validation_loss.points()};
   if (!validation.points.empty()) plot.series.push_back(std::move(validation));
   return plot.series[0].points.empty() ? "" : figure(curve_svg(plot));
 }
 
-std::string state(const RunPage& page, const RunLog& log) {
+std::string state(const RunPage& page, const RunHistory& history) {
   Pairs pairs;
-  if (!log.steps.empty()) {
-    const StepRecord& last = log.steps.back();
+  if (history.last_step) {
+    const StepRecord& last = *history.last_step;
     const double share = static_cast<double>(last.tokens) / static_cast<double>(page.total_tokens);
     pairs.emplace_back(
         "trained on",
@@ -74,8 +48,8 @@ std::string state(const RunPage& page, const RunLog& log) {
     pairs.emplace_back("loss", four_digits(last.loss));
     pairs.emplace_back("tokens/s", four_digits(tokens_per_second(last)));
   }
-  if (!log.validations.empty()) {
-    const ValidationRecord& last = log.validations.back();
+  if (history.last_validation) {
+    const ValidationRecord& last = *history.last_validation;
     pairs.emplace_back("validation",
                        cat("loss ", four_digits(last.validation_loss), ", perplexity ",
                            four_digits(std::exp(last.validation_loss))));
@@ -83,9 +57,10 @@ std::string state(const RunPage& page, const RunLog& log) {
       pairs.emplace_back("peak memory", human_bytes(static_cast<double>(*last.peak_memory_bytes)));
     }
   }
-  const auto skipped = std::count_if(log.steps.begin(), log.steps.end(),
-                                     [](const StepRecord& s) { return !s.skipped.empty(); });
-  if (skipped > 0) pairs.emplace_back("skipped steps", std::to_string(skipped));
+  if (history.saved_step)
+    pairs.emplace_back("newest checkpoint", "step " + with_commas(*history.saved_step));
+  if (history.skipped_steps > 0)
+    pairs.emplace_back("skipped steps", std::to_string(history.skipped_steps));
   return definitions(pairs);
 }
 
@@ -98,13 +73,11 @@ std::string samples_part(const RunPage& page) {
 
 }  // namespace
 
-std::string run_page(const RunPage& page, const RunLog& log) {
-  std::string body = state(page, log) + loss_picture(log);
-  body += picture("Learning rate", "learning rate", log,
-                  [](const StepRecord& s) { return s.learning_rate; });
-  body += picture("Gradient norm", "before clipping", log,
-                  [](const StepRecord& s) { return s.gradient_norm; });
-  body += picture("Throughput", "tokens/s", log, tokens_per_second);
+std::string run_page(const RunPage& page, const RunHistory& history) {
+  std::string body = state(page, history) + loss_picture(history);
+  body += picture("Learning rate", "learning rate", history.learning_rate);
+  body += picture("Gradient norm", "before clipping", history.gradient_norm);
+  body += picture("Throughput", "tokens/s", history.tokens_per_second);
   body += samples_part(page);
   body += "<h2>Settings</h2>\n" + definitions(page.settings) +
           "<details><summary>config.json</summary>" + element("pre", page.config_json) +

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "records/run_log.h"
+#include "report/run_history.h"
 
 namespace alibi {
 
@@ -22,6 +22,6 @@ struct RunPage {
 
 // Loss of training and validation, learning rate, gradient norm, throughput, memory, samples,
 // settings. A running run's page refreshes itself.
-std::string run_page(const RunPage& page, const RunLog& log);
+std::string run_page(const RunPage& page, const RunHistory& history);
 
 }  // namespace alibi
