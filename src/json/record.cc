@@ -5,8 +5,13 @@
 namespace alibi {
 
 void RecordWriter::format(const FormatRule& rule) {
-  json_.append("format_version", rule.newest);
-  if (rule.kind != nullptr) json_.append("kind", rule.kind);
+  add("format_version", rule.newest);
+  if (rule.kind != nullptr) add("kind", rule.kind);
+}
+
+void RecordWriter::add(std::string_view name, Json value) {
+  ensure(json_.find(name) == nullptr, "a field is listed twice");
+  json_.append(std::string(name), std::move(value));
 }
 
 double number_or_word(const JsonReader& json) {

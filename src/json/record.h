@@ -79,23 +79,25 @@ class RecordWriter {
   void format(const FormatRule& rule);
   template <class T>
   void operator()(std::string_view name, const T& value, const FieldRule& = {}) {
-    json_.append(std::string(name), to_json(value));
+    add(name, to_json(value));
   }
   template <class Make>
   void derived(std::string_view name, const Make& make) {
-    json_.append(std::string(name), to_json(make()));
+    add(name, to_json(make()));
   }
   template <class T>
   void or_null(std::string_view name, const T& record, bool there) {
-    json_.append(std::string(name), there ? to_json(record) : Json());
+    add(name, there ? to_json(record) : Json());
   }
   template <class T>
   void or_absent(std::string_view name, const T& value, bool there) {
-    if (there) json_.append(std::string(name), to_json(value));
+    if (there) add(name, to_json(value));
   }
   Json take() { return std::move(json_); }
 
  private:
+  void add(std::string_view name, Json value);
+
   Json json_ = Json::object();
 };
 

@@ -14,6 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct LogHead {};
+
+template <class Fields>
+void fields(Fields& f, LogHead&) {
+  f.format({.kind = "log"});
+}
+
 constexpr std::uint64_t kLargestLog = 8ull << 30;  // a line a step stays far below it
 
 std::optional<LogRecord> record_of(const Json& json) {
@@ -27,12 +34,30 @@ std::optional<LogRecord> record_of(const Json& json) {
   return std::nullopt;
 }
 
+template <class R>
+std::string line_of(const R& record) {
+  return write_json(to_json(record), kLogLine);
+}
+
 void add(RunLog& log, const std::optional<LogRecord>& record) {
   if (!record) return;
   std::visit(Overloaded{[&](const StepRecord& step) { log.steps.push_back(step); },
                         [&](const ValidationRecord& v) { log.validations.push_back(v); },
                         [](const ChangeRecord&) {}},
              *record);
+}
+
+// Throws Error where the head line is that of another file or of a newer format.
+void check_head(std::string_view text, const std::string& place) {
+  std::vector<JsonFault> faults;
+  const auto head = parse_json(text.substr(0, text.find('\n')), {}, faults);
+  if (head && head->find("kind") != nullptr) read_record<LogHead>(JsonReader(*head, place));
+}
+
+std::string read_log(const fs::path& path) {
+  std::string text = read_file(path, kLargestLog);
+  check_head(text, path.string() + ", line 1");
+  return text;
 }
 
 // Calls visit(line, whole) for each line of a text, without its newline; the last one is not whole
@@ -79,7 +104,7 @@ std::optional<LogLine> parse_log_line(std::string_view line) {
 }
 
 std::string log_line(const LogRecord& record) {
-  return std::visit([](const auto& r) { return write_json(to_json(r), kLogLine); }, record);
+  return std::visit([](const auto& r) { return line_of(r); }, record);
 }
 
 RunLog parse_run_log(std::string_view text) {
@@ -90,7 +115,7 @@ RunLog parse_run_log(std::string_view text) {
   return log;
 }
 
-RunLog read_run_log(const fs::path& path) { return parse_run_log(read_file(path, kLargestLog)); }
+RunLog read_run_log(const fs::path& path) { return parse_run_log(read_log(path)); }
 
 std::int64_t read_logged_tokens(const fs::path& path) {
   constexpr std::int64_t kUsually = 4096;  // a skipped step's line may be longer
@@ -110,8 +135,8 @@ LogWriter::LogWriter(const fs::path& path)
     : file_(path, OutputFile::Mode::kAppend), empty_(fs::file_size(path) == 0) {}
 
 void LogWriter::append(const LogRecord& record) {
-  constexpr const char* kHead = "{\"format_version\":1,\"kind\":\"log\"}\n";
-  file_.write((std::exchange(empty_, false) ? kHead : "") + log_line(record) + "\n");
+  const std::string head = std::exchange(empty_, false) ? line_of(LogHead()) + "\n" : "";
+  file_.write(head + log_line(record) + "\n");
 }
 
 void LogWriter::sync() { file_.sync(); }
@@ -137,7 +162,7 @@ KeptLog cut_log_text(std::string_view text, const LogEnd& end) {
 
 KeptLog cut_log(const fs::path& path, const LogEnd& end) {
   if (!fs::exists(path)) return {};
-  KeptLog kept = cut_log_text(read_file(path, kLargestLog), end);
+  KeptLog kept = cut_log_text(read_log(path), end);
   if (kept.dropped > 0) write_file_atomic(path, kept.text);
   return kept;
 }

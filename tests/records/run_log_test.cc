@@ -35,6 +35,20 @@ std::string step_line(std::int64_t step) {
   return log_line(StepRecord{.step = step, .tokens = 8 * step, .loss = 3, .seconds = 1});
 }
 
+// Seen failing with heads that are skipped as lines of another kind.
+TEST(RunLog, AnotherFormatIsRefusedAtItsLine) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "log.jsonl";
+  for (const char* head : {R"({"format_version":2,"kind":"log"})", R"({"format_version":1,"kind":"curve"})"}) {
+    std::ofstream(path) << head << "\n" << kStep << "\n";
+    EXPECT_THROW(read_run_log(path), Error) << head;
+    EXPECT_THROW(cut_log(path, {.step = 12}), Error) << head;
+    EXPECT_EQ(std::filesystem::file_size(path), std::string(head).size() + std::string(kStep).size() + 2);
+  }
+  std::ofstream(path) << kStep << "\n";  // of the first versions: without a head
+  EXPECT_EQ(read_run_log(path).steps.size(), 1u);
+}
+
 // Byte for byte: logs are compared by people and by scripts.
 TEST(LogLine, IsReadAndWrittenByOneList) {
   for (const char* text : {kStep, kSkipped, kValidation, kOldValidation, kChange}) {
