@@ -103,6 +103,14 @@ class Script(unittest.TestCase):
         self.assertEqual(self.check(key)[0], 0)
         self.assertEqual(json.loads((self.record / "intended.json").read_text())[-1]["reason"], "Another sum.")
 
+    # Seen failing with a script that accepts them.
+    def test_other_bits_of_a_resumed_run_are_not_accepted(self):
+        key = "folders/resumed-learned-slopes-fp32"
+        self.change(key, ("weights", "numbers"))
+        before = (self.record / "intended.json").read_text()
+        self.assertEqual(self.check(key, "--accept", key + "/*", "--reason", "Another sum.")[0], 1)
+        self.assertEqual((self.record / "intended.json").read_text(), before)
+
     def test_a_case_that_is_not_run_any_more_is_named(self):
         file = self.record / "training.json"
         record = json.loads(file.read_text())
