@@ -46,6 +46,14 @@ TEST(Evaluate, SplitsGainsAndNamesTheStride) {
   EXPECT_NE(trained().read("curve/index.html").find(fixed(gain, 4)), std::string::npos) << gain;
 }
 
+// A shell reads the line that a report shows as the words it was.
+TEST(Evaluate, TheCommandLineIsQuoted) {
+  trained().works({"evaluate", "runs/tiny", "--output", "it's a curve", "--set",
+                   "evaluate.lengths=[\"1x\"]"});
+  EXPECT_EQ(trained().json("it's a curve/curve.json")["command_line"],
+            R"(alibi evaluate runs/tiny --output 'it'\''s a curve' --set 'evaluate.lengths=["1x"]')");
+}
+
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {
   const ProgramResult result = trained().works({"evaluate", "runs/tiny", "--output", "curve"});
   EXPECT_NAMES(result.out, "useful context:", 64);

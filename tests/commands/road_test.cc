@@ -232,7 +232,7 @@ TEST(Road, SignalsIgnoredOnEntryStaySo) {
   RunningProgram running({"-c", std::string("trap '' HUP INT; exec ") + ALIBI_BINARY +
                                     " train tiny.json --set run.train_tokens=25600"},
                          options);
-  ASSERT_TRUE(running.wait_for_output("validation loss"));
+  ASSERT_TRUE(running.wait_for_output("  validation loss "));
   running.signal(SIGHUP);
   running.signal(SIGINT);
   const ProgramResult done = running.wait();
@@ -279,7 +279,7 @@ TEST(RoadSlow, AnySignalSavesAndResumes) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     const std::string name = "stopped-" + std::to_string(number);
     RunningProgram running(command(name, false), place.options());
-    ASSERT_TRUE(running.wait_for_output("validation loss"));
+    ASSERT_TRUE(running.wait_for_output("  validation loss "));
     running.signal(number);
     const ProgramResult stopped = running.wait();
     EXPECT_EQ(stopped.code, 128 + number) << stopped.err;

@@ -64,7 +64,7 @@ TEST(LogsInterop, TensorBoardReadsWhatTheLogSays) {
   RunningProgram program(
       {"train", "tiny.json", "--set", "run.train_tokens=400000", "--set", "schedule.kind=constant"},
       place.options());
-  ASSERT_TRUE(program.wait_for_output("validation loss"));
+  ASSERT_TRUE(program.wait_for_output("  validation loss "));
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().code, 128 + SIGTERM);
   expect_the_log(place, python);

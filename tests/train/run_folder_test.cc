@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/system_calls.h"
+#include "config/validate.h"
 #include "device/libtorch.h"
 #include "support/error_text.h"
 #include "train/example.h"
@@ -78,6 +79,17 @@ TEST(RunFolder, StaysWhenItHoldsALogOrWasThere) {
   EXPECT_ERROR_AT(error_text([&] { example.train(example.config("bad"), false, 0, poison); }),
                   "step 1", "nan");
   EXPECT_FALSE(fs::exists(example.path("bad")));
+}
+
+// A run goes on only under the identity that it was started with: whatever changes this hash makes
+// every run of earlier versions end here, so kArithmeticRevision or a row's revision is to change
+// with it, and the changelog to say so.
+TEST(RunFolder, IdentityOfAGivenConfigStaysTheSame) {
+  Config config;
+  config.run.train_tokens = 1000;
+  resolve(config);
+  EXPECT_EQ(run_identity(config, "hash of the text"),
+            "de36fc6d1676c10464ae0edcf2b11714b9079779d7c9f1e50711107ebdc0cdd9");
 }
 
 // A program version is none of what a run is bound to; the revision of the arithmetic is. Seen
