@@ -21,8 +21,7 @@ PlotSpec plot_over_tokens(const std::string& title, const std::string& y_title) 
   return plot;
 }
 
-std::string picture(const std::string& title, const std::string& y_title,
-                    const ThinnedLine& line) {
+std::string picture(const std::string& title, const std::string& y_title, const ThinnedLine& line) {
   PlotSpec plot = plot_over_tokens(title, y_title);
   plot.series.push_back({title, "", line.points()});
   return plot.series[0].points.empty() ? "" : figure(curve_svg(plot));

@@ -48,10 +48,11 @@ TEST(Evaluate, SplitsGainsAndNamesTheStride) {
 
 // A shell reads the line that a report shows as the words it was.
 TEST(Evaluate, TheCommandLineIsQuoted) {
-  trained().works({"evaluate", "runs/tiny", "--output", "it's a curve", "--set",
-                   "evaluate.lengths=[\"1x\"]"});
-  EXPECT_EQ(trained().json("it's a curve/curve.json")["command_line"],
-            R"(alibi evaluate runs/tiny --output 'it'\''s a curve' --set 'evaluate.lengths=["1x"]')");
+  trained().works(
+      {"evaluate", "runs/tiny", "--output", "it's a curve", "--set", "evaluate.lengths=[\"1x\"]"});
+  EXPECT_EQ(
+      trained().json("it's a curve/curve.json")["command_line"],
+      R"(alibi evaluate runs/tiny --output 'it'\''s a curve' --set 'evaluate.lengths=["1x"]')");
 }
 
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {

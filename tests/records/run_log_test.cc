@@ -39,11 +39,13 @@ std::string step_line(std::int64_t step) {
 TEST(RunLog, AnotherFormatIsRefusedAtItsLine) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "log.jsonl";
-  for (const char* head : {R"({"format_version":2,"kind":"log"})", R"({"format_version":1,"kind":"curve"})"}) {
+  for (const char* head :
+       {R"({"format_version":2,"kind":"log"})", R"({"format_version":1,"kind":"curve"})"}) {
     std::ofstream(path) << head << "\n" << kStep << "\n";
     EXPECT_THROW(read_run_log(path), Error) << head;
     EXPECT_THROW(cut_log(path, {.step = 12}), Error) << head;
-    EXPECT_EQ(std::filesystem::file_size(path), std::string(head).size() + std::string(kStep).size() + 2);
+    EXPECT_EQ(std::filesystem::file_size(path),
+              std::string(head).size() + std::string(kStep).size() + 2);
   }
   std::ofstream(path) << kStep << "\n";  // of the first versions: without a head
   EXPECT_EQ(read_run_log(path).steps.size(), 1u);
