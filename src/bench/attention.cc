@@ -12,22 +12,22 @@ struct Contender {
   std::function<torch::Tensor(const AttentionInputs&)> attend;
 };
 
-torch::Tensor alibi_mask(const AttentionInputs& inputs) {
+// (1, H, T, T): the bias, minus infinity where a key lies ahead.
+torch::Tensor bias_mask(const AttentionInputs& inputs) {
   const std::int64_t length = inputs.q_BHTD.size(2);
-  const torch::Tensor place = torch::arange(length, torch::kFloat);
-  const torch::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
-  const torch::Tensor& slopes_H = inputs.options.slopes_H;  // undefined: other positions
-  const torch::Tensor bias = slopes_H.defined()
-                                 ? slopes_H.detach().cpu().view({-1, 1, 1}) * distance
-                                 : torch::zeros_like(distance).unsqueeze(0);
-  return bias.masked_fill_(distance > 0, -std::numeric_limits<float>::infinity())
+  const torch::Tensor place = torch::arange(length);
+  const torch::Tensor distance = place.unsqueeze(1) - place.unsqueeze(0);
+  return inputs.options.bias.by_distance(inputs.q_BHTD.size(1), length)
+      .to(torch::kFloat)
+      .index({torch::indexing::Slice(), distance.clamp_min(0)})
+      .masked_fill_(distance < 0, -std::numeric_limits<float>::infinity())
       .to(inputs.q_BHTD.options())
       .unsqueeze(0);
 }
 
 // The mask is made before the clock starts, once for all layers of a model.
 Contender libtorch(const AttentionInputs& inputs) {
-  const torch::Tensor mask = alibi_mask(inputs);
+  const torch::Tensor mask = bias_mask(inputs);
   const bool shared = inputs.k_BGSD.size(1) != inputs.q_BHTD.size(1);
   return {"libtorch mask", [mask, shared](const AttentionInputs& in) {
             return at::scaled_dot_product_attention(in.q_BHTD, in.k_BGSD, in.v_BGSD, mask, 0.0,
@@ -113,8 +113,9 @@ BenchRecord bench_attention(const AttentionBench& bench) {
     AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
     for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD})
       *x = x->to(bench.device);
-    if (inputs.options.slopes_H.defined())
-      inputs.options.slopes_H = inputs.options.slopes_H.to(bench.device);
+    ScoreBias& bias = inputs.options.bias;
+    for (torch::Tensor* x : {&bias.slopes_H, &bias.table_HL, &bias.terms_BHS})
+      if (x->defined()) *x = x->to(bench.device);
     inputs.options.skip = bench.skip;
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));

@@ -23,7 +23,7 @@ AttentionInputs make_attention_inputs(const AttentionCase& c, std::uint64_t seed
                          part(c.heads + c.key_value_heads, c.key_value_heads), ScoreOptions{}};
   ModelConfig model;
   model.heads = c.heads;
-  inputs.options.slopes_H = torch::tensor(alibi_slopes(model), torch::kFloat);
+  inputs.options.bias.slopes_H = torch::tensor(alibi_slopes(model), torch::kFloat);
   inputs.options.scale = 1 / std::sqrt(static_cast<double>(c.head_width));
   return inputs;
 }

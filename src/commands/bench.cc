@@ -80,7 +80,7 @@ int run_trained_attention(const Options& options, const CommandLine& command_lin
     throw usage_error("--checkpoint", "is measured on the CPU", "--set runtime.device=cpu");
   AttentionBench bench;
   bench.kernels = options.kernels;
-  bench.skip = skip_rule(loaded.config.runtime.attention.skip);
+  bench.skip = loaded.config.runtime.attention.skip;
   bench.with_libtorch = options.libtorch;
   bench.rounds = rounds(options);
   bench.cases =
@@ -113,7 +113,7 @@ int run_attention(const Options& options, const CommandLine& command_line) {
   }
   AttentionBench bench;
   bench.kernels = options.kernels;
-  bench.skip = skip_rule(config.runtime.attention.skip);
+  bench.skip = config.runtime.attention.skip;
   bench.with_libtorch = options.libtorch;
   bench.device = device;
   bench.rounds = rounds(options);

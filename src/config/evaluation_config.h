@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/enum_names.h"
+#include "config/skip_rule.h"
 
 namespace alibi {
 
@@ -23,8 +24,6 @@ enum class Device { kAuto, kCpu, kCuda };
 constexpr auto enum_names(Device) { return std::array{"auto", "cpu", "cuda"}; }
 enum class Precision { kAuto, kFp32, kBf16, kTf32 };
 constexpr auto enum_names(Precision) { return std::array{"auto", "fp32", "bf16", "tf32"}; }
-enum class AttentionSkip { kExact, kEpsilon, kOff };
-constexpr auto enum_names(AttentionSkip) { return std::array{"exact", "epsilon", "off"}; }
 
 struct PasskeyConfig {
   std::vector<double> depths = {0, 0.25, 0.5, 0.75, 1};
@@ -49,7 +48,7 @@ struct EvaluateConfig {
 
 struct AttentionConfig {
   std::string kernel = "auto";
-  AttentionSkip skip = AttentionSkip::kEpsilon;
+  SkipRule skip = SkipRule::kEpsilon;
 };
 
 enum class Recompute { kNone, kBlocks };

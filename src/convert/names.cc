@@ -64,9 +64,11 @@ std::string renamed(const Words& words, const std::string& ours) {
   return cat(prefix, word, kind);
 }
 
-// "slopes"; "buckets_0" -> "buckets.0.weight".
-std::string own_bias_name(const std::string& name) {
-  return name == "slopes" ? name : cat("buckets.", name.substr(name.find('_') + 1), ".weight");
+// A position method's own parameter: "slopes"; "buckets_0" -> "buckets.0.weight".
+std::string position_name(const std::string& ours) {
+  const std::size_t end = ours.find_last_not_of("0123456789");
+  if (end == ours.size() - 1 || ours[end] != '_') return ours;
+  return cat(ours.substr(0, end), ".", ours.substr(end + 1), ".weight");
 }
 
 TensorLayout layout_of(Dialect dialect, std::string_view ours) {
@@ -92,10 +94,10 @@ std::vector<TensorName> tensor_names(Dialect dialect, const ModelConfig& model) 
   std::vector<TensorName> names;
   for (const ParameterShape& parameter : parameter_shapes(model, 0)) {
     const std::string& ours = parameter.name;
-    const bool bias =
-        dialect == Dialect::kOwn && (ours == "slopes" || ours.starts_with("buckets_"));
+    const bool position = dialect == Dialect::kOwn && !ours.starts_with("block_") &&
+                          word_of(words, ours.substr(0, ours.find('.'))).empty();
     names.push_back(
-        {ours, bias ? own_bias_name(ours) : renamed(words, ours), layout_of(dialect, ours)});
+        {ours, position ? position_name(ours) : renamed(words, ours), layout_of(dialect, ours)});
   }
   return names;
 }

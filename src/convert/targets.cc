@@ -31,7 +31,12 @@ void need_alibi(Phrases& found, const ModelConfig& m) {
   need_press_slopes(found, m, 8, "it knows linear biases only");
 }
 
+void need_all_keys(Phrases& found, const ModelConfig& m) {
+  need(found, m.pattern.sees_all(), "windows of keys: its queries see all earlier keys");
+}
+
 void need_plain_attention(Phrases& found, const ModelConfig& m) {
+  need_all_keys(found, m);
   need(found, m.key_value_heads.value_or(m.heads) == m.heads,
        "model.key_value_heads: it has one key and value head for each query head");
   need(found, m.mlp_width.value_or(4 * m.width) == 4 * m.width,
@@ -71,6 +76,13 @@ Phrases gguf_obstacles(const ModelConfig& m) {
                       "llama.cpp's mpt knows linear biases and learned positions only");
   need(found, !m.embedding_norm, "model.embedding_norm: llama.cpp's mpt has no norm there");
   need(found, has_usual_scale(m), "model.attention_scale: it scales by 1 / sqrt(head width)");
+  need_all_keys(found, m);
+  return found;
+}
+
+Phrases own_obstacles(const ModelConfig& m) {
+  Phrases found;
+  need_all_keys(found, m);
   return found;
 }
 
@@ -92,7 +104,7 @@ std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
     case Dialect::kGguf:
       return gguf_obstacles(model);
     case Dialect::kOwn:
-      return {};
+      return own_obstacles(model);
   }
   return {};
 }

@@ -7,7 +7,6 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "evaluate/protocol.h"
-#include "model/position/t5.h"
 
 namespace alibi {
 namespace {
@@ -15,21 +14,6 @@ namespace {
 constexpr double kReachShare = 0.9;
 constexpr std::int64_t kMostWindow = 1024;  // whole matrices are made of it
 constexpr std::int64_t kShown = 48;         // tokens of the matrices that are drawn
-
-// (H, S) fp64: each head's bias at distances 0 .. S-1.
-torch::Tensor bias_by_distance(const AttentionInputs& inputs, std::int64_t length) {
-  const ScoreOptions& o = inputs.options;
-  const torch::Tensor distance_S = torch::arange(length);
-  torch::Tensor bias_HS = torch::zeros({inputs.q_BHTD.size(1), length}, torch::kDouble);
-  if (o.slopes_H.defined())
-    bias_HS = -o.slopes_H.detach().to(torch::kCPU, torch::kDouble).unsqueeze(1) * distance_S;
-  if (o.buckets_NH.defined()) {
-    const torch::Tensor bucket_S =
-        t5_bucket(distance_S, o.buckets_NH.size(0), o.bucket_max_distance);
-    bias_HS = o.buckets_NH.detach().to(torch::kCPU, torch::kDouble).index({bucket_S}).t();
-  }
-  return bias_HS;
-}
 
 // q.k scaled, (H, T, T) fp64.
 torch::Tensor scores_of(const AttentionInputs& inputs) {
@@ -61,13 +45,14 @@ std::vector<float> floats(const torch::Tensor& x) {
 
 std::vector<AttentionHead> heads_of(const AttentionInputs& inputs, std::int64_t shown) {
   const torch::Tensor scores_HTT = scores_of(inputs);
-  const torch::Tensor bias_HS = bias_by_distance(inputs, scores_HTT.size(1));
+  const ScoreBias& bias = inputs.options.bias;
+  const torch::Tensor bias_HS = bias.by_distance(scores_HTT.size(0), scores_HTT.size(1));
   const torch::Tensor weight_HS = weight_by_distance(scores_HTT, bias_HS);
   const torch::Tensor reached_HS = weight_HS.cumsum(1) < kReachShare;
   std::vector<AttentionHead> heads;
   for (std::int64_t h = 0; h < scores_HTT.size(0); ++h) {
     AttentionHead head;
-    if (inputs.options.slopes_H.defined()) head.slope = inputs.options.slopes_H[h].item<double>();
+    if (bias.slopes_H.defined()) head.slope = bias.slopes_H[h].item<double>();
     head.reach = reached_HS[h].sum().item<double>();
     head.mean_distance = (weight_HS[h] * torch::arange(weight_HS.size(1))).sum().item<double>();
     head.scores = floats(scores_HTT[h].narrow(0, 0, shown).narrow(1, 0, shown).tril());

@@ -1,20 +1,24 @@
 // What an attention kernel is asked for, in plain numbers: enough to decide which kernel can do it.
 //
-// Scores are q.k * scale + bias(query, key) over the keys that a query may see: j <= query_offset +
-// i, and not before its document's start. With linear biases (Press et al. 2021, section 3) the
-// bias is slope_h * (j - i).
+// Scores are q.k * scale + bias(query, key) over the keys that a query may see
+// (kernels/visible_keys.h).
 #pragma once
 
 #include <cstdint>
 
+#include "config/skip_rule.h"
+
 namespace alibi {
 
 enum class ScalarKind { kFp64, kFp32, kBf16 };
-enum class ScoreBias { kNone, kLinear, kBuckets };
 
-// What a tiled kernel may leave out (attention_skip.h): nothing, what is zero to the last bit, or
-// what is below the rounding of its row.
-enum class SkipRule { kOff, kExact, kEpsilon };
+// A bias is the sum of these forms; d = i - j >= 0 is how far key j lies before query i.
+struct BiasForms {
+  bool slopes = false;  // - slope_h d (Press et al. 2021, section 3)
+  bool table = false;   // + table[h][min(d, L - 1)]
+  bool terms = false;   // + c_i - c_j, c a number for each position of each head
+  bool operator==(const BiasForms&) const = default;
+};
 
 struct AttentionProblem {
   std::int64_t sequences = 0;        // B
@@ -24,10 +28,13 @@ struct AttentionProblem {
   std::int64_t keys = 0;             // S >= T
   std::int64_t head_width = 0;       // D
   ScalarKind scalar = ScalarKind::kFp32;
-  ScoreBias bias = ScoreBias::kNone;
-  bool bias_gradient = false;  // learned slopes or bucket table
+  BiasForms bias;
+  bool bias_gradient = false;  // of any of its forms
   bool dropout = false;
+  // Of what hides keys beside order:
   bool documents = false;  // packed documents with their own first visible key
+  bool window = false;
+  bool block_list = false;
 };
 
 }  // namespace alibi

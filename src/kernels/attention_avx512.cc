@@ -33,11 +33,14 @@ void rescale(const SoftmaxTile& t, int row, float reference) {
 
 __m512i iota() { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
 
-// Which of 16 keys, numbered from `key` relative to the first query, a query sees.
-__mmask16 seen(const TileSight& sight, int query, std::int32_t key) {
-  const __m512i keys = _mm512_add_epi32(_mm512_set1_epi32(key), iota());
-  return _mm512_cmpge_epi32_mask(keys, _mm512_set1_epi32(sight.first[query])) &
-         _mm512_cmple_epi32_mask(keys, _mm512_set1_epi32(sight.last[query]));
+// Of 16 elements of a tile's row, from `column` on: which count.
+__mmask16 counted(const TileMask& mask, int row, int column) {
+  return static_cast<__mmask16>(mask.rows[row] >> column);
+}
+
+// Biases of 16 elements of a tile's row, from `column` on, by diagonal.
+__m512 diagonals(const TileBias& bias, int row, int column) {
+  return _mm512_loadu_ps(bias.diagonals + kTile - 1 + column - row);
 }
 
 void store_weights(Fp32, void* out, int row, const __m512 p[4]) {
@@ -51,22 +54,36 @@ void store_weights(Bf16, void* out, int row, const __m512 p[4]) {
   _mm512_storeu_si512(to + 32, (__m512i)_mm512_cvtne2ps_pbh(p[3], p[2]));
 }
 
-template <class Type, bool kMasked>
+// What a row's bias is made of: the keys' numbers, or with kBias what they add.
+template <bool kBias>
+void load_keys(const SoftmaxTile& t, __m512 keys[4]) {
+  for (int v = 0; v < 4; ++v) {
+    const __m512i place = _mm512_add_epi32(_mm512_set1_epi32(t.distance + 16 * v), iota());
+    keys[v] = kBias ? _mm512_loadu_ps(t.bias->keys + 16 * v) : _mm512_cvtepi32_ps(place);
+  }
+}
+
+template <class Type, bool kMasked, bool kBias>
 void softmax_rows(const SoftmaxTile& t) {
   __m512 keys[4];
-  for (int v = 0; v < 4; ++v)
-    keys[v] = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(t.distance + 16 * v), iota()));
+  load_keys<kBias>(t, keys);
   const __m512 scale = _mm512_set1_ps(t.scale), slope = _mm512_set1_ps(t.slope);
   for (int row = 0; row < t.rows; ++row) {
     const float* scores = t.scores + row * kTile;
     __m512 y[4];
     __mmask16 mask[4];
     for (int v = 0; v < 4; ++v) {
-      const __m512 distance = _mm512_sub_ps(keys[v], _mm512_set1_ps(static_cast<float>(row)));
-      y[v] =
-          _mm512_fmadd_ps(_mm512_loadu_ps(scores + 16 * v), scale, _mm512_mul_ps(distance, slope));
+      __m512 bias;
+      if (kBias) {
+        bias = _mm512_add_ps(diagonals(*t.bias, row, 16 * v),
+                             _mm512_add_ps(keys[v], _mm512_set1_ps(t.bias->queries[row])));
+      } else {
+        const __m512 distance = _mm512_sub_ps(keys[v], _mm512_set1_ps(static_cast<float>(row)));
+        bias = _mm512_mul_ps(distance, slope);
+      }
+      y[v] = _mm512_fmadd_ps(_mm512_loadu_ps(scores + 16 * v), scale, bias);
       if (!kMasked) continue;
-      mask[v] = seen(*t.sight, row, t.distance + 16 * v);
+      mask[v] = counted(*t.mask, row, 16 * v);
       y[v] = _mm512_mask_mov_ps(_mm512_set1_ps(kNever), mask[v], y[v]);
     }
     const __m512 top = _mm512_max_ps(_mm512_max_ps(y[0], y[1]), _mm512_max_ps(y[2], y[3]));
@@ -84,9 +101,14 @@ void softmax_rows(const SoftmaxTile& t) {
   }
 }
 
+template <class Type, bool kMasked>
+void softmax_of(const SoftmaxTile& t) {
+  t.bias != nullptr ? softmax_rows<Type, kMasked, true>(t) : softmax_rows<Type, kMasked, false>(t);
+}
+
 template <class Type>
 void softmax(const SoftmaxTile& t) {
-  t.sight != nullptr ? softmax_rows<Type, true>(t) : softmax_rows<Type, false>(t);
+  t.mask != nullptr ? softmax_of<Type, true>(t) : softmax_of<Type, false>(t);
 }
 
 void log_sums(const float* highest, const float* sums, float* out, float* reciprocals) {
@@ -106,30 +128,34 @@ struct KeyRow {  // 16 queries of one key
   __m512 weight, gradient, away;
 };
 
-// What the keys of a tile share of 16 queries.
+// What the keys of a tile share of 16 queries. With a bias the log-sums are less what it adds.
 struct Queries {
   __m512 number, log_sum, delta;
 };
 
+template <bool kBias>
 Queries queries(const GradientTile& t, int query) {
-  return {_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(query), iota())),
-          _mm512_loadu_ps(t.log_sums + query), _mm512_loadu_ps(t.delta + query)};
+  __m512 log_sum = _mm512_loadu_ps(t.log_sums + query);
+  if (kBias) log_sum = _mm512_sub_ps(log_sum, _mm512_loadu_ps(t.bias->queries + query));
+  return {_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_set1_epi32(query), iota())), log_sum,
+          _mm512_loadu_ps(t.delta + query)};
 }
 
-template <bool kMasked>
+template <bool kMasked, bool kBias>
 KeyRow key_row(const GradientTile& t, const Queries& q, int key, int query) {
   const int at = key * kTile + query;
   const std::int32_t distance = t.distance + key;
   const __m512 away = _mm512_sub_ps(_mm512_set1_ps(static_cast<float>(distance)), q.number);
-  const __m512 offset = _mm512_fmsub_ps(away, _mm512_set1_ps(t.slope), q.log_sum);
-  __m512 p = exp2(_mm512_fmadd_ps(_mm512_loadu_ps(t.scores + at), _mm512_set1_ps(t.scale), offset));
-  if (kMasked) {
-    const __m512i keys = _mm512_set1_epi32(distance);
-    const __mmask16 mask =
-        _mm512_cmpge_epi32_mask(keys, _mm512_loadu_si512(t.sight->first + query)) &
-        _mm512_cmple_epi32_mask(keys, _mm512_loadu_si512(t.sight->last + query));
-    p = _mm512_maskz_mov_ps(mask, p);
+  __m512 offset;
+  if (kBias) {
+    offset = _mm512_sub_ps(
+        _mm512_add_ps(diagonals(*t.bias, key, query), _mm512_set1_ps(t.bias->keys[key])),
+        q.log_sum);
+  } else {
+    offset = _mm512_fmsub_ps(away, _mm512_set1_ps(t.slope), q.log_sum);
   }
+  __m512 p = exp2(_mm512_fmadd_ps(_mm512_loadu_ps(t.scores + at), _mm512_set1_ps(t.scale), offset));
+  if (kMasked) p = _mm512_maskz_mov_ps(counted(*t.mask, key, query), p);
   const __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(t.products + at), q.delta);
   return {p, _mm512_mul_ps(p, centred), away};
 }
@@ -163,10 +189,10 @@ template <class Type, bool kMasked, bool kSlope>
 void gradient_rows(const GradientTile& t) {
   __m512 slope = kSlope ? _mm512_loadu_ps(t.slope_sums) : _mm512_setzero_ps();
   for (int query = 0; query < kTile; query += 16) {
-    const Queries q = queries(t, query);
+    const Queries q = queries<false>(t, query);
     for (int key = 0; key < kTile; key += 2) {
-      const KeyRow even = key_row<kMasked>(t, q, key, query);
-      const KeyRow odd = key_row<kMasked>(t, q, key + 1, query);
+      const KeyRow even = key_row<kMasked, false>(t, q, key, query);
+      const KeyRow odd = key_row<kMasked, false>(t, q, key + 1, query);
       store_key_rows(Type{}, t, key * kTile + query, even, odd);
       if (!kSlope) continue;
       slope = _mm512_fmadd_ps(even.gradient, even.away, slope);
@@ -176,15 +202,77 @@ void gradient_rows(const GradientTile& t) {
   if (kSlope) _mm512_storeu_ps(t.slope_sums, slope);
 }
 
+// Sums along diagonals of keys that come one after the other, for 16 queries: from key to key each
+// lane's diagonal moves one lane up. A store writes what is complete (the last lane) and what later
+// stores replace, so nothing is read back.
+class DiagonalSums {
+ public:
+  explicit DiagonalSums(int query) : query_(query) {}
+  void add(int key, __m512 gradient) {
+    const __m512i up = _mm512_alignr_epi32(_mm512_castps_si512(sums_), _mm512_setzero_si512(), 15);
+    sums_ = _mm512_add_ps(_mm512_castsi512_ps(up), gradient);
+    _mm512_storeu_ps(by_diagonal_ + kTile - 1 - key, sums_);
+  }
+  void add_to(float* diagonal_sums) const {  // 64 + 15 diagonals, from that of the last key on
+    float* to = diagonal_sums + query_;
+    for (int i = 0; i < kTile + 15; i += 16) {
+      const __mmask16 mask = lanes(kTile + 15 - i);
+      const __m512 sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to + i),
+                                       _mm512_maskz_loadu_ps(mask, by_diagonal_ + i));
+      _mm512_mask_storeu_ps(to + i, mask, sum);
+    }
+  }
+
+ private:
+  int query_;
+  __m512 sums_ = _mm512_setzero_ps();
+  float by_diagonal_[kTile + 16];
+};
+
+// Sums wanted of a tile: by diagonal, by key.
+template <class Type, bool kMasked, bool kDiagonals, bool kKeys>
+void biased_gradient_rows(const GradientTile& t) {
+  for (int query = 0; query < kTile; query += 16) {
+    const Queries q = queries<true>(t, query);
+    DiagonalSums sums(query);
+    for (int key = 0; key < kTile; key += 2) {
+      const KeyRow even = key_row<kMasked, true>(t, q, key, query);
+      const KeyRow odd = key_row<kMasked, true>(t, q, key + 1, query);
+      store_key_rows(Type{}, t, key * kTile + query, even, odd);
+      if (kDiagonals) {
+        sums.add(key, even.gradient);
+        sums.add(key + 1, odd.gradient);
+      }
+      if (kKeys) {
+        t.key_sums[key] += _mm512_reduce_add_ps(even.gradient);
+        t.key_sums[key + 1] += _mm512_reduce_add_ps(odd.gradient);
+      }
+    }
+    if (kDiagonals) sums.add_to(t.diagonal_sums);
+  }
+}
+
+template <class Type, bool kMasked>
+void biased_gradient_of(const GradientTile& t) {
+  if (t.diagonal_sums != nullptr) {
+    t.key_sums != nullptr ? biased_gradient_rows<Type, kMasked, true, true>(t)
+                          : biased_gradient_rows<Type, kMasked, true, false>(t);
+  } else {
+    t.key_sums != nullptr ? biased_gradient_rows<Type, kMasked, false, true>(t)
+                          : biased_gradient_rows<Type, kMasked, false, false>(t);
+  }
+}
+
 template <class Type, bool kMasked>
 void gradient_of(const GradientTile& t) {
+  if (t.bias != nullptr) return biased_gradient_of<Type, kMasked>(t);
   t.slope_sums != nullptr ? gradient_rows<Type, kMasked, true>(t)
                           : gradient_rows<Type, kMasked, false>(t);
 }
 
 template <class Type>
 void gradient(const GradientTile& t) {
-  t.sight != nullptr ? gradient_of<Type, true>(t) : gradient_of<Type, false>(t);
+  t.mask != nullptr ? gradient_of<Type, true>(t) : gradient_of<Type, false>(t);
 }
 
 // ---- results ----

@@ -20,6 +20,7 @@ struct PackedUnit {
   char *gradient_columns, *gradient_pairs;       // of the output's gradient
   float *norms, *reach;                          // by key block
   float *query_norms, *log_sums, *low, *delta;   // [query blocks][64]
+  BlockPlace* places;                            // by query block
   std::int64_t* first_block;                     // by query block: where the walk ends
 };
 
@@ -35,6 +36,7 @@ PackedUnit packed_unit(const TiledAttention& a, const void* memory, std::int64_t
   u.reach = carve.take<float>(keys);
   for (float** part : {&u.query_norms, &u.log_sums, &u.low, &u.delta})
     *part = carve.take<float>(queries * kTile);
+  u.places = carve.take<BlockPlace>(queries);
   u.first_block = carve.take<std::int64_t>(queries);
   if (bytes != nullptr) *bytes = carve.bytes;
   return u;
@@ -62,9 +64,9 @@ Scratch scratch_in(const TiledAttention& a, std::int64_t query_blocks, void* mem
   return s;
 }
 
-SkipTest skip_test(const TiledAttention& a, const PackedUnit& u, const BlockPlace& place,
+SkipTest skip_test(const TiledAttention& a, const PackedUnit& u, const BlockBias& bias,
                    std::int64_t block) {
-  return make_skip_test(a.skip, a.sizes.keys, place.slope,
+  return make_skip_test(a.skip, a.sizes.keys, bias.bound(),
                         {u.query_norms + block * kTile, u.low + block * kTile});
 }
 
@@ -80,11 +82,13 @@ class UnitBackward {
         s_(s) {}
 
   // Adds the tile's share to dq of `q` and to dk, dv of the scratch, where wanted.
-  void tile(const BlockPlace& place, std::int64_t block, std::int64_t key_block, float* q,
-            bool keys) {
+  void tile(BlockBias& bias, std::int64_t block, std::int64_t key_block, float* q, bool keys) {
     const std::int64_t bytes = a_.tile_bytes(), k = key_block * bytes, n = block * bytes;
-    const bool clear = place.sees_all_of(key_block);
-    const TileSight sight = clear ? TileSight{} : block_sight(a_, place, key_block);
+    const BlockPlace& place = u_.places[block];
+    const bool clear = sees_all_of(a_, place, key_block), sums = keys && bias.beyond_slope();
+    TileMask mask;
+    if (!clear) mask = transposed(block_mask(a_, place, key_block));
+    if (sums && wants_diagonals()) std::fill_n(diagonal_sums_, 2 * kTile, 0.0F);
     ops_.product({kTile, kTile, width_, u_.key_rows + k, u_.query_columns + n, s_.scores, false});
     ops_.product(
         {kTile, kTile, width_, u_.value_rows + k, u_.gradient_columns + n, s_.products, false});
@@ -98,8 +102,12 @@ class UnitBackward {
                    .scale = place.scale,
                    .slope = place.slope,
                    .distance = place.distance(key_block),
-                   .sight = clear ? nullptr : &sight,
-                   .slope_sums = keys && a_.slope_parts != nullptr ? slope_sums_ : nullptr});
+                   .mask = clear ? nullptr : &mask,
+                   .bias = bias.beyond_slope() ? &bias.tile(key_block, /*by_key=*/true) : nullptr,
+                   .slope_sums = keys && wants_slopes() ? slope_sums_ : nullptr,
+                   .diagonal_sums = sums && wants_diagonals() ? diagonal_sums_ : nullptr,
+                   .key_sums = sums && a_.term_gradient_BHS != nullptr ? key_sums_ : nullptr});
+    if (sums) add_diagonals(bias, place, key_block);
     if (keys) {
       ops_.product({kTile, width_, kTile, s_.weights, u_.gradient_pairs + n, s_.v, true});
       ops_.product({kTile, width_, kTile, s_.gradients, u_.query_pairs + n, s_.k, true});
@@ -114,14 +122,17 @@ class UnitBackward {
     clear(s_.v, 1);
     for (std::int64_t head = 0; head < a_.group(); ++head) {
       std::fill_n(slope_sums_, kLanes, 0.0F);
+      std::fill_n(key_sums_, kTile, 0.0F);
+      slope_of_diagonals_ = 0;
       const std::int64_t first = head * a_.query_blocks();
       for (std::int64_t n = first; n < first + a_.query_blocks(); ++n) {
-        if (j < u_.first_block[n] || j > last_block(n)) continue;
-        const BlockPlace place = block_place(a_, unit_, n);
-        if (skips(place, n, j)) continue;
-        tile(place, n, j, q_blocks == nullptr ? nullptr : q_blocks + n * kTile * width_, true);
+        if (!walks_to(n, j)) continue;
+        BlockBias bias(a_, u_.places[n]);
+        if (skips(bias, n, j)) continue;
+        tile(bias, n, j, q_blocks == nullptr ? nullptr : q_blocks + n * kTile * width_, true);
       }
       store_slope_part(head, j);
+      store_term_gradient(head, j);
     }
     float ones[kTile], scales[kTile];
     for (int i = 0; i < kTile; ++i) {
@@ -133,16 +144,16 @@ class UnitBackward {
   }
 
   void query_block(std::int64_t n) {
-    const BlockPlace place = block_place(a_, unit_, n);
+    const BlockPlace& place = u_.places[n];
+    BlockBias bias(a_, place);
     clear(s_.q, 1);
     for (std::int64_t j = u_.first_block[n]; j <= place.last_block; ++j)
-      if (!skips(place, n, j)) tile(place, n, j, s_.q, false);
+      if (walks_to(n, j) && !skips(bias, n, j)) tile(bias, n, j, s_.q, false);
     store_queries(n, s_.q);
   }
 
   void store_queries(std::int64_t n, const float* q) {
-    const BlockPlace place = block_place(a_, unit_, n);
-    ops_.store_columns(q, a_.scale, query_target(a_, a_.q_gradient, place));
+    ops_.store_columns(q, a_.scale, query_target(a_, a_.q_gradient, u_.places[n]));
   }
 
   void clear(float* tiles, std::int64_t count) const {
@@ -150,20 +161,43 @@ class UnitBackward {
   }
 
  private:
+  bool wants_slopes() const { return a_.slope_parts_BHN != nullptr; }
+  bool wants_diagonals() const { return wants_slopes() || a_.table_parts_BHPL != nullptr; }
+
+  void add_diagonals(const BlockBias& bias, const BlockPlace& place, std::int64_t j) {
+    if (a_.table_parts_BHPL != nullptr) {
+      const std::int64_t parts = a_.key_parts(),
+                         head = place.sequence * a_.sizes.heads + place.head;
+      bias.add_to_table(j, diagonal_sums_,
+                        a_.table_parts_BHPL + (head * parts + j % parts) * a_.bias.distances);
+    }
+    if (!wants_slopes()) return;
+    for (int n = 0; n < 2 * kTile - 1; ++n)
+      slope_of_diagonals_ += double{diagonal_sums_[n]} * (place.distance(j) + kTile - 1 - n);
+  }
+
   void store_slope_part(std::int64_t head, std::int64_t j) const {
-    if (a_.slope_parts == nullptr) return;
-    a_.slope_parts[(unit_ * a_.group() + head) * a_.key_blocks() + j] =
-        std::accumulate(slope_sums_, slope_sums_ + kLanes, 0.0);
+    if (!wants_slopes()) return;
+    a_.slope_parts_BHN[(unit_ * a_.group() + head) * a_.key_blocks() + j] =
+        slope_of_diagonals_ + std::accumulate(slope_sums_, slope_sums_ + kLanes, 0.0);
   }
 
-  std::int64_t last_block(std::int64_t n) const {
-    const std::int64_t last_row = (n % a_.query_blocks() + 1) * kTile - 1;
-    const std::int64_t row = last_row < a_.sizes.queries ? last_row : a_.sizes.queries - 1;
-    return a_.block_of(a_.sizes.keys - a_.sizes.queries + row);
+  // A row's gradients sum to 0, so c_i gets none as the query's.
+  void store_term_gradient(std::int64_t head, std::int64_t j) const {
+    if (a_.term_gradient_BHS == nullptr) return;
+    double* to = a_.term_gradient_BHS + (unit_ * a_.group() + head) * a_.sizes.keys;
+    for (std::int64_t c = 0; c < a_.keys_of(j); ++c)
+      to[a_.first_key(j) + c] = -double{key_sums_[c]};
   }
 
-  bool skips(const BlockPlace& place, std::int64_t n, std::int64_t j) const {
-    return skip_test(a_, u_, place, n).nothing_from(u_.norms[j], place.distance(j) + kTile - 1);
+  // Whether the forward's walk of query block n can come to key block j.
+  bool walks_to(std::int64_t n, std::int64_t j) const {
+    const BlockPlace& place = u_.places[n];
+    return j >= u_.first_block[n] && j <= place.last_block && visible_until(a_, place, j) == j;
+  }
+
+  bool skips(const BlockBias& bias, std::int64_t n, std::int64_t j) const {
+    return skip_test(a_, u_, bias, n).nothing_from(bias.keys(j, u_.norms[j]));
   }
 
   const TiledAttention& a_;
@@ -171,7 +205,8 @@ class UnitBackward {
   std::int64_t unit_, width_;
   PackedUnit u_;
   const Scratch& s_;
-  float slope_sums_[kLanes] = {};
+  float slope_sums_[kLanes] = {}, diagonal_sums_[2 * kTile], key_sums_[kTile];
+  double slope_of_diagonals_ = 0;
 };
 
 }  // namespace
@@ -195,7 +230,7 @@ void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t blo
 void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                        void* packed) {
   const PackedUnit u = packed_unit(a, packed);
-  const BlockPlace place = block_place(a, unit, block);
+  const BlockPlace place = u.places[block] = block_place(a, unit, block);
   const std::int64_t at = block * a.tile_bytes(), first = block * kTile;
   const TileRows q = query_rows(a, a.q, place), gradient = query_rows(a, a.output_gradient, place);
   a.ops->pack->columns(q, u.query_columns + at);
@@ -212,15 +247,16 @@ void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t 
   }
 }
 
-void finish_packed_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
+void finish_packed_unit(const TiledAttention& a, void* packed) {
   const PackedUnit u = packed_unit(a, packed);
   running_largest(u.norms, a.key_blocks(), u.reach);
   for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) {
-    const BlockPlace place = block_place(a, unit, n);
-    const SkipTest test = skip_test(a, u, place, n);
+    const BlockPlace& place = u.places[n];
+    const BlockBias bias(a, place);
+    const SkipTest test = skip_test(a, u, bias, n);
     std::int64_t first = place.last_block;
     while (first > place.first_block &&
-           !test.nothing_from(u.reach[first - 1], place.distance(first - 1) + kTile - 1))
+           !test.nothing_from(bias.keys_so_far(first - 1, u.reach[first - 1])))
       --first;
     u.first_block[n] = first;
   }
@@ -247,10 +283,11 @@ void backward_query_block(const TiledAttention& a, std::int64_t unit, std::int64
   UnitBackward(a, unit, packed, s).query_block(block);
 }
 
-void backward_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
-                        const void* packed, void* scratch) {
+void backward_key_part(const TiledAttention& a, std::int64_t unit, std::int64_t part,
+                       const void* packed, void* scratch) {
   const Scratch s = scratch_in(a, 1, scratch);
-  UnitBackward(a, unit, packed, s).key_block(block, nullptr);
+  UnitBackward sweep(a, unit, packed, s);
+  for (std::int64_t j = part; j < a.key_blocks(); j += a.key_parts()) sweep.key_block(j, nullptr);
 }
 
 }  // namespace alibi

@@ -1,16 +1,16 @@
 #include "kernels/attention_blocks.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace alibi {
 namespace {
 
-void* at(const TiledAttention& a, const HeadRows& of, std::int64_t sequence, std::int64_t head,
-         std::int64_t row) {
+void* at(const TiledAttention& a, const HeadRows<void>& of, std::int64_t sequence,
+         std::int64_t head, std::int64_t row) {
   const std::int64_t bytes = a.ops->bf16_memory ? 2 : 4;
-  return static_cast<char*>(of.data) +
-         (sequence * of.sequence + head * of.head + row * of.row) * bytes;
+  return static_cast<char*>(of.data) + of.offset(sequence, head, row) * bytes;
 }
 
 // The memory of HeadRows may be written; TileRows only promises not to.
@@ -28,11 +28,30 @@ void fetch_lines(const void* data, std::int64_t stride_bytes, int count, int wid
 }
 
 std::int64_t smaller(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
+std::int64_t larger(std::int64_t x, std::int64_t y) { return x > y ? x : y; }
 
 // First visible keys of the block's queries, or null: all see from key 0.
 const std::int64_t* starts_of(const TiledAttention& a, const BlockPlace& place) {
-  if (a.document_start_BT == nullptr) return nullptr;
-  return a.document_start_BT + place.sequence * a.sizes.queries + place.first_row;
+  if (a.first_BT == nullptr) return nullptr;
+  return a.first_BT + place.sequence * a.sizes.queries + place.first_row;
+}
+
+// Positions from `first` to `last`.
+struct Span {
+  std::int64_t first, last;
+};
+
+Span keys_of(const TiledAttention& a, std::int64_t block) {
+  const std::int64_t first = a.first_key(block);
+  return {first, first + a.keys_of(block) - 1};
+}
+
+Span list_blocks(const Span& positions) {
+  return {positions.first / kListBlock, positions.last / kListBlock};
+}
+
+Span queries_of(const BlockPlace& place) {
+  return {place.first_query, place.first_query + place.rows - 1};
 }
 
 }  // namespace
@@ -49,52 +68,212 @@ BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t 
   place.index = head * a.query_blocks() + block % a.query_blocks();
   place.first_query = p.keys - p.queries + place.first_row;
   place.scale = static_cast<float>(a.scale * kLog2E);
-  place.slope = a.slopes_H == nullptr ? 0.0F : static_cast<float>(a.slopes_H[place.head] * kLog2E);
-  std::int64_t earliest = 0;
+  const float* slopes = a.bias.slopes_H;
+  place.slope = slopes == nullptr ? 0.0F : static_cast<float>(slopes[place.head] * kLog2E);
+  std::int64_t earliest = 0, latest = 0;  // of the rows' first keys
   place.ragged = place.rows < kTile;
   if (const std::int64_t* starts = starts_of(a, place)) {
-    earliest = starts[0];
+    earliest = latest = starts[0];
     for (int i = 0; i < place.rows; ++i) {
       earliest = smaller(earliest, starts[i]);
+      latest = larger(latest, starts[i]);
       place.ragged = place.ragged || starts[i] > 0;
     }
   }
   place.missing_keys = a.missing_keys();
-  place.first_block = a.block_of(earliest);
-  place.last_block = a.block_of(place.first_query + place.rows - 1);
+  place.first_block = place.window_block = a.block_of(earliest);
+  place.last_block = a.block_of(queries_of(place).last);
+  place.global_block = -1;
+  if (a.rule.window > 0) {
+    place.window_block = a.block_of(larger(earliest, place.first_query - a.rule.window + 1));
+    const std::int64_t last_global = smaller(latest + a.rule.global, p.keys) - 1;
+    if (a.rule.global > 0) place.global_block = a.block_of(last_global);
+  }
   return place;
 }
 
-TileSight block_sight(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
-  TileSight sight;
-  const auto end = place.distance(key_block) + static_cast<std::int32_t>(a.keys_of(key_block)) - 1;
-  const std::int64_t* starts = starts_of(a, place);
-  for (int i = 0; i < kTile; ++i) {
-    const std::int64_t start = starts == nullptr || i >= place.rows ? 0 : starts[i];
-    sight.first[i] = static_cast<std::int32_t>(start - place.first_query);
-    sight.last[i] = i < end ? i : end;
-  }
-  for (int i = place.rows; i < kTile; ++i) sight.last[i] = sight.first[i] - 1;
-  return sight;
+namespace {
+
+std::int64_t in_window_until(const BlockPlace& place, std::int64_t block) {
+  block = smaller(block, place.last_block);
+  if (block < place.window_block) block = smaller(block, place.global_block);
+  return block < place.first_block ? -1 : block;
 }
 
-TileRows query_rows(const TiledAttention& a, const HeadRows& of, const BlockPlace& place) {
+std::int64_t listed_until(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+  const Span rows = list_blocks(queries_of(place));
+  const std::int64_t end = list_blocks(keys_of(a, block)).last;
+  std::int64_t listed = -1;
+  for (std::int64_t row = rows.first; row <= rows.last; ++row)
+    listed = larger(listed, a.rule.list.last_until(row, end));
+  if (listed < 0) return -1;
+  return smaller(block, a.block_of(listed * kListBlock + kListBlock - 1));
+}
+
+// Bits first .. last, as far as a tile has them.
+std::uint64_t bits(std::int64_t first, std::int64_t last) {
+  first = larger(first, 0);
+  last = smaller(last, kTile - 1);
+  if (first > last) return 0;
+  return ~std::uint64_t{0} >> (kTile - 1 - (last - first)) << first;
+}
+
+std::uint64_t listed_bits(const BlockList& list, std::int64_t position, const Span& keys) {
+  std::uint64_t seen = 0;
+  const Span blocks = list_blocks(keys);
+  for (std::int64_t block = blocks.first; block <= blocks.last; ++block) {
+    const std::int64_t first = block * kListBlock - keys.first;
+    if (list.holds(position / kListBlock, block)) seen |= bits(first, first + kListBlock - 1);
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::int64_t visible_until(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+  for (;;) {
+    block = in_window_until(place, block);
+    if (block < 0 || !a.rule.list.given()) return block;
+    const std::int64_t listed = listed_until(a, place, block);
+    if (listed == block) return block;
+    block = listed;
+  }
+}
+
+bool sees_all_of(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
+  const bool full = key_block > 0 || place.missing_keys == 0;
+  if (!full || place.ragged || place.distance(key_block) + kTile - 1 > 0) return false;
+  const Span keys = keys_of(a, key_block), queries = queries_of(place);
+  const bool near = a.rule.window == 0 || queries.last - keys.first < a.rule.window;
+  if (!near && keys.last >= a.rule.global) return false;
+  if (!a.rule.list.given()) return true;
+  const Span rows = list_blocks(queries), columns = list_blocks(keys);
+  for (std::int64_t row = rows.first; row <= rows.last; ++row)
+    for (std::int64_t column = columns.first; column <= columns.last; ++column)
+      if (!a.rule.list.holds(row, column)) return false;
+  return true;
+}
+
+TileMask block_mask(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
+  TileMask mask = {};
+  const Span keys = keys_of(a, key_block);
+  const std::int64_t* starts = starts_of(a, place);
+  const KeyRule& rule = a.rule;
+  for (int i = 0; i < place.rows; ++i) {
+    const std::int64_t position = place.first_query + i, start = starts == nullptr ? 0 : starts[i];
+    const auto seen = [&](std::int64_t first, std::int64_t last) {
+      return bits(first - keys.first, smaller(smaller(last, position), keys.last) - keys.first);
+    };
+    const std::int64_t near = rule.window == 0 ? start : position - rule.window + 1;
+    mask.rows[i] = seen(larger(start, near), position);
+    if (rule.window > 0) mask.rows[i] |= seen(start, start + rule.global - 1);
+    if (rule.list.given()) mask.rows[i] &= listed_bits(rule.list, position, keys);
+  }
+  return mask;
+}
+
+// Quarters change places, in ever smaller squares.
+TileMask transposed(const TileMask& mask) {
+  TileMask out = mask;
+  std::uint64_t low = 0xffffffffU;
+  for (int side = kTile / 2; side > 0; side /= 2, low ^= low << side) {
+    for (int r = 0; r < kTile; r = ((r | side) + 1) & ~side) {
+      std::uint64_t &above = out.rows[r], &below = out.rows[r | side];
+      const std::uint64_t change = (above >> side ^ below) & low;
+      above ^= change << side;
+      below ^= change;
+    }
+  }
+  return out;
+}
+
+BlockBias::BlockBias(const TiledAttention& a, const BlockPlace& place) : a_(a), place_(place) {
+  const TiledBias& bias = a.bias;
+  if (bias.table_HL != nullptr) table_ = bias.table_HL + place.head * bias.distances;
+  tile_ = {diagonals_, queries_, keys_};
+  if (table_ == nullptr && bias.terms_BHS == nullptr) return;  // nothing of it is read
+  std::memset(queries_, 0, sizeof queries_);
+  std::memset(keys_, 0, sizeof keys_);
+  if (bias.terms_BHS != nullptr) {
+    terms_ = bias.terms_BHS + (place.sequence * a.sizes.heads + place.head) * a.sizes.keys;
+    origin_ = terms_[place.first_query];
+    for (int i = 0; i < place.rows; ++i)
+      queries_[i] = static_cast<float>((terms_[place.first_query + i] - origin_) * kLog2E);
+  }
+}
+
+const TileBias& BlockBias::tile(std::int64_t key_block, bool by_key) {
+  fill_diagonals(place_.distance(key_block), by_key);
+  if (terms_ != nullptr) fill_keys(key_block);
+  return tile_;
+}
+
+// Element n is n - 63 columns to the right of the main diagonal.
+void BlockBias::fill_diagonals(std::int64_t distance, bool by_key) {
+  for (std::int64_t n = 0; n < 2 * kTile - 1; ++n) {
+    const std::int64_t right = n - (kTile - 1);
+    const std::int64_t back = larger((by_key ? right : -right) - distance, 0);  // i - j
+    const float table = table_ == nullptr ? 0.0F : table_[smaller(back, a_.bias.distances - 1)];
+    diagonals_[n] = table - place_.slope * static_cast<float>(back);
+  }
+}
+
+void BlockBias::fill_keys(std::int64_t key_block) {
+  const Span keys = keys_of(a_, key_block);
+  for (std::int64_t j = keys.first; j <= keys.last; ++j)
+    keys_[j - keys.first] = static_cast<float>((origin_ - terms_[j]) * kLog2E);
+}
+
+BiasBound BlockBias::bound() const {
+  const TiledBias& bias = a_.bias;
+  const float* reach = table_ == nullptr ? nullptr : bias.reach_HL + place_.head * bias.distances;
+  return {place_.slope, reach, bias.distances, terms_ == nullptr ? nullptr : queries_};
+}
+
+KeyBound BlockBias::keys(std::int64_t key_block, float norm) const {
+  return key_bound(key_block, norm, a_.bias.least_BHN);
+}
+
+KeyBound BlockBias::keys_so_far(std::int64_t key_block, float norm) const {
+  return key_bound(key_block, norm, a_.bias.least_so_far_BHN);
+}
+
+KeyBound BlockBias::key_bound(std::int64_t key_block, float norm, const double* least_BHN) const {
+  KeyBound bound{norm, place_.distance(key_block) + kTile - 1, 0};
+  if (terms_ == nullptr) return bound;
+  const std::int64_t head = place_.sequence * a_.sizes.heads + place_.head;
+  const double least = least_BHN[head * a_.key_blocks() + key_block];
+  bound.term = static_cast<float>((origin_ - least) * kLog2E);
+  return bound;
+}
+
+void BlockBias::add_to_table(std::int64_t key_block, const float* diagonal_sums,
+                             double* table) const {
+  const std::int64_t distance = place_.distance(key_block);
+  for (std::int64_t n = 0; n < 2 * kTile - 1; ++n) {
+    const std::int64_t back = n - (kTile - 1) - distance;
+    if (back >= 0) table[smaller(back, a_.bias.distances - 1)] += double{diagonal_sums[n]};
+  }
+}
+
+TileRows query_rows(const TiledAttention& a, const HeadRows<void>& of, const BlockPlace& place) {
   return {at(a, of, place.sequence, place.head, place.first_row), of.row, place.rows,
           static_cast<int>(a.sizes.head_width)};
 }
 
-TileTarget query_target(const TiledAttention& a, const HeadRows& of, const BlockPlace& place) {
+TileTarget query_target(const TiledAttention& a, const HeadRows<void>& of,
+                        const BlockPlace& place) {
   return target_of(query_rows(a, of, place));
 }
 
-TileRows key_rows(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
+TileRows key_rows(const TiledAttention& a, const HeadRows<void>& of, std::int64_t unit,
                   std::int64_t block) {
   const std::int64_t groups = a.sizes.key_value_heads;
   return {at(a, of, unit / groups, unit % groups, a.first_key(block) - a.first_key_in_memory),
           of.row, static_cast<int>(a.keys_of(block)), static_cast<int>(a.sizes.head_width)};
 }
 
-TileTarget key_target(const TiledAttention& a, const HeadRows& of, std::int64_t unit,
+TileTarget key_target(const TiledAttention& a, const HeadRows<void>& of, std::int64_t unit,
                       std::int64_t block) {
   return target_of(key_rows(a, of, unit, block));
 }
@@ -124,7 +303,7 @@ void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t blo
 namespace {
 
 // A NaN must not be skipped: it counts as larger than anything.
-float larger(float x, float most) {
+float largest(float x, float most) {
   if (std::isnan(x)) return std::numeric_limits<float>::infinity();
   return x > most ? x : most;
 }
@@ -134,14 +313,14 @@ float larger(float x, float most) {
 float largest_norm(const TileOps& ops, const TileRows& rows) {
   float norms[kTile], most = 0;
   ops.pack->norms(rows, norms);
-  for (const float norm : norms) most = larger(norm, most);
+  for (const float norm : norms) most = largest(norm, most);
   return most;
 }
 
 void running_largest(const float* values, std::int64_t count, float* out) {
   float most = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    most = larger(values[i], most);
+    most = largest(values[i], most);
     out[i] = most;
   }
 }

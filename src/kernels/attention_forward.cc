@@ -61,7 +61,8 @@ class ForwardBlock {
         place_(place),
         keys_(keys),
         s_(scratch),
-        skip_(make_skip_test(a.skip, a.sizes.keys, place.slope, {norms_, low_})) {
+        bias_(a, place),
+        skip_(make_skip_test(a.skip, a.sizes.keys, bias_.bound(), {norms_, low_})) {
     const TileRows rows = query_rows(a, a.q, place);
     width_ = rows.width;
     // A few shapes only, each compiled once: short blocks (generation) need not pay for 64 rows.
@@ -79,11 +80,11 @@ class ForwardBlock {
 
   void run() {
     int visited = 0;
-    for (std::int64_t j = place_.last_block; j >= place_.first_block; --j) {
-      const std::int64_t last_key = place_.distance(j) + kTile - 1;
+    for (std::int64_t j = visible_until(a_, place_, place_.last_block); j >= 0;
+         j = visible_until(a_, place_, j - 1)) {
       if (skip_.active && visited % kRefresh == 1) update_low();
-      if (skip_.nothing_from(keys_.reach[j], last_key)) break;
-      if (skip_.nothing_from(keys_.norms[j], last_key)) continue;
+      if (skip_.nothing_from(bias_.keys_so_far(j, keys_.reach[j]))) break;
+      if (skip_.nothing_from(bias_.keys(j, keys_.norms[j]))) continue;
       visit(j, visited == 0);
       ++visited;
     }
@@ -93,8 +94,8 @@ class ForwardBlock {
 
  private:
   void visit(std::int64_t j, bool first) {
-    const bool clear = place_.sees_all_of(j);
-    if (!clear) sight_ = block_sight(a_, place_, j);
+    const bool clear = sees_all_of(a_, place_, j);
+    if (!clear) mask_ = block_mask(a_, place_, j);
     ops_.product({product_rows_, kTile, width_, s_.queries, keys_.columns + j * a_.tile_bytes(),
                   s_.scores, false});
     ops_.softmax({.scores = s_.scores,
@@ -107,7 +108,8 @@ class ForwardBlock {
                   .scale = place_.scale,
                   .slope = place_.slope,
                   .distance = place_.distance(j),
-                  .sight = clear ? nullptr : &sight_});
+                  .mask = clear ? nullptr : &mask_,
+                  .bias = bias_.beyond_slope() ? &bias_.tile(j, /*by_key=*/false) : nullptr});
     ops_.product({product_rows_, width_, kTile, s_.weights, keys_.pairs + j * a_.tile_bytes(),
                   s_.output, !first});
   }
@@ -133,7 +135,8 @@ class ForwardBlock {
   const BlockPlace& place_;
   const PackedKeys& keys_;
   const Scratch& s_;
-  TileSight sight_;
+  BlockBias bias_;
+  TileMask mask_;
   float norms_[kTile] = {}, low_[kTile];
   SkipTest skip_;
   int width_ = 0;

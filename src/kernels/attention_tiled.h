@@ -1,9 +1,10 @@
 // Tiled attention with online softmax, forward and backward, one work item at a time.
 //
-// After FlashAttention-2 (Dao 2023, algorithms 1 and 2), with biases linear in distance from
-// tile-relative integers in fp32 and with blocks left out that cannot matter (attention_skip.h).
-// Nothing here allocates or starts threads: the caller owns memory and spreads the items. A result
-// does not depend on how items are spread.
+// After FlashAttention-2 (Dao 2023, algorithms 1 and 2), with biases by distance, from
+// tile-relative integers in fp32, or by position, and with blocks left out that no query sees
+// (visible_keys.h) or that cannot matter (attention_skip.h). Nothing here allocates or starts
+// threads: the caller owns memory and spreads the items. A result does not depend on how items are
+// spread.
 //
 // Letters: B sequences, H heads, G key/value heads, T queries, S keys, W head width. A "unit" is
 // one (sequence, key/value head); a "block" is 64 queries or 64 keys.
@@ -12,14 +13,22 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/head_rows.h"
 #include "kernels/tile_ops.h"
+#include "kernels/visible_keys.h"
 
 namespace alibi {
 
-// One tensor (B, heads, length, W): strides in numbers, the last dimension is contiguous.
-struct HeadRows {
-  void* data = nullptr;
-  std::int64_t sequence = 0, head = 0, row = 0;
+// What is added to the scores (BiasForms).
+struct TiledBias {
+  const float* slopes_H = nullptr;  // null: none
+  // In base 2, times log2(e); null: none. L is `distances`.
+  const float* table_HL = nullptr;
+  const float* reach_HL = nullptr;  // largest number of a head's table from each distance on
+  std::int64_t distances = 0;
+  const double* terms_BHS = nullptr;  // c; null: none
+  // With terms, of each key block: the least c in it, and in it and all earlier ones.
+  const double *least_BHN = nullptr, *least_so_far_BHN = nullptr;
 };
 
 struct TiledAttention {
@@ -27,18 +36,23 @@ struct TiledAttention {
   AttentionProblem sizes;
   SkipRule skip = SkipRule::kEpsilon;
   float scale = 1;
-  const float* slopes_H = nullptr;                  // null: no bias
-  const std::int64_t* document_start_BT = nullptr;  // null: every query sees from key 0
-  HeadRows q, k, v, output;
+  TiledBias bias;
+  KeyRule rule;
+  const std::int64_t* first_BT = nullptr;  // of documents; null: every query sees from key 0
+  HeadRows<void> q, k, v, output;
   float* lse_BHT = nullptr;
   std::int64_t first_key_in_memory = 0;  // earlier keys are packed already; a multiple of 64
   std::int64_t key_capacity = 0;         // packed keys leave room for so many; 0: sizes.keys
   std::int32_t* visited_BHN = nullptr;   // if given: key blocks visited by each query block
   // backward only
-  HeadRows output_gradient, q_gradient, k_gradient, v_gradient;
-  // If given, [units][group()][key_blocks()]: each block's part of the slopes' gradient, the sum of
-  // score gradient * (key - query).
-  double* slope_parts = nullptr;
+  HeadRows<void> output_gradient, q_gradient, k_gradient, v_gradient;
+  // If given: each key block's part of the slopes' gradient, the sum of score gradient * (key -
+  // query).
+  double* slope_parts_BHN = nullptr;
+  // If given, P parts of the table's gradient, sums of score gradients by distance; set to 0
+  // before. Key blocks n, n + P, ... share a part, one after the other.
+  double* table_parts_BHPL = nullptr;
+  double* term_gradient_BHS = nullptr;  // if given: of c, - the sum of a key's score gradients
 
   std::int64_t units() const { return sizes.sequences * sizes.key_value_heads; }
   std::int64_t group() const { return sizes.heads / sizes.key_value_heads; }
@@ -62,6 +76,12 @@ struct TiledAttention {
   }
   // Of a unit: the query blocks of all heads that share its keys, head by head.
   std::int64_t unit_query_blocks() const { return group() * query_blocks(); }
+  // Work items that sum gradients of keys: key blocks n, n + key_parts(), ... of a unit.
+  std::int64_t key_parts() const {
+    constexpr std::int64_t kTableParts = 16;  // each may take a table of memory
+    const std::int64_t blocks = key_blocks();
+    return bias.table_HL != nullptr && blocks > kTableParts ? kTableParts : blocks;
+  }
   std::int64_t tile_bytes() const { return kTile * sizes.head_width * ops->element_bytes; }
 };
 
@@ -79,18 +99,18 @@ void forward_block(const TiledAttention& a, std::int64_t unit, std::int64_t bloc
                    const void* packed, void* scratch);
 
 // Backward: pack every key and every query block of a unit, finish, then either the whole unit in
-// one sweep, or all query blocks (q's gradient) and all key blocks (k's and v's) in any order: the
-// same bits, with seven products a tile instead of five.
+// one sweep, or all query blocks (q's gradient) and all key parts (k's, v's and the bias's) in any
+// order: the same bits, with seven products a tile instead of five.
 std::int64_t packed_unit_bytes(const TiledAttention& a);
 void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed);
 void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                        void* packed);
-void finish_packed_unit(const TiledAttention& a, std::int64_t unit, void* packed);
+void finish_packed_unit(const TiledAttention& a, void* packed);
 std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep);
 void backward_unit(const TiledAttention& a, std::int64_t unit, const void* packed, void* scratch);
 void backward_query_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                           const void* packed, void* scratch);
-void backward_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
-                        const void* packed, void* scratch);
+void backward_key_part(const TiledAttention& a, std::int64_t unit, std::int64_t part,
+                       const void* packed, void* scratch);
 
 }  // namespace alibi

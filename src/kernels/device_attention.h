@@ -9,20 +9,13 @@
 
 #include <cstdint>
 
+#include "kernels/head_rows.h"
+
 namespace alibi {
 
 inline constexpr int kKeyBlock = 64;
 
-// One tensor (B, heads, length, W) of bf16: strides in numbers, rows contiguous and aligned to 16
-// bytes.
-struct DeviceRows {
-  std::uint16_t* data = nullptr;
-  std::int64_t sequence = 0, head = 0, row = 0;
-
-  constexpr std::uint16_t* at(int b, int h, std::int64_t i) const {
-    return data + b * sequence + h * head + i * row;
-  }
-};
+using DeviceRows = HeadRows<std::uint16_t>;  // bf16; rows are aligned to 16 bytes
 
 struct DeviceAttention {
   int sequences = 0, heads = 0, key_value_heads = 0;

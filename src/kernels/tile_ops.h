@@ -8,8 +8,9 @@
 //   transposed  [W][64]   left operand X^T
 //   columns     right operand X^T: [W][64], in bf16 as row pairs [W / 2][64][2]
 //   pairs       right operand X:   [64][W], in bf16 as row pairs [32][W][2]
-// Scores live in base 2: a weight is 2^(score * scale + slope * (key - query) - reference), where
-// scale and slope carry log2(e) and key - query is a whole number until it meets the slope.
+// Scores live in base 2: a weight is 2^(score * scale + bias - reference), where scale and bias
+// carry log2(e). The bias is slope * (key - query), a whole number until it meets the slope, or
+// given by number (TileBias).
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,15 @@ struct TileTarget {
   int width;
 };
 
-// Which keys each query of a block sees: first[q] <= key - first query <= last[q].
-struct TileSight {
-  std::int32_t first[kTile];
-  std::int32_t last[kTile];  // below first for padding
+// Which elements of a tile count: bit c of rows[r] says it of row r and column c.
+struct TileMask {
+  std::uint64_t rows[kTile];
+};
+
+// A bias of a tile beyond a slope: by diagonal, by query and by key, summed.
+struct TileBias {
+  const float* diagonals;       // [127] of row r and column c at kTile - 1 + c - r
+  const float *queries, *keys;  // [64]
 };
 
 // Online softmax over one tile of scores [query][key].
@@ -61,8 +67,9 @@ struct SoftmaxTile {
   int width;
   int rows;  // real queries
   float scale, slope;
-  std::int32_t distance;   // first key - first query
-  const TileSight* sight;  // null: every query sees every key
+  std::int32_t distance;  // first key - first query
+  const TileMask* mask;   // [query] key; null: every query sees every key
+  const TileBias* bias;   // null: slope * (key - query)
 };
 
 // Weights and score gradients of one tile [key][query], from the stored log-sums.
@@ -76,8 +83,12 @@ struct GradientTile {
   const float* delta;     // [64] do . o of each query
   float scale, slope;
   std::int32_t distance;
-  const TileSight* sight;
-  float* slope_sums;  // [kLanes], gains the sums of gradient * (key - query); null: not wanted
+  const TileMask* mask;  // [key] query
+  const TileBias* bias;
+  // Without `bias`: [kLanes], gains the sums of gradient * (key - query); null: not wanted.
+  float* slope_sums;
+  // With `bias`: gain the gradients' sums by diagonal, [127], and by key, [64]; null: not wanted.
+  float *diagonal_sums, *key_sums;
 };
 
 struct TilePacking {

@@ -20,7 +20,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-bool always(const AttentionProblem&, torch::Device) { return true; }
+const char* nothing(const AttentionProblem&, torch::Device) { return nullptr; }
 
 constexpr TileSet kAvx512 = {&kAvx512Bf16Tiles, &kAvx512Fp32Tiles};
 constexpr TileSet kAvx2 = {&kAvx2Bf16Tiles, &kAvx2Fp32Tiles};
@@ -30,7 +30,7 @@ template <const TileSet& kSet>
 constexpr AttentionKernel tiled(const char* name) {
   return {name,
           [](const AttentionProblem& problem, torch::Device device) {
-            return tiled_attention_supports(kSet, problem, device);
+            return tiled_attention_lacks(kSet, problem, device);
           },
           [](const AttentionInputs& inputs) { return tiled_attention_forward(kSet, inputs); },
           [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
@@ -49,18 +49,20 @@ AttentionOutputs flash_forward(const AttentionInputs& inputs) {
   return flash_attention_forward(inputs);
 }
 
-bool module_takes(const CudaModule* module, std::int64_t width) {
-  if (module == nullptr) return false;
-  return module->takes == nullptr || module->takes(static_cast<int>(width));
+const char* module_lacks(const CudaModule* module, std::int64_t width) {
+  if (module == nullptr) return "this machine: its library was not opened";
+  const bool takes = module->takes == nullptr || module->takes(static_cast<int>(width));
+  return takes ? nullptr : "heads of this width";
 }
 
 // No automatic choice until its speed was measured on a device.
-template <const CudaKernels& (*kOpened)(), bool (*kTakes)(const AttentionProblem&)>
+template <const CudaKernels& (*kOpened)(), const char* (*kLacks)(const AttentionProblem&)>
 constexpr AttentionKernel on_device(const char* name) {
   return {name,
-          [](const AttentionProblem& problem, torch::Device device) {
-            return device.is_cuda() && kTakes(problem) &&
-                   module_takes(kOpened().module, problem.head_width);
+          [](const AttentionProblem& problem, torch::Device device) -> const char* {
+            if (!device.is_cuda()) return "a model that is not on a CUDA device";
+            const char* const lack = kLacks(problem);
+            return lack != nullptr ? lack : module_lacks(kOpened().module, problem.head_width);
           },
           [](const AttentionInputs& inputs) {
             return device_attention_forward(current_queue(kOpened(), inputs.q_BHTD.device()),
@@ -77,14 +79,14 @@ constexpr AttentionKernel on_device(const char* name) {
 }
 
 constexpr std::array<AttentionKernel, 8> kKernels = {{
-    on_device<cuda_kernels, device_attention_takes>("cuda"),
-    on_device<cudnn_kernels, cudnn_attention_takes>("cudnn"),
+    on_device<cuda_kernels, device_attention_lacks>("cuda"),
+    on_device<cudnn_kernels, cudnn_attention_lacks>("cudnn"),
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),
-    {"flash", flash_attention_supports, flash_forward, flash_attention_backward, false},
-    {"standard", standard_attention_supports, standard_forward, standard_attention_backward, false},
-    {"reference", always, reference_attention_forward, reference_attention_backward},
+    {"flash", flash_attention_lacks, flash_forward, flash_attention_backward, false},
+    {"standard", standard_attention_lacks, standard_forward, standard_attention_backward, false},
+    {"reference", nothing, reference_attention_forward, reference_attention_backward},
 }};
 
 // Largest difference that two orders of summation may leave, by type of the inputs.
@@ -93,13 +95,14 @@ double rounding(torch::ScalarType type) {
   return type == torch::kFloat ? 1e-4 : 4e-2;
 }
 
+// `type`: of the numbers that the kernel worked on.
 void compare(const char* what, const char* kernel, const torch::Tensor& found,
-             const torch::Tensor& expected) {
+             const torch::Tensor& expected, torch::ScalarType type) {
   if (!expected.defined() || expected.numel() == 0) return;
   const torch::Tensor difference = (found.to(torch::kDouble) - expected.to(torch::kDouble)).abs();
   const double size = std::max(1.0, expected.to(torch::kDouble).abs().max().item<double>());
   const double worst = difference.max().item<double>() / size;
-  if (worst <= rounding(expected.scalar_type())) return;
+  if (worst <= rounding(type)) return;
   throw Error("runtime.attention.kernel",
               cat("kernel ", kernel, " differs from the reference in ", what, " by ", worst,
                   " of its largest value, at element ", difference.argmax().item<std::int64_t>()),
@@ -111,8 +114,10 @@ AttentionOutputs run_forward(const AttentionInputs& inputs, const AttentionKerne
   AttentionOutputs outputs = kernel.forward(inputs);
   if (check) {
     const AttentionOutputs expected = attention_kernels().back().forward(inputs);
-    compare("output", kernel.name, outputs.output_BHTD, expected.output_BHTD);
-    compare("log-sum-exp", kernel.name, outputs.lse_BHT, expected.lse_BHT);
+    compare("output", kernel.name, outputs.output_BHTD, expected.output_BHTD,
+            inputs.q_BHTD.scalar_type());
+    compare("log-sum-exp", kernel.name, outputs.lse_BHT, expected.lse_BHT,
+            expected.lse_BHT.scalar_type());
   }
   return outputs;
 }
@@ -129,7 +134,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q,
                                const torch::Tensor& k, const torch::Tensor& v,
                                const std::optional<torch::Tensor>& /*slopes*/,
-                               const std::optional<torch::Tensor>& /*buckets*/,
+                               const std::optional<torch::Tensor>& /*table*/,
+                               const std::optional<torch::Tensor>& /*terms*/,
                                const c10::intrusive_ptr<Call>& call) {
     RECORD_USER_SCOPE("alibi::attention");
     const AttentionOutputs outputs =
@@ -148,8 +154,9 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const AttentionOutputs outputs{saved[3], saved[4], saved[5]};
     const AttentionGradients result = call->kernel->backward(inputs, outputs, gradients[0]);
     if (call->check) check_backward(inputs, outputs, gradients[0], *call, result);
-    return {result.q_BHTD,   result.k_BGSD,     result.v_BGSD,
-            result.slopes_H, result.buckets_NH, torch::Tensor()};
+    const ScoreBias& bias = result.bias;
+    return {result.q_BHTD, result.k_BGSD,  result.v_BGSD,  bias.slopes_H,
+            bias.table_HL, bias.terms_BHS, torch::Tensor()};
   }
 
  private:
@@ -158,11 +165,20 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                              const AttentionGradients& result) {
     const AttentionGradients expected =
         attention_kernels().back().backward(inputs, outputs, gradient);
-    compare("gradient of q", call.kernel->name, result.q_BHTD, expected.q_BHTD);
-    compare("gradient of k", call.kernel->name, result.k_BGSD, expected.k_BGSD);
-    compare("gradient of v", call.kernel->name, result.v_BGSD, expected.v_BGSD);
-    compare("gradient of slopes", call.kernel->name, result.slopes_H, expected.slopes_H);
-    compare("gradient of buckets", call.kernel->name, result.buckets_NH, expected.buckets_NH);
+    const auto same = [&](const char* what, const torch::Tensor& found, const torch::Tensor& truth,
+                          torch::ScalarType type) {
+      compare(what, call.kernel->name, found, truth, type);
+    };
+    const auto type = inputs.q_BHTD.scalar_type();
+    same("gradient of q", result.q_BHTD, expected.q_BHTD, type);
+    same("gradient of k", result.k_BGSD, expected.k_BGSD, type);
+    same("gradient of v", result.v_BGSD, expected.v_BGSD, type);
+    // Sums over a tile are kept in fp32 at least, whatever a parameter's own type is.
+    const auto sums = type == torch::kDouble ? torch::kDouble : torch::kFloat;
+    const ScoreBias &bias = result.bias, &truth = expected.bias;
+    same("gradient of slopes", bias.slopes_H, truth.slopes_H, sums);
+    same("gradient of the bias table", bias.table_HL, truth.table_HL, sums);
+    same("gradient of bias terms", bias.terms_BHS, truth.terms_BHS, sums);
   }
 };
 
@@ -178,8 +194,6 @@ std::span<const AttentionKernel> attention_kernels() { return kKernels; }
 AttentionProblem describe_problem(const AttentionInputs& inputs) {
   const ScoreOptions& o = inputs.options;
   const auto& q = inputs.q_BHTD;
-  const bool learned = (o.slopes_H.defined() && o.slopes_H.requires_grad()) ||
-                       (o.buckets_NH.defined() && o.buckets_NH.requires_grad());
   return {.sequences = q.size(0),
           .heads = q.size(1),
           .key_value_heads = inputs.k_BGSD.size(1),
@@ -187,12 +201,20 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
           .keys = inputs.k_BGSD.size(2),
           .head_width = q.size(3),
           .scalar = scalar_kind(q.scalar_type()),
-          .bias = o.slopes_H.defined()     ? ScoreBias::kLinear
-                  : o.buckets_NH.defined() ? ScoreBias::kBuckets
-                                           : ScoreBias::kNone,
-          .bias_gradient = learned,
+          .bias = o.bias.forms(),
+          .bias_gradient = o.bias.needs_gradient(),
           .dropout = o.dropout > 0,
-          .documents = o.document_start_BT.defined()};
+          .documents = o.visible.first_BT.defined(),
+          .window = o.visible.window > 0,
+          .block_list = o.visible.list_begin.defined()};
+}
+
+const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
+  if (p.bias.table) return "biases by a table of distances";
+  if (p.bias.terms) return "biases of queries and keys";
+  if (p.bias_gradient) return "learned slopes";
+  if (p.window) return "windows of keys";
+  return p.block_list ? "lists of key blocks" : nullptr;
 }
 
 void check_attention_name(const std::string& choice) {
@@ -237,7 +259,7 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
     if (kernel->supports(problem, device)) return *kernel;
     if (kernel->library == nullptr || !device.is_cuda())
       throw usage_error("/runtime/attention/kernel",
-                        "\"" + choice + "\" does not support this model or processor",
+                        cat("\"", choice, "\" does not know ", kernel->lacks(problem, device)),
                         "use \"auto\"");
     if (kernel->library().module == nullptr)
       throw usage_error("/runtime/attention/kernel",
@@ -265,14 +287,15 @@ torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& ke
   call->options = inputs.options;
   call->kernel = &kernel;
   call->check = check;
+  const ScoreBias& bias = inputs.options.bias;
   // Arguments that may need a gradient are named one by one; an absent one must not be an undefined
   // tensor.
   const auto present = [](const torch::Tensor& x) {
     return x.defined() ? std::optional(x) : std::nullopt;
   };
   return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD,
-                                  present(inputs.options.slopes_H),
-                                  present(inputs.options.buckets_NH), call);
+                                  present(bias.slopes_H), present(bias.table_HL),
+                                  present(bias.terms_BHS), call);
 }
 
 }  // namespace alibi

@@ -1,8 +1,8 @@
 // Attention with a bias on its scores: one entry, a list of kernels behind it.
 //
 // Shapes: B sequences, H heads, G key/value heads (G divides H), T queries, S keys, D head width.
-// Query i stands at position S - T + i and sees keys j <= S - T + i. No T x S tensor of all rows
-// ever exists.
+// Query i stands at position S - T + i and sees keys j <= S - T + i, or fewer (VisibleKeys). No T x
+// S tensor of all rows ever exists.
 #pragma once
 
 #include <span>
@@ -11,16 +11,15 @@
 #include "base/random.h"
 #include "device/tensor.h"
 #include "kernels/attention.h"
+#include "model/score_bias.h"
 
 namespace alibi {
 
 // All that shapes the scores beside q, k and v.
 struct ScoreOptions {
-  double scale = 1.0;        // on q.k; the bias is not scaled
-  torch::Tensor slopes_H;    // fp32 or fp64; undefined: no linear bias
-  torch::Tensor buckets_NH;  // fp32 or fp64 bucket table; undefined: none
-  std::int64_t bucket_max_distance = 0;
-  torch::Tensor document_start_BT;     // int64, first visible key of each query; undefined: 0
+  double scale = 1.0;  // on q.k; the bias is not scaled
+  ScoreBias bias;
+  VisibleKeys visible;
   SkipRule skip = SkipRule::kEpsilon;  // for kernels that can leave out blocks
   double dropout = 0;                  // on probabilities
   // Element (b, h, i, j) of the mask is element j of fill_dropout's row (b H + h) T + i.
@@ -41,16 +40,18 @@ struct AttentionOutputs {
 
 struct AttentionGradients {
   torch::Tensor q_BHTD, k_BGSD, v_BGSD;
-  torch::Tensor slopes_H, buckets_NH;  // undefined unless the option needs a gradient
+  ScoreBias bias = {};  // undefined but for forms that need a gradient
 };
 
 struct CudaKernels;  // device/cuda_kernels.h
 struct TileSet;      // model/attention_tiled.h
 
-// One way to compute it. `forward` and `backward` take what `supports` accepts.
+// One way to compute it. `forward` and `backward` take what they lack nothing for.
 struct AttentionKernel {
   const char* name;
-  bool (*supports)(const AttentionProblem& problem, torch::Device device);
+  // The first thing of the problem that the kernel does not know, in words for a message; null: it
+  // knows all.
+  const char* (*lacks)(const AttentionProblem& problem, torch::Device device);
   AttentionOutputs (*forward)(const AttentionInputs& inputs);
   AttentionGradients (*backward)(const AttentionInputs& inputs, const AttentionOutputs& outputs,
                                  const torch::Tensor& gradient_BHTD);
@@ -58,12 +59,19 @@ struct AttentionKernel {
   const TileSet* tiles = nullptr;  // of a tiled kernel
   // Of a CUDA device's kernels: where they are. What these do not take goes to others there.
   const CudaKernels& (*library)() = nullptr;
+
+  bool supports(const AttentionProblem& problem, torch::Device device) const {
+    return lacks(problem, device) == nullptr;
+  }
 };
 
 // Fastest first, reference last.
 std::span<const AttentionKernel> attention_kernels();
 
 AttentionProblem describe_problem(const AttentionInputs& inputs);
+
+// For kernels that know linear biases without a gradient, order and documents: what else there is.
+const char* lacks_beyond_fixed_slopes(const AttentionProblem& problem);
 
 // `choice`: "auto" or "check" (first that supports the problem; a device's own kernels by "check"
 // only) or a kernel's name. Throws Error when the named kernel does not exist or does not support
@@ -79,7 +87,7 @@ bool needs_cuda(const std::string& choice);
 // Throws a usage Error unless `choice` is "auto", "check" or a kernel's name.
 void check_attention_name(const std::string& choice);
 
-// Differentiable in q, k, v, slopes and buckets. "check" also runs the reference and throws Error
+// Differentiable in q, k, v and the bias. "check" also runs the reference and throws Error
 // at the first output that differs by more than rounding.
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice = "auto");
 

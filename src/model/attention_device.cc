@@ -33,10 +33,7 @@ torch::Tensor aligned_rows(const torch::Tensor& x_BHTD) {
   return fits ? x_BHTD : x_BHTD.clone(torch::MemoryFormat::Contiguous);
 }
 
-DeviceRows device_rows(const torch::Tensor& x_BHTD) {
-  return {static_cast<std::uint16_t*>(x_BHTD.data_ptr()), x_BHTD.stride(0), x_BHTD.stride(1),
-          x_BHTD.stride(2)};
-}
+DeviceRows device_rows(const torch::Tensor& x_BHTD) { return head_rows<std::uint16_t>(x_BHTD); }
 
 void expect_queued(const DeviceQueue& queue, int code) {
   if (code == 0) return;
@@ -66,14 +63,14 @@ Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
   a.keys = number(call.k.size(2));
   a.width = number(call.q.size(3));
   a.scale = static_cast<float>(o.scale * module.score_unit);
-  if (o.slopes_H.defined()) {
-    const torch::Tensor slopes = o.slopes_H.detach().to(call.q.device(), torch::kFloat);
+  if (o.bias.slopes_H.defined()) {
+    const torch::Tensor slopes = o.bias.slopes_H.detach().to(call.q.device(), torch::kFloat);
     call.slopes = (slopes * module.score_unit).contiguous();
     a.slopes_H = call.slopes.data_ptr<float>();
     if (module.forward_rows != nullptr) a.threshold = skip_threshold(o.skip, a.keys);
   }
-  if (o.document_start_BT.defined()) {
-    call.starts = o.document_start_BT.contiguous();
+  if (o.visible.first_BT.defined()) {
+    call.starts = o.visible.first_BT.contiguous();
     a.start_BT = call.starts.data_ptr<std::int64_t>();
   }
   a.q = device_rows(call.q);
@@ -108,16 +105,21 @@ DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device) {
   return {kernels.module, guard.getStream(device).native_handle()};
 }
 
-bool device_attention_takes(const AttentionProblem& p) {
-  if (p.scalar != ScalarKind::kBf16 || p.dropout || p.bias_gradient) return false;
-  if (p.bias == ScoreBias::kBuckets || p.head_width % 8 != 0 || p.head_width > 256) return false;
-  return p.sequences <= kMostGridRows && p.heads <= kMostGridRows &&
-         p.keys <= std::numeric_limits<int>::max() / 2;
+const char* device_attention_lacks(const AttentionProblem& p) {
+  if (p.scalar != ScalarKind::kBf16) return "precisions other than bf16";
+  if (p.dropout) return "dropout";
+  if (const char* const lack = lacks_beyond_fixed_slopes(p)) return lack;
+  if (p.head_width % 8 != 0 || p.head_width > 256) return "heads of this width";
+  const bool fits = p.sequences <= kMostGridRows && p.heads <= kMostGridRows &&
+                    p.keys <= std::numeric_limits<int>::max() / 2;
+  return fits ? nullptr : "so many sequences, heads or keys";
 }
 
-bool cudnn_attention_takes(const AttentionProblem& p) {
+const char* cudnn_attention_lacks(const AttentionProblem& p) {
+  if (const char* const lack = device_attention_lacks(p)) return lack;
+  if (p.documents) return "packed documents";
   // Its backward refuses sequences of one token.
-  return device_attention_takes(p) && p.queries == p.keys && p.queries > 1 && !p.documents;
+  return p.queries == p.keys && p.queries > 1 ? nullptr : "queries that are not the keys' own";
 }
 
 AttentionOutputs device_attention_forward(const DeviceQueue& queue, const AttentionInputs& inputs) {

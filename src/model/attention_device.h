@@ -15,10 +15,11 @@ struct DeviceQueue {
 // LibTorch's current stream; throws Error where `kernels` are not there.
 DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device);
 
-// Whether our kernels can do it: bf16, heads of 8 to 256 numbers in steps of 8, linear biases that
-// need no gradient or none at all. cuDNN's: the same of whole sequences without documents.
-bool device_attention_takes(const AttentionProblem& problem);
-bool cudnn_attention_takes(const AttentionProblem& problem);
+// What our kernels do not know (AttentionKernel::lacks) beside bf16, heads of 8 to 256 numbers in
+// steps of 8, linear biases that need no gradient or none at all. cuDNN's: the same of whole
+// sequences without documents.
+const char* device_attention_lacks(const AttentionProblem& problem);
+const char* cudnn_attention_lacks(const AttentionProblem& problem);
 
 // Throw Error when work cannot be queued. Which key blocks the forward left out is in its
 // first_BHM.

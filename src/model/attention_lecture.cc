@@ -24,7 +24,7 @@ class Head {
     q_TD = inputs.q_BHTD[b][h].to(exact);
     k_SD = inputs.k_BGSD[b][h / group].to(exact);
     v_SD = inputs.v_BGSD[b][h / group].to(exact);
-    if (options_.document_start_BT.defined()) start_T_ = options_.document_start_BT[b];
+    if (options_.visible.first_BT.defined()) start_T_ = options_.visible.first_BT[b];
   }
 
   // Scores of queries [query, query + rows) and keys [key, key + columns); -inf where unseen.
@@ -35,7 +35,8 @@ class Head {
     const torch::Tensor j_C = torch::arange(key, key + columns);
     torch::Tensor s_RC =
         q_TD.narrow(0, query, rows).mm(k_SD.narrow(0, key, columns).t()) * options_.scale;
-    if (options_.slopes_H.defined()) s_RC += options_.slopes_H[h_].detach() * (j_C - i_R1);
+    if (options_.bias.slopes_H.defined())
+      s_RC += options_.bias.slopes_H[h_].detach() * (j_C - i_R1);
     torch::Tensor unseen_RC = j_C > i_R1;
     if (start_T_.defined())
       unseen_RC = unseen_RC | (j_C < start_T_.narrow(0, query, rows).unsqueeze(1));
@@ -164,9 +165,7 @@ AttentionGradients backward_by_heads(const AttentionInputs& inputs, const Attent
   const auto exact = q.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   AttentionGradients total{torch::empty(q.sizes(), exact),
                            torch::zeros(inputs.k_BGSD.sizes(), exact),
-                           torch::zeros(inputs.v_BGSD.sizes(), exact),
-                           {},
-                           {}};
+                           torch::zeros(inputs.v_BGSD.sizes(), exact)};
   for (std::int64_t b = 0; b < q.size(0); ++b) {
     for (std::int64_t h = 0; h < q.size(1); ++h) {
       const HeadGradients g =
@@ -178,7 +177,7 @@ AttentionGradients backward_by_heads(const AttentionInputs& inputs, const Attent
     }
   }
   const auto type = q.scalar_type();
-  return {total.q_BHTD.to(type), total.k_BGSD.to(type), total.v_BGSD.to(type), {}, {}};
+  return {total.q_BHTD.to(type), total.k_BGSD.to(type), total.v_BGSD.to(type)};
 }
 
 }  // namespace
@@ -188,12 +187,15 @@ FlashBlocks flash_blocks(std::int64_t head_width, std::int64_t fast_numbers) {
   return {keys, std::min(keys, head_width)};
 }
 
-bool flash_attention_supports(const AttentionProblem& p, torch::Device device) {
-  return device.is_cpu() && !p.dropout && !p.bias_gradient && p.bias != ScoreBias::kBuckets;
+const char* flash_attention_lacks(const AttentionProblem& p, torch::Device device) {
+  if (!device.is_cpu()) return "devices";
+  if (p.dropout) return "dropout";
+  return lacks_beyond_fixed_slopes(p);
 }
 
-bool standard_attention_supports(const AttentionProblem& p, torch::Device device) {
-  return flash_attention_supports(p, device) && p.keys <= kLongestTable;
+const char* standard_attention_lacks(const AttentionProblem& p, torch::Device device) {
+  const char* const lack = flash_attention_lacks(p, device);
+  return lack == nullptr && p.keys > kLongestTable ? "tables of so many keys" : lack;
 }
 
 AttentionOutputs standard_attention_forward(const AttentionInputs& inputs, Traffic* traffic) {

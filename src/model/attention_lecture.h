@@ -14,14 +14,14 @@ struct Traffic {
 
 inline constexpr std::int64_t kFastNumbers = 16'384;  // M: 64 KiB of fp32
 
-bool standard_attention_supports(const AttentionProblem& problem, torch::Device device);
+const char* standard_attention_lacks(const AttentionProblem& problem, torch::Device device);
 AttentionOutputs standard_attention_forward(const AttentionInputs& inputs,
                                             Traffic* traffic = nullptr);
 AttentionGradients standard_attention_backward(const AttentionInputs& inputs,
                                                const AttentionOutputs& outputs,
                                                const torch::Tensor& gradient_BHTD);
 
-bool flash_attention_supports(const AttentionProblem& problem, torch::Device device);
+const char* flash_attention_lacks(const AttentionProblem& problem, torch::Device device);
 AttentionOutputs flash_attention_forward(const AttentionInputs& inputs,
                                          std::int64_t fast_numbers = kFastNumbers,
                                          Traffic* traffic = nullptr);

@@ -1,10 +1,12 @@
 // For a chunk of R query rows:  s = q k^T scale + bias;  p = softmax(s);  o = (p * mask) v.
 // Backward, from the stored log-sum-exp:  p = exp(s - lse);  dv = (p * mask)^T do;  dp = (do v^T) *
 // mask; ds = p * (dp - rowsum(do * o));  dq = ds k scale;  dk = ds^T q scale;  dslope_h = sum ds *
-// (j - i).
+// (j - i);  dtable_hd = sum of ds at distance d;  dc_j = - sum of ds of key j (a row's ds sum to
+// 0).
 //
 // Letters: B sequences, H heads, G key/value heads, R rows of a chunk, S keys a chunk can see, D
-// width. All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact integer distances.
+// width, L distances of a table. All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact
+// integer distances.
 #include "model/attention_reference.h"
 
 #include <ATen/Parallel.h>
@@ -12,7 +14,6 @@
 #include <algorithm>
 
 #include "device/libtorch.h"
-#include "model/position/t5.h"
 
 namespace alibi {
 namespace {
@@ -51,7 +52,7 @@ class Reference {
   AttentionGradients backward(const AttentionOutputs& outputs, const torch::Tensor& gradient_BHTD) {
     const torch::Tensor do_BHTD = gradient_BHTD.to(exact_).contiguous();
     const torch::Tensor delta_BHT = (do_BHTD * outputs.output_BHTD.to(exact_)).sum(3);
-    AttentionGradients total{{}, torch::zeros_like(k_BGSD_), torch::zeros_like(v_BGSD_), {}, {}};
+    AttentionGradients total{{}, torch::zeros_like(k_BGSD_), torch::zeros_like(v_BGSD_)};
     std::vector<torch::Tensor> dq;
     for (std::int64_t first = 0; first < queries_; first += chunk()) {
       set_chunk(first);
@@ -118,24 +119,35 @@ class Reference {
            torch::arange(seen_, options).unsqueeze(0);
   }
 
-  torch::Tensor bucket(const torch::Tensor& distance_RS) const {
-    return t5_bucket(distance_RS.clamp_min(0), options_.buckets_NH.size(0),
-                     options_.bucket_max_distance);
+  // Where a distance stands in a table.
+  static torch::Tensor table_place(const torch::Tensor& distance_RS, std::int64_t distances) {
+    return distance_RS.clamp(0, distances - 1);
   }
 
-  // Bias of each query row to each key it may see, -inf for future keys: (H or 1, R, S).
+  // Bias of each query row to each key, -inf where it is hidden: (B or 1, H or 1, R, S).
   torch::Tensor bias() const {
+    const ScoreBias& bias = options_.bias;
     const torch::Tensor distance_RS = distance();
-    torch::Tensor bias_HRS = torch::zeros({1, 1, 1}, q_BHTD_.options());
-    if (options_.slopes_H.defined()) {
-      const torch::Tensor slopes_H = options_.slopes_H.detach().to(exact_);
-      bias_HRS = bias_HRS - slopes_H.view({-1, 1, 1}) * distance_RS.to(exact_);
+    torch::Tensor sum = torch::zeros({1, 1, 1, 1}, q_BHTD_.options());
+    if (bias.slopes_H.defined()) {
+      const torch::Tensor slopes_H = bias.slopes_H.detach().to(exact_);
+      sum = sum - slopes_H.view({-1, 1, 1}) * distance_RS.to(exact_);
     }
-    if (options_.buckets_NH.defined()) {
-      const torch::Tensor table_NH = options_.buckets_NH.detach().to(exact_);
-      bias_HRS = bias_HRS + table_NH.index({bucket(distance_RS)}).permute({2, 0, 1});
+    if (bias.table_HL.defined()) {
+      const torch::Tensor table_LH = bias.table_HL.detach().to(exact_).t();
+      const torch::Tensor place_RS = table_place(distance_RS, table_LH.size(0));
+      sum = sum + table_LH.index({place_RS}).permute({2, 0, 1});
     }
-    return bias_HRS.masked_fill(distance_RS < 0, kNever);
+    if (bias.terms_BHS.defined()) {
+      const torch::Tensor terms_BHS = bias.terms_BHS.detach().to(torch::kDouble);
+      const std::int64_t position = keys_ - queries_ + first_;
+      sum = sum + (terms_BHS.narrow(2, position, count_).unsqueeze(3) -
+                   terms_BHS.narrow(2, 0, seen_).unsqueeze(2))
+                      .to(exact_);
+    }
+    const torch::Tensor hidden =
+        options_.visible.hidden({queries_, keys_, first_, count_, seen_}, q_BHTD_.device());
+    return sum.masked_fill(hidden.unsqueeze(1), kNever);
   }
 
   // q k^T scale + bias, one product per key/value head with its queries' heads side by side.
@@ -143,20 +155,15 @@ class Reference {
     const std::int64_t sequences = q_BHTD_.size(0), heads = q_BHTD_.size(1),
                        groups = k_BGSD_.size(1);
     const std::int64_t stacked = heads / groups * count_;
-    const torch::Tensor bias_BGRS =
-        bias().expand({heads, count_, seen_}).reshape({1, groups, stacked, seen_});
+    const torch::Tensor some = bias();
+    const torch::Tensor bias_BGRS = some.expand({some.size(0), heads, count_, seen_})
+                                        .reshape({some.size(0), groups, stacked, seen_});
     const torch::Tensor q = rows(q_BHTD_).reshape({sequences * groups, stacked, q_BHTD_.size(3)});
     const torch::Tensor k = keys().reshape({sequences * groups, seen_, q_BHTD_.size(3)});
     const torch::Tensor start =
         bias_BGRS.expand({sequences, groups, stacked, seen_}).reshape({-1, stacked, seen_});
-    torch::Tensor scores_BHRS = at::baddbmm(start, q, k.transpose(1, 2), 1, options_.scale)
-                                    .view({sequences, heads, count_, seen_});
-    if (options_.document_start_BT.defined()) {
-      const torch::Tensor start_BR = options_.document_start_BT.narrow(1, first_, count_);
-      const torch::Tensor key_S = torch::arange(seen_, start_BR.options());
-      scores_BHRS.masked_fill_((key_S < start_BR.unsqueeze(2)).unsqueeze(1), kNever);
-    }
-    return scores_BHRS;
+    return at::baddbmm(start, q, k.transpose(1, 2), 1, options_.scale)
+        .view({sequences, heads, count_, seen_});
   }
 
   // The dropout mask of this chunk: element (b, h, i, j) depends on nothing but the key and (b, h,
@@ -175,16 +182,29 @@ class Reference {
     return mask_PRS.view({q_BHTD_.size(0), q_BHTD_.size(1), count_, seen_}).to(q_BHTD_.options());
   }
 
+  static bool is_learned(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
+
+  static void add(torch::Tensor& sum, const torch::Tensor& part) {
+    sum = sum.defined() ? sum + part : part;
+  }
+
   void add_bias_gradients(const torch::Tensor& ds_BHRS, AttentionGradients& total) const {
-    if (options_.slopes_H.defined() && options_.slopes_H.requires_grad()) {
+    const ScoreBias& bias = options_.bias;
+    if (is_learned(bias.slopes_H)) {
       const torch::Tensor part_H = (ds_BHRS.sum(0) * distance().to(exact_)).sum({1, 2}).neg_();
-      total.slopes_H = total.slopes_H.defined() ? total.slopes_H + part_H : part_H;
+      add(total.bias.slopes_H, part_H);
     }
-    if (options_.buckets_NH.defined() && options_.buckets_NH.requires_grad()) {
+    if (is_learned(bias.table_HL)) {
+      const std::int64_t distances = bias.table_HL.size(1);
       const torch::Tensor ds_MH = ds_BHRS.sum(0).permute({1, 2, 0}).reshape({-1, ds_BHRS.size(1)});
-      const torch::Tensor part_NH = torch::zeros(options_.buckets_NH.sizes(), ds_MH.options())
-                                        .index_add_(0, bucket(distance()).reshape({-1}), ds_MH);
-      total.buckets_NH = total.buckets_NH.defined() ? total.buckets_NH + part_NH : part_NH;
+      const torch::Tensor part_LH =
+          torch::zeros({distances, ds_MH.size(1)}, ds_MH.options())
+              .index_add_(0, table_place(distance(), distances).flatten(), ds_MH);
+      add(total.bias.table_HL, part_LH.t());
+    }
+    if (is_learned(bias.terms_BHS)) {
+      if (!total.bias.terms_BHS.defined()) total.bias.terms_BHS = torch::zeros_like(bias.terms_BHS);
+      total.bias.terms_BHS.narrow(2, 0, seen_).sub_(ds_BHRS.sum(2));
     }
   }
 

@@ -16,16 +16,13 @@ torch::Tensor rows_like(const torch::Tensor& x_BHTD) {
 
 AttentionGradients empty_gradients(const AttentionInputs& inputs) {
   const torch::Tensor &q = inputs.q_BHTD, &k = inputs.k_BGSD;
-  if (q.size(2) != k.size(2)) return {rows_like(q), rows_like(k), rows_like(inputs.v_BGSD), {}, {}};
+  if (q.size(2) != k.size(2)) return {rows_like(q), rows_like(k), rows_like(inputs.v_BGSD)};
   const std::int64_t heads = q.size(1), shared = k.size(1);
   const torch::Tensor all_BHTD =
       torch::empty({q.size(0), q.size(2), heads + 2 * shared, q.size(3)}, q.options())
           .transpose(1, 2);
-  return {all_BHTD.narrow(1, 0, heads),
-          all_BHTD.narrow(1, heads, shared),
-          all_BHTD.narrow(1, heads + shared, shared),
-          {},
-          {}};
+  return {all_BHTD.narrow(1, 0, heads), all_BHTD.narrow(1, heads, shared),
+          all_BHTD.narrow(1, heads + shared, shared)};
 }
 
 }  // namespace alibi

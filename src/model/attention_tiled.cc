@@ -1,6 +1,7 @@
 #include "model/attention_tiled.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -17,22 +18,19 @@ constexpr std::int64_t kUnitsPerThread = 4;
 // Tensors a call works on, kept alive and in a layout the kernel reads.
 struct Call {
   TiledAttention a;
-  torch::Tensor q, k, v, slopes, starts;
+  torch::Tensor q, k, v, slopes, table, reach, terms, least, least_so_far, starts, list_begin,
+      list_blocks;
   std::vector<std::int64_t> order;  // units, most work first
 };
-
-HeadRows head_rows(const torch::Tensor& x_BHTD) {
-  return {x_BHTD.data_ptr(), x_BHTD.stride(0), x_BHTD.stride(1), x_BHTD.stride(2)};
-}
 
 // Sequence by sequence, whose rows stay in the cache from head to head; within one, the flattest
 // slope first: it reaches farthest.
 std::vector<std::int64_t> order_of_units(const TiledAttention& a) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(a.units()));
   std::iota(order.begin(), order.end(), 0);
-  if (a.slopes_H == nullptr) return order;
+  if (a.bias.slopes_H == nullptr) return order;
   const auto flattest = [&](std::int64_t unit) {
-    const float* first = a.slopes_H + unit % a.sizes.key_value_heads * a.group();
+    const float* first = a.bias.slopes_H + unit % a.sizes.key_value_heads * a.group();
     return *std::min_element(first, first + a.group());
   };
   std::stable_sort(order.begin(), order.end(), [&](auto x, auto y) {
@@ -44,7 +42,41 @@ std::vector<std::int64_t> order_of_units(const TiledAttention& a) {
   return order;
 }
 
-Call make_call(const TileSet& set, const AttentionInputs& inputs) {
+void add_slopes(Call& call, const torch::Tensor& slopes_H) {
+  call.slopes = slopes_H.detach().to(torch::kFloat).contiguous();
+  call.a.bias.slopes_H = call.slopes.data_ptr<float>();
+  // A learned slope may fall below 0, where far keys gain: what skips them counts on the opposite.
+  if (call.slopes.min().item<float>() < 0) call.a.skip = SkipRule::kOff;
+}
+
+void add_table(Call& call, const torch::Tensor& table_HL) {
+  call.table = (table_HL.detach().to(torch::kFloat) * kLog2E).contiguous();
+  call.reach = std::get<0>(call.table.flip(1).cummax(1)).flip(1).contiguous();
+  call.a.bias.table_HL = call.table.data_ptr<float>();
+  call.a.bias.reach_HL = call.reach.data_ptr<float>();
+  call.a.bias.distances = call.table.size(1);
+}
+
+void add_terms(Call& call, const torch::Tensor& terms_BHS) {
+  TiledAttention& a = call.a;
+  ensure(terms_BHS.size(2) == a.sizes.keys, "there is a term for every key");
+  call.terms = terms_BHS.detach().to(torch::kDouble).contiguous();
+  // Blocks that are short of keys are filled up.
+  const std::int64_t before = a.missing_keys();
+  const std::int64_t behind = a.key_blocks() * kTile - before - a.sizes.keys;
+  const double never = std::numeric_limits<double>::infinity();
+  call.least = at::constant_pad_nd(call.terms, {before, behind}, never)
+                   .unflatten(2, {a.key_blocks(), kTile})
+                   .amin(3)
+                   .contiguous();
+  call.least_so_far = std::get<0>(call.least.cummin(2)).contiguous();
+  a.bias.terms_BHS = call.terms.data_ptr<double>();
+  a.bias.least_BHN = call.least.data_ptr<double>();
+  a.bias.least_so_far_BHN = call.least_so_far.data_ptr<double>();
+}
+
+// `earlier`: keys that are packed already, before those of the inputs.
+Call make_call(const TileSet& set, const AttentionInputs& inputs, std::int64_t earlier = 0) {
   Call call;
   const ScoreOptions& o = inputs.options;
   call.q = dense_rows(inputs.q_BHTD);
@@ -55,20 +87,23 @@ Call make_call(const TileSet& set, const AttentionInputs& inputs) {
   a.ops = a.sizes.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;
   a.skip = o.skip;
   a.scale = static_cast<float>(o.scale);
-  if (o.slopes_H.defined()) {
-    call.slopes = o.slopes_H.detach().to(torch::kFloat).contiguous();
-    a.slopes_H = call.slopes.data_ptr<float>();
-    // A learned slope may fall below 0, where far keys gain: what skips them counts on the
-    // opposite.
-    if (call.slopes.min().item<float>() < 0) a.skip = SkipRule::kOff;
+  a.first_key_in_memory = earlier;
+  a.sizes.keys += earlier;
+  if (o.bias.slopes_H.defined()) add_slopes(call, o.bias.slopes_H);
+  if (o.bias.table_HL.defined()) add_table(call, o.bias.table_HL);
+  if (o.bias.terms_BHS.defined()) add_terms(call, o.bias.terms_BHS);
+  if (o.visible.first_BT.defined()) {
+    call.starts = o.visible.first_BT.contiguous();
+    a.first_BT = call.starts.data_ptr<std::int64_t>();
   }
-  if (o.document_start_BT.defined()) {
-    call.starts = o.document_start_BT.contiguous();
-    a.document_start_BT = call.starts.data_ptr<std::int64_t>();
-  }
-  a.q = head_rows(call.q);
-  a.k = head_rows(call.k);
-  a.v = head_rows(call.v);
+  call.list_begin = o.visible.list_begin;
+  call.list_blocks = o.visible.list_blocks;
+  a.rule = o.visible.rule();
+  ensure(!a.rule.list.given() || a.rule.list.rows * kListBlock >= a.sizes.keys,
+         "a list of blocks has a row for every query");
+  a.q = head_rows<void>(call.q);
+  a.k = head_rows<void>(call.k);
+  a.v = head_rows<void>(call.v);
   call.order = order_of_units(a);
   return call;
 }
@@ -141,7 +176,7 @@ void forward_by_blocks(const Call& call) {
 void pack_whole_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
   for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_unit_keys(a, unit, j, packed);
   for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) pack_unit_queries(a, unit, n, packed);
-  finish_packed_unit(a, unit, packed);
+  finish_packed_unit(a, packed);
 }
 
 void backward_by_units(const Call& call) {
@@ -167,24 +202,29 @@ void backward_by_blocks(const Call& call) {
                 : pack_unit_queries(a, unit, part - keys, packed.of(unit));
   });
   spread(a, a.units(), 0,
-         [&](std::int64_t unit, void*) { finish_packed_unit(a, unit, packed.of(unit)); });
-  spread(a, a.units() * (keys + queries), backward_scratch_bytes(a, false),
-         [&](std::int64_t i, void* scratch) {
-           const std::int64_t unit = call.order[static_cast<std::size_t>(i / (keys + queries))];
-           const std::int64_t part = i % (keys + queries);
-           part < keys ? backward_key_block(a, unit, part, packed.of(unit), scratch)
-                       : backward_query_block(a, unit, queries - 1 - (part - keys), packed.of(unit),
-                                              scratch);
-         });
+         [&](std::int64_t unit, void*) { finish_packed_unit(a, packed.of(unit)); });
+  const std::int64_t parts = a.key_parts(), items = parts + queries;
+  spread(
+      a, a.units() * items, backward_scratch_bytes(a, false), [&](std::int64_t i, void* scratch) {
+        const std::int64_t unit = call.order[static_cast<std::size_t>(i / items)];
+        const std::int64_t part = i % items;
+        part < parts
+            ? backward_key_part(a, unit, part, packed.of(unit), scratch)
+            : backward_query_block(a, unit, queries - 1 - (part - parts), packed.of(unit), scratch);
+      });
 }
 
 }  // namespace
 
-bool tiled_attention_supports(const TileSet& set, const AttentionProblem& p, torch::Device device) {
-  if (!device.is_cpu() || p.scalar == ScalarKind::kFp64) return false;
-  if (p.dropout || p.bias == ScoreBias::kBuckets) return false;
-  if (p.head_width % 8 != 0 || p.head_width > 256) return false;
-  return (p.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32)->available();
+const char* tiled_attention_lacks(const TileSet& set, const AttentionProblem& p,
+                                  torch::Device device) {
+  if (!device.is_cpu()) return "devices";
+  if (p.scalar == ScalarKind::kFp64) return "fp64";
+  if (p.dropout) return "dropout";
+  if (p.head_width % 8 != 0 || p.head_width > 256)
+    return "heads whose width is above 256 or no multiple of 8";
+  const TileOps* const ops = p.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;
+  return ops->available() ? nullptr : "this processor";
 }
 
 AttentionOutputs tiled_attention_forward(const TileSet& set, const AttentionInputs& inputs,
@@ -194,12 +234,52 @@ AttentionOutputs tiled_attention_forward(const TileSet& set, const AttentionInpu
       rows_like(inputs.q_BHTD),
       torch::empty({inputs.q_BHTD.size(0), inputs.q_BHTD.size(1), inputs.q_BHTD.size(2)},
                    torch::TensorOptions(torch::kFloat))};
-  call.a.output = head_rows(outputs.output_BHTD);
+  call.a.output = head_rows<void>(outputs.output_BHTD);
   call.a.lse_BHT = outputs.lse_BHT.data_ptr<float>();
   if (visited_BHN.defined()) call.a.visited_BHN = visited_BHN.data_ptr<std::int32_t>();
   units_are_enough(call.a) ? forward_by_units(call) : forward_by_blocks(call);
   return outputs;
 }
+
+namespace {
+
+// What the sums of a bias's gradient go to.
+struct BiasParts {
+  torch::Tensor slopes_BHN, table_BHPL, terms_BHS;
+};
+
+bool is_learned(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
+
+BiasParts bias_parts(TiledAttention& a, const ScoreBias& bias) {
+  const std::int64_t sequences = a.sizes.sequences, heads = a.sizes.heads;
+  BiasParts parts;
+  if (is_learned(bias.slopes_H)) {
+    parts.slopes_BHN = torch::empty({sequences, heads, a.key_blocks()}, torch::kDouble);
+    a.slope_parts_BHN = parts.slopes_BHN.data_ptr<double>();
+  }
+  if (is_learned(bias.table_HL)) {
+    parts.table_BHPL =
+        torch::zeros({sequences, heads, a.key_parts(), a.bias.distances}, torch::kDouble);
+    a.table_parts_BHPL = parts.table_BHPL.data_ptr<double>();
+  }
+  if (is_learned(bias.terms_BHS)) {
+    parts.terms_BHS = torch::empty({sequences, heads, a.sizes.keys}, torch::kDouble);
+    a.term_gradient_BHS = parts.terms_BHS.data_ptr<double>();
+  }
+  return parts;
+}
+
+ScoreBias sum_of_parts(const BiasParts& parts, const ScoreBias& bias) {
+  ScoreBias sums;
+  if (parts.slopes_BHN.defined())
+    sums.slopes_H = parts.slopes_BHN.sum(2).sum(0).to(bias.slopes_H.scalar_type());
+  if (parts.table_BHPL.defined())
+    sums.table_HL = parts.table_BHPL.sum(2).sum(0).to(bias.table_HL.scalar_type());
+  if (parts.terms_BHS.defined()) sums.terms_BHS = parts.terms_BHS.to(bias.terms_BHS.scalar_type());
+  return sums;
+}
+
+}  // namespace
 
 AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionInputs& inputs,
                                             const AttentionOutputs& outputs,
@@ -209,20 +289,15 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
   const torch::Tensor output = dense_rows(outputs.output_BHTD);
   const torch::Tensor gradient = dense_rows(gradient_BHTD), lse = outputs.lse_BHT.contiguous();
   AttentionGradients gradients = empty_gradients(inputs);
-  a.output = head_rows(output);
+  a.output = head_rows<void>(output);
   a.lse_BHT = lse.data_ptr<float>();
-  a.output_gradient = head_rows(gradient);
-  a.q_gradient = head_rows(gradients.q_BHTD);
-  a.k_gradient = head_rows(gradients.k_BGSD);
-  a.v_gradient = head_rows(gradients.v_BGSD);
-  torch::Tensor parts_BHJ;
-  if (inputs.options.slopes_H.defined() && inputs.options.slopes_H.requires_grad()) {
-    parts_BHJ = torch::empty({a.sizes.sequences, a.sizes.heads, a.key_blocks()}, torch::kDouble);
-    a.slope_parts = parts_BHJ.data_ptr<double>();
-  }
+  a.output_gradient = head_rows<void>(gradient);
+  a.q_gradient = head_rows<void>(gradients.q_BHTD);
+  a.k_gradient = head_rows<void>(gradients.k_BGSD);
+  a.v_gradient = head_rows<void>(gradients.v_BGSD);
+  BiasParts parts = bias_parts(a, inputs.options.bias);
   units_are_enough(a) ? backward_by_units(call) : backward_by_blocks(call);
-  if (parts_BHJ.defined())
-    gradients.slopes_H = parts_BHJ.sum(2).sum(0).to(inputs.options.slopes_H.scalar_type());
+  gradients.bias = sum_of_parts(parts, inputs.options.bias);
   return gradients;
 }
 
@@ -237,14 +312,12 @@ PackedKeyValues::PackedKeyValues(const TileSet& set, const AttentionProblem& who
 
 torch::Tensor PackedKeyValues::attend(const AttentionInputs& chunk) {
   ensure(length_ % kTile == 0, "chunks before the last are whole blocks");
-  Call call = make_call(set_, chunk);
+  Call call = make_call(set_, chunk, length_);
   TiledAttention& a = call.a;
-  a.first_key_in_memory = length_;
   a.key_capacity = whole_.keys;
-  a.sizes.keys += length_;
   torch::Tensor output = rows_like(chunk.q_BHTD);
   const torch::Tensor lse = torch::empty({output.size(0), output.size(1), output.size(2)});
-  a.output = head_rows(output);
+  a.output = head_rows<void>(output);
   a.lse_BHT = lse.data_ptr<float>();
   const PackedUnits packed{packed_.data_ptr<std::uint8_t>(), unit_bytes_};
   pack_keys(a, packed, length_ / kTile);

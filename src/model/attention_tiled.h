@@ -13,8 +13,8 @@ struct TileSet {
   const TileOps* fp32;
 };
 
-bool tiled_attention_supports(const TileSet& set, const AttentionProblem& problem,
-                              torch::Device device);
+const char* tiled_attention_lacks(const TileSet& set, const AttentionProblem& problem,
+                                  torch::Device device);
 // `visited_BHN`, if given: int32 (B, H, query blocks), filled with the key blocks each visited.
 AttentionOutputs tiled_attention_forward(const TileSet& set, const AttentionInputs& inputs,
                                          const torch::Tensor& visited_BHN = {});

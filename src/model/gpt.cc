@@ -26,11 +26,6 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
 
 }  // namespace
 
-SkipRule skip_rule(AttentionSkip skip) {
-  if (skip == AttentionSkip::kOff) return SkipRule::kOff;
-  return skip == AttentionSkip::kExact ? SkipRule::kExact : SkipRule::kEpsilon;
-}
-
 GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
                  AttentionConfig attention)
     : config_(model), vocabulary_(vocabulary), type_(type), attention_(std::move(attention)) {
@@ -135,9 +130,13 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
   const ModelConfig& m = config_;
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
-  scores.document_start_BT = options.document_start_BT;
-  scores.skip = skip_rule(attention_.skip);
-  positions_->add_bias({layer, keys, embedding_VC_.device(), options}, scores);
+  scores.visible = {.first_BT = options.document_start_BT,
+                    .window = m.pattern.window,
+                    .global = m.pattern.global,
+                    .list_begin = {},
+                    .list_blocks = {}};
+  scores.skip = attention_.skip;
+  scores.bias = positions_->bias({layer, keys, embedding_VC_.device(), options});
   if (options.training) {
     scores.dropout = m.attention_dropout;
     scores.dropout_key = options.random.with("attention").with(static_cast<std::uint64_t>(layer));
@@ -166,9 +165,8 @@ torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
   const AttentionKernel& kernel = choose_attention(problem, q.device(), attention_.kernel);
   if (kernel.tiles == nullptr) {
     throw Error("runtime.attention.kernel",
-                cat("found ", kernel.name, ", which knows no blocks, expected a tiled kernel"),
-                "T5 buckets, dropout and head widths that 8 does not divide have "
-                "none");
+                cat("kernel ", kernel.name, " is not tiled, expected one that counts key blocks"),
+                "dropout and head widths that 8 does not divide have none");
   }
   visited.push_back(
       torch::zeros({q.size(0), q.size(1), (q.size(2) + kTile - 1) / kTile}, torch::kInt32));

@@ -18,8 +18,6 @@
 
 namespace alibi {
 
-SkipRule skip_rule(AttentionSkip skip);  // the config's word for it
-
 class Positions;   // model/position/positions.h
 struct BlockImpl;  // model/block.h
 struct NormImpl;   // model/layers.h

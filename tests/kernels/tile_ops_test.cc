@@ -155,7 +155,8 @@ std::vector<float> weights_of(const TileOps& ops, const std::vector<float>& scor
                .scale = 1,
                .slope = 0,
                .distance = -64,
-               .sight = nullptr});
+               .mask = nullptr,
+               .bias = nullptr});
   std::vector<float> found;
   for (int i = 0; i < kTile; ++i)
     found.push_back(number_at(weights.get(), i, ops.element_bytes == 2));
@@ -190,13 +191,115 @@ TEST_P(Tables, AHigherScoreMovesTheReferenceAndRescales) {
   tile->numbers[3] = 20;
   output->numbers[5] = 1 << 20;
   sums[2] = 1 << 20;
-  ops.softmax(
-      {tile->numbers, weights.get(), highest, sums, output->numbers, 64, 1, 1, 0, -64, nullptr});
+  ops.softmax({tile->numbers, weights.get(), highest, sums, output->numbers, 64, 1, 1, 0, -64,
+               nullptr, nullptr});
   EXPECT_EQ(highest[0], 20.0F);
   EXPECT_EQ(output->numbers[5], 1.0F);
   double sum = 0;
   for (int i = 0; i < kLanes; ++i) sum += sums[i];
   EXPECT_NEAR(sum, 1 + 1 + 63 * 0x1p-20, 1e-6);
+}
+
+struct RandomBias {
+  explicit RandomBias(unsigned seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<float> number(-3, 0);
+    for (float* part : {diagonals, queries, keys})
+      for (int i = 0; i < (part == diagonals ? 2 * kTile - 1 : kTile); ++i)
+        part[i] = number(random);
+    for (std::uint64_t& row : mask.rows) row = random();
+  }
+  TileBias tile() const { return {diagonals, queries, keys}; }
+  float at(int row, int column, bool by_key) const {
+    const float both = by_key ? keys[row] + queries[column] : queries[row] + keys[column];
+    return diagonals[kTile - 1 + column - row] + both;
+  }
+  bool counts(int row, int column) const { return (mask.rows[row] >> column & 1) != 0; }
+  float diagonals[2 * kTile], queries[kTile], keys[kTile];
+  TileMask mask;
+};
+
+TEST_P(Tables, ASoftmaxTileAddsItsBiasAndCountsByItsMask) {
+  const TileOps& ops = *GetParam();
+  const RandomBias given(1);
+  const TileBias bias = given.tile();
+  auto tile = std::make_unique<Buffer>(), output = std::make_unique<Buffer>();
+  auto weights = std::make_unique<Buffer>();
+  alignas(64) float highest[kTile] = {}, sums[kTile * kLanes] = {};
+  for (int i = 0; i < kTile * kTile; ++i) tile->numbers[i] = static_cast<float>(i % 7) - 5;
+  ops.softmax({.scores = tile->numbers,
+               .weights = weights.get(),
+               .highest = highest,
+               .sums = sums,
+               .output = output->numbers,
+               .width = 8,
+               .rows = kTile,
+               .scale = 0.5F,
+               .slope = 100,
+               .distance = -64,
+               .mask = &given.mask,
+               .bias = &bias});
+  for (int r = 0; r < kTile; ++r) {
+    for (int c = 0; c < kTile; ++c) {
+      const double y = 0.5 * tile->numbers[r * kTile + c] + given.at(r, c, false);
+      const double expected = given.counts(r, c) ? std::exp2(y) : 0;
+      ASSERT_NEAR(number_at(weights.get(), r * kTile + c, ops.element_bytes == 2), expected,
+                  expected * (ops.element_bytes == 2 ? 0x1p-8 : 1e-6))
+          << r << ", " << c;
+    }
+  }
+}
+
+TEST_P(Tables, AGradientTileSumsByDiagonalAndByKey) {
+  const TileOps& ops = *GetParam();
+  const RandomBias given(2);
+  const TileBias bias = given.tile();
+  auto scores = std::make_unique<Buffer>(), products = std::make_unique<Buffer>();
+  auto weights = std::make_unique<Buffer>(), gradients = std::make_unique<Buffer>();
+  auto pairs = std::make_unique<Buffer>();
+  alignas(64) float log_sums[kTile], delta[kTile], by_diagonal[2 * kTile] = {}, by_key[kTile] = {};
+  double diagonals[2 * kTile] = {}, keys[kTile] = {};
+  for (int i = 0; i < kTile; ++i) {
+    log_sums[i] = 0.25F * static_cast<float>(i % 5);
+    delta[i] = 0.5F * static_cast<float>(i % 3);
+  }
+  for (int i = 0; i < kTile * kTile; ++i) {
+    scores->numbers[i] = static_cast<float>(i % 7) - 5;
+    products->numbers[i] = static_cast<float>(i % 11) - 4;
+  }
+  by_diagonal[0] = static_cast<float>(diagonals[0] = 1);
+  by_key[0] = static_cast<float>(keys[0] = 1);
+  ops.gradient({.scores = scores->numbers,
+                .products = products->numbers,
+                .weights = weights.get(),
+                .gradients = gradients.get(),
+                .gradient_pairs = pairs.get(),
+                .log_sums = log_sums,
+                .delta = delta,
+                .scale = 0.5F,
+                .slope = 100,
+                .distance = -64,
+                .mask = &given.mask,
+                .bias = &bias,
+                .slope_sums = nullptr,
+                .diagonal_sums = by_diagonal,
+                .key_sums = by_key});
+  for (int key = 0; key < kTile; ++key) {
+    for (int query = 0; query < kTile; ++query) {
+      const int at = key * kTile + query;
+      const double y = 0.5 * scores->numbers[at] + given.at(key, query, true) - log_sums[query];
+      const double weight = given.counts(key, query) ? std::exp2(y) : 0;
+      const double gradient = weight * (double{products->numbers[at]} - delta[query]);
+      diagonals[kTile - 1 + query - key] += gradient;
+      keys[key] += gradient;
+      const double unit = ops.element_bytes == 2 ? 0x1p-8 : 1e-6;
+      ASSERT_NEAR(number_at(weights.get(), at, ops.element_bytes == 2), weight, weight * unit);
+      ASSERT_NEAR(number_at(gradients.get(), at, ops.element_bytes == 2), gradient,
+                  std::abs(gradient) * unit + 1e-7);
+    }
+  }
+  for (int n = 0; n < 2 * kTile - 1; ++n) EXPECT_NEAR(by_diagonal[n], diagonals[n], 1e-3) << n;
+  for (int key = 0; key < kTile; ++key) EXPECT_NEAR(by_key[key], keys[key], 1e-3) << key;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Tables, testing::ValuesIn(kTables), [](const auto& table) {

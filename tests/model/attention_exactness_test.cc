@@ -13,28 +13,32 @@
 namespace alibi {
 namespace {
 
+constexpr BiasForms kSlopes = {.slopes = true};
+
 // 256 queries of a document that begins at key `offset`.
-AttentionInputs window(std::int64_t offset, torch::ScalarType type, ScoreBias bias) {
+AttentionInputs window(std::int64_t offset, torch::ScalarType type, const BiasForms& bias) {
   constexpr std::int64_t kLength = 256, kHeads = 2, kWidth = 16;
   torch::manual_seed(11);
   const auto normal = [&](std::int64_t length) {
     return torch::randn({1, kHeads, length, kWidth});
   };
   const torch::Tensor q = normal(kLength), k = normal(kLength), v = normal(kLength);
-  const torch::Tensor table = torch::randn({32, kHeads}), past = normal(offset);
+  const torch::Tensor table = torch::randn({kHeads, 129}), past = normal(offset);
   AttentionInputs inputs{q.to(type), torch::cat({past, k}, 2).to(type),
                          torch::cat({past, v}, 2).to(type), ScoreOptions{}};
   inputs.options.scale = 0.5;
-  if (bias == ScoreBias::kLinear) inputs.options.slopes_H = torch::tensor({0.5f, 1.0f / 256});
-  if (bias == ScoreBias::kBuckets) {
-    inputs.options.buckets_NH = table;
-    inputs.options.bucket_max_distance = 128;
-  }
-  inputs.options.document_start_BT = torch::full({1, kLength}, offset, torch::kLong);
+  ScoreBias& b = inputs.options.bias;
+  if (bias.slopes) b.slopes_H = torch::tensor({0.5f, 1.0f / 256});
+  if (bias.table) b.table_HL = table;
+  // A running sum that has come far from 0.
+  const torch::Tensor steps = torch::full({1, kHeads, offset + kLength}, -0.37, torch::kDouble);
+  if (bias.terms) b.terms_BHS = steps.cumsum(2);
+  inputs.options.visible.first_BT = torch::full({1, kLength}, offset, torch::kLong);
   return inputs;
 }
 
-void expect_same_everywhere(const AttentionKernel& kernel, torch::ScalarType type, ScoreBias bias) {
+void expect_same_everywhere(const AttentionKernel& kernel, torch::ScalarType type,
+                            const BiasForms& bias) {
   const AttentionInputs here = window(0, type, bias), there = window(100'000, type, bias);
   if (!kernel.supports(describe_problem(there), torch::kCPU)) return;
   SCOPED_TRACE(kernel.name);
@@ -54,24 +58,26 @@ void expect_same_everywhere(const AttentionKernel& kernel, torch::ScalarType typ
 
 TEST(TranslationInvarianceSlow, OfLinearBiasesAtOffset100000) {
   for (const AttentionKernel& kernel : tested_kernels()) {
-    expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kLinear);
-    expect_same_everywhere(kernel, torch::kBFloat16, ScoreBias::kLinear);
+    expect_same_everywhere(kernel, torch::kFloat, kSlopes);
+    expect_same_everywhere(kernel, torch::kBFloat16, kSlopes);
   }
 }
 
-TEST(TranslationInvarianceSlow, OfBucketsAtOffset100000) {
-  for (const AttentionKernel& kernel : attention_kernels())
-    expect_same_everywhere(kernel, torch::kFloat, ScoreBias::kBuckets);
+TEST(TranslationInvarianceSlow, OfTablesAndTermsAtOffset100000) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    expect_same_everywhere(kernel, torch::kFloat, {.table = true});
+    expect_same_everywhere(kernel, torch::kFloat, {.terms = true});
+  }
 }
 
 // Without documents the far past is seen, under a bias of up to slope * 100,000.
 TEST(TranslationInvariance, TheBiasIsExactAtDistance100000) {
   for (const AttentionKernel& kernel : attention_kernels()) {
-    AttentionInputs inputs = window(100'000, torch::kFloat, ScoreBias::kLinear);
+    AttentionInputs inputs = window(100'000, torch::kFloat, kSlopes);
     inputs.q_BHTD = torch::zeros_like(inputs.q_BHTD).narrow(2, 255, 1);
-    inputs.options.document_start_BT = torch::Tensor();
+    inputs.options.visible.first_BT = torch::Tensor();
     for (const float slope : {1e-5f, 1e-4f, 1e-3f, 1e-2f, 0.1f, 1.0f}) {
-      inputs.options.slopes_H = torch::full({2}, slope);
+      inputs.options.bias.slopes_H = torch::full({2}, slope);
       if (!kernel.supports(describe_problem(inputs), torch::kCPU)) continue;
       // A geometric sum of exp(-slope d), d = 0 .. 100,255.
       const double exact =
@@ -86,7 +92,7 @@ TEST(TranslationInvariance, TheBiasIsExactAtDistance100000) {
 std::int64_t growth(const AttentionKernel& kernel, std::int64_t length, std::int64_t heads) {
   const auto normal = [&] { return torch::randn({1, heads, length, 8}); };
   AttentionInputs inputs{normal(), normal(), normal(), ScoreOptions{}};
-  inputs.options.slopes_H = torch::full({heads}, 0.01f);
+  inputs.options.bias.slopes_H = torch::full({heads}, 0.01f);
   if (!kernel.supports(describe_problem(inputs), torch::kCPU)) return 0;
   reset_peak_memory(torch::kCPU);
   const std::int64_t before = peak_memory_bytes(torch::kCPU);
@@ -128,34 +134,37 @@ AttentionGradients slightly_wrong_backward(const AttentionInputs& inputs,
 
 TEST(CheckMode, FindsAWrongForwardPassAndAWrongGradient) {
   const AttentionKernel& right = attention_kernels().back();
-  AttentionInputs inputs = window(0, torch::kFloat, ScoreBias::kLinear);
+  AttentionInputs inputs = window(0, torch::kFloat, kSlopes);
   inputs.k_BGSD.requires_grad_();
-  const AttentionKernel wrong{"wrong", right.supports, slightly_wrong_forward, right.backward};
+  const AttentionKernel wrong{"wrong", right.lacks, slightly_wrong_forward, right.backward};
   EXPECT_NO_THROW(attention(inputs, wrong, false));
   const std::string forward = error_text([&] { attention(inputs, wrong, true); });
   EXPECT_NAMES(forward, "kernel wrong", "output", (1 * 256 + 3) * 16 + 2);
 
-  const AttentionKernel late{"late", right.supports, right.forward, slightly_wrong_backward};
+  const AttentionKernel late{"late", right.lacks, right.forward, slightly_wrong_backward};
   const torch::Tensor output = attention(inputs, late, true);
   EXPECT_NAMES(error_text([&] { output.sum().backward(); }), "kernel late", "gradient of k");
 }
 
 TEST(CheckMode, PassesTheRightKernelAndChangesNoNumber) {
-  AttentionInputs inputs = window(0, torch::kFloat, ScoreBias::kLinear);
-  inputs.options.slopes_H.requires_grad_();
-  const torch::Tensor checked = attention(inputs, "check"), plain = attention(inputs, "auto");
-  EXPECT_TRUE(torch::equal(checked, plain));
-  EXPECT_NO_THROW(checked.sum().backward());
+  for (const torch::ScalarType type : {torch::kFloat, torch::kBFloat16}) {
+    AttentionInputs inputs = window(0, type, {.slopes = true, .table = true, .terms = true});
+    ScoreBias& bias = inputs.options.bias;
+    for (torch::Tensor* x : {&bias.slopes_H, &bias.table_HL, &bias.terms_BHS}) x->requires_grad_();
+    const torch::Tensor checked = attention(inputs, "check"), plain = attention(inputs, "auto");
+    EXPECT_TRUE(torch::equal(checked, plain));
+    EXPECT_NO_THROW(checked.sum().backward());
+  }
 }
 
 TEST(ChooseAttention, KnowsItsNamesAndRefusesOthers) {
-  const AttentionProblem problem = describe_problem(window(0, torch::kFloat, ScoreBias::kLinear));
+  const AttentionProblem problem = describe_problem(window(0, torch::kFloat, kSlopes));
   for (const AttentionKernel& kernel : attention_kernels()) {
     if (kernel.supports(problem, torch::kCPU)) {
       EXPECT_STREQ(choose_attention(problem, torch::kCPU, kernel.name).name, kernel.name);
     } else {
       EXPECT_ERROR_AT(error_text([&] { choose_attention(problem, torch::kCPU, kernel.name); }),
-                      "/runtime/attention/kernel", kernel.name);
+                      "/runtime/attention/kernel", kernel.name, kernel.lacks(problem, torch::kCPU));
     }
   }
   EXPECT_EQ(&choose_attention(problem, torch::kCPU, "check"),
@@ -176,9 +185,10 @@ const CudaKernels& kernels_that_are_missing() {
   static const CudaKernels missing{nullptr, "no such file"};
   return missing;
 }
-AttentionKernel stand_in(const char* name, bool (*takes)(const AttentionProblem&, torch::Device),
+AttentionKernel stand_in(const char* name,
+                         const char* (*lacks)(const AttentionProblem&, torch::Device),
                          const CudaKernels& (*library)()) {
-  AttentionKernel kernel{name, takes, nullptr, nullptr};
+  AttentionKernel kernel{name, lacks, nullptr, nullptr};
   kernel.automatic = library == nullptr;
   kernel.library = library;
   return kernel;
@@ -186,16 +196,19 @@ AttentionKernel stand_in(const char* name, bool (*takes)(const AttentionProblem&
 
 // Seen failing with a refusal in place of the other kernel.
 TEST(ChooseAttention, WhatADevicesKernelDoesNotTakeGoesToTheNextOneThere) {
-  const auto nothing = [](const AttentionProblem&, torch::Device) { return false; };
-  const auto anything = [](const AttentionProblem&, torch::Device) { return true; };
-  const auto no_documents = [](const AttentionProblem& p, torch::Device) { return !p.documents; };
+  using Lack = const char*;
+  const auto nothing = [](const AttentionProblem&, torch::Device) -> Lack { return "this"; };
+  const auto anything = [](const AttentionProblem&, torch::Device) -> Lack { return nullptr; };
+  const auto no_documents = [](const AttentionProblem& p, torch::Device) -> Lack {
+    return p.documents ? "documents" : nullptr;
+  };
   std::vector<AttentionKernel> kernels = {stand_in("cuda", no_documents, kernels_that_are_there),
                                           stand_in("cudnn", nothing, kernels_that_are_there),
                                           stand_in("avx512", nothing, nullptr),
                                           stand_in("reference", anything, nullptr)};
   const torch::Device cuda("cuda");
   const auto chosen = [&](const std::string& choice, bool documents, torch::Device device) {
-    AttentionProblem problem = describe_problem(window(0, torch::kFloat, ScoreBias::kLinear));
+    AttentionProblem problem = describe_problem(window(0, torch::kFloat, kSlopes));
     problem.documents = documents;
     return std::string(choose_attention(problem, device, choice, kernels).name);
   };
@@ -218,7 +231,7 @@ TEST(DeviceAttention, ALostDeviceIsNotTakenForAFaultyKernel) {
   static CudaModule module = host_module();
   module.error_text = [](int code) { return code == 1 ? "invalid argument" : "device lost"; };
   module.is_own = [](int code) { return code == 1; };
-  const AttentionInputs inputs = window(0, torch::kBFloat16, ScoreBias::kLinear);
+  const AttentionInputs inputs = window(0, torch::kBFloat16, kSlopes);
   const auto fault = [&] { device_attention_forward({&module, nullptr}, inputs); };
   module.forward = [](const DeviceAttention&, void*) { return 1; };
   EXPECT_ERROR_AT(error_text(fault), "CUDA device", "invalid argument");
@@ -234,7 +247,7 @@ TEST(DeviceAttention, ALostDeviceIsNotTakenForAFaultyKernel) {
 TEST(ChooseAttention, TheLastKernelTakesEverything) {
   const AttentionKernel& last = attention_kernels().back();
   for (const ScalarKind scalar : {ScalarKind::kFp64, ScalarKind::kFp32, ScalarKind::kBf16}) {
-    for (const ScoreBias bias : {ScoreBias::kNone, ScoreBias::kLinear, ScoreBias::kBuckets}) {
+    for (const bool some : {false, true}) {
       const AttentionProblem problem{.sequences = 3,
                                      .heads = 6,
                                      .key_value_heads = 2,
@@ -242,10 +255,12 @@ TEST(ChooseAttention, TheLastKernelTakesEverything) {
                                      .keys = 1 << 20,
                                      .head_width = 7,
                                      .scalar = scalar,
-                                     .bias = bias,
+                                     .bias = {some, some, some},
                                      .bias_gradient = true,
                                      .dropout = true,
-                                     .documents = true};
+                                     .documents = true,
+                                     .window = some,
+                                     .block_list = some};
       EXPECT_TRUE(last.supports(problem, torch::kCPU));
     }
   }

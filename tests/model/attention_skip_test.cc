@@ -102,13 +102,43 @@ AttentionInputs trained(torch::ScalarType type) {
   return inputs;
 }
 
+// A table that falls, to its last number; and one that comes up again far away, which keeps all.
+AttentionInputs falling_table(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  torch::Tensor table_HL = torch::arange(400, torch::kFloat).neg().unsqueeze(0).repeat({4, 1});
+  table_HL.mul_(torch::tensor({1.0F, 0.5F, 0.1F, 0.01F}).unsqueeze(1));
+  inputs.options.bias = {{}, table_HL.requires_grad_(), {}};
+  return inputs;
+}
+
+AttentionInputs rising_table(torch::ScalarType type) {
+  AttentionInputs inputs = falling_table(type);
+  torch::Tensor table_HL =
+      torch::cat({inputs.options.bias.table_HL.detach(), torch::full({4, 200}, -400.0F)}, 1);
+  table_HL.narrow(1, 500, 20).fill_(-2);
+  inputs.options.bias.table_HL = table_HL.requires_grad_();
+  return inputs;
+}
+
+// Running sums of log forget gates, one head that forgets nothing.
+AttentionInputs forgetting(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  torch::Tensor gates_BHS = -torch::rand({1, 4, 640}, torch::kDouble);
+  gates_BHS.select(1, 3).zero_();
+  inputs.options.bias = {{}, {}, gates_BHS.cumsum(2).requires_grad_()};
+  return inputs;
+}
+
 using MakeInputs = AttentionInputs (*)(torch::ScalarType);
 const std::pair<const char*, MakeInputs> kInputs[] = {{"standard normal", standard_normal},
                                                       {"sink", sink},
                                                       {"far key", far_key},
                                                       {"large norms", large_norms},
                                                       {"large far values", large_far_values},
-                                                      {"trained", trained}};
+                                                      {"trained", trained},
+                                                      {"falling table", falling_table},
+                                                      {"rising table", rising_table},
+                                                      {"forgetting", forgetting}};
 
 void expect_equal(const Result& a, const Result& b) {
   EXPECT_TRUE(torch::equal(a.outputs.output_BHTD, b.outputs.output_BHTD));
@@ -116,6 +146,11 @@ void expect_equal(const Result& a, const Result& b) {
   EXPECT_TRUE(torch::equal(a.gradients.q_BHTD, b.gradients.q_BHTD));
   EXPECT_TRUE(torch::equal(a.gradients.k_BGSD, b.gradients.k_BGSD));
   EXPECT_TRUE(torch::equal(a.gradients.v_BGSD, b.gradients.v_BGSD));
+  const ScoreBias &x = a.gradients.bias, &y = b.gradients.bias;
+  for (const auto part : {&ScoreBias::slopes_H, &ScoreBias::table_HL, &ScoreBias::terms_BHS}) {
+    ASSERT_EQ((x.*part).defined(), (y.*part).defined());
+    EXPECT_TRUE(!(x.*part).defined() || torch::equal(x.*part, y.*part));
+  }
 }
 
 // Within `unit` roundings of the largest number.
@@ -133,7 +168,7 @@ void compare(const TileSet& set, torch::ScalarType type, const char* name, MakeI
   expect_equal(off, exact);
   EXPECT_LE(exact.visited, off.visited);
   EXPECT_LE(epsilon.visited, exact.visited);
-  if (make == standard_normal || make == trained) {
+  if (make == standard_normal || make == trained || make == forgetting || make == falling_table) {
     EXPECT_LT(epsilon.visited, exact.visited) << "steep heads skip";
     EXPECT_LT(exact.visited, off.visited) << "and what underflows is never visited";
   }
@@ -143,6 +178,9 @@ void compare(const TileSet& set, torch::ScalarType type, const char* name, MakeI
   expect_near("q", epsilon.gradients.q_BHTD, off.gradients.q_BHTD, unit);
   expect_near("k", epsilon.gradients.k_BGSD, off.gradients.k_BGSD, unit);
   expect_near("v", epsilon.gradients.v_BGSD, off.gradients.v_BGSD, unit);
+  const ScoreBias &some = epsilon.gradients.bias, &all = off.gradients.bias;
+  if (all.table_HL.defined()) expect_near("table", some.table_HL, all.table_HL, 0x1p-20);
+  if (all.terms_BHS.defined()) expect_near("terms", some.terms_BHS, all.terms_BHS, 0x1p-20);
 }
 
 TEST(AttentionSkip, ExactIsTheSameBitsAndEpsilonBelowRounding) {
@@ -158,10 +196,9 @@ TEST(AttentionSkip, IsWhatTheConfigSays) {
   config.slopes = {1, 0.5, 0.5, 0.25};
   const torch::NoGradGuard guard;
   const torch::Tensor tokens = tiny_tokens(1, 1024);
-  std::map<AttentionSkip, std::int64_t> visited;
-  std::map<AttentionSkip, torch::Tensor> hidden, by_layers;
-  for (const AttentionSkip skip :
-       {AttentionSkip::kOff, AttentionSkip::kExact, AttentionSkip::kEpsilon}) {
+  std::map<SkipRule, std::int64_t> visited;
+  std::map<SkipRule, torch::Tensor> hidden, by_layers;
+  for (const SkipRule skip : {SkipRule::kOff, SkipRule::kExact, SkipRule::kEpsilon}) {
     Gpt model = std::make_shared<GptImpl>(config, kTinyVocabulary, torch::kFloat,
                                           AttentionConfig{.skip = skip});
     model->initialize(3, 0.2);
@@ -172,13 +209,12 @@ TEST(AttentionSkip, IsWhatTheConfigSays) {
     for (const torch::Tensor& layer : counts) visited[skip] += layer.sum().item<std::int64_t>();
     by_layers[skip] = model->hidden_by_layers(tokens, {}, 256);
   }
-  EXPECT_EQ(visited[AttentionSkip::kOff], 2 * 4 * 16 * 17 / 2) << "all of the causal half";
-  EXPECT_LT(visited[AttentionSkip::kExact], visited[AttentionSkip::kOff]);
-  EXPECT_LT(visited[AttentionSkip::kEpsilon], visited[AttentionSkip::kExact]);
+  EXPECT_EQ(visited[SkipRule::kOff], 2 * 4 * 16 * 17 / 2) << "all of the causal half";
+  EXPECT_LT(visited[SkipRule::kExact], visited[SkipRule::kOff]);
+  EXPECT_LT(visited[SkipRule::kEpsilon], visited[SkipRule::kExact]);
   for (auto* all : {&hidden, &by_layers}) {
-    EXPECT_TRUE(torch::equal((*all)[AttentionSkip::kExact], (*all)[AttentionSkip::kOff]));
-    EXPECT_LT(largest_difference((*all)[AttentionSkip::kEpsilon], (*all)[AttentionSkip::kOff]),
-              2e-5);
+    EXPECT_TRUE(torch::equal((*all)[SkipRule::kExact], (*all)[SkipRule::kOff]));
+    EXPECT_LT(largest_difference((*all)[SkipRule::kEpsilon], (*all)[SkipRule::kOff]), 2e-5);
   }
 }
 
@@ -195,6 +231,15 @@ TEST(AttentionSkip, KeepsTheOneKeyThatDominates) {
   }
 }
 
+void expect_any_thread_count(const TileSet& set, const AttentionInputs& inputs) {
+  at::set_num_threads(1);
+  const Result one = run(set, inputs, SkipRule::kEpsilon);
+  at::set_num_threads(3);
+  const Result three = run(set, inputs, SkipRule::kEpsilon);
+  at::set_num_threads(1);
+  expect_equal(one, three);
+}
+
 // Results do not depend on how work is spread: by units or by blocks, one thread or three.
 TEST(AttentionThreads, AnyCountGivesTheSameBits) {
   for (const TileSet& set : kSets) {
@@ -207,12 +252,22 @@ TEST(AttentionThreads, AnyCountGivesTheSameBits) {
                                                       .head_width = 24,
                                                       .type = type},
                                                      2);
-      at::set_num_threads(1);
-      const Result one = run(set, inputs, SkipRule::kEpsilon);
-      at::set_num_threads(3);
-      const Result three = run(set, inputs, SkipRule::kEpsilon);
-      at::set_num_threads(1);
-      expect_equal(one, three);
+      inputs.options.bias.slopes_H.requires_grad_();
+      expect_any_thread_count(set, inputs);
+      // So many key blocks that some share a part of a table's gradient.
+      inputs = make_attention_inputs({.sequences = 1,
+                                      .heads = 4,
+                                      .key_value_heads = 2,
+                                      .length = 1200,
+                                      .head_width = 8,
+                                      .type = type},
+                                     3);
+      ScoreBias& bias = inputs.options.bias;
+      bias.slopes_H.requires_grad_();
+      bias.table_HL = torch::randn({4, 900}).requires_grad_();
+      bias.terms_BHS = torch::randn({1, 4, 1200}, torch::kDouble).requires_grad_();
+      inputs.options.visible.window = 1150;
+      expect_any_thread_count(set, inputs);
     }
   }
 }

@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "base/random.h"
 #include "base/strings.h"
 #include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
+#include "model/attention_tiled.h"
 #include "model/device_on_host.h"
 #include "model/plain_attention.h"
 #include "support/error_text.h"
@@ -21,16 +23,20 @@ constexpr std::int64_t kSizes[] = {1, 15, 16, 17, 31, 33, 64, 127, 128, 129};
 
 struct Case {
   std::int64_t sequences = 2, heads = 2, groups = 2, queries = 16, keys = 16, width = 8;
-  ScoreBias bias = ScoreBias::kLinear;
-  bool learned = true;  // slopes that need a gradient
+  BiasForms bias = {.slopes = true};
+  bool learned = true;  // a bias that needs a gradient
   bool documents = false;
+  std::int64_t window = 0, global = 0;
+  bool list = false;
   bool rising = false;  // the first slope is below 0: far keys gain
   double dropout = 0;
   torch::ScalarType type = torch::kFloat;
   std::string text() const {
     return cat("B ", sequences, " H ", heads, " G ", groups, " T ", queries, " S ", keys, " D ",
-               width, " bias ", static_cast<int>(bias), learned ? " learned" : "",
-               documents ? " documents" : "", " dropout ", dropout, " ", torch::toString(type));
+               width, bias.slopes ? " slopes" : "", bias.table ? " table" : "",
+               bias.terms ? " terms" : "", learned ? " learned" : "", documents ? " documents" : "",
+               " window ", window, " global ", global, list ? " list" : "", " dropout ", dropout,
+               " ", torch::toString(type));
   }
 };
 
@@ -45,6 +51,20 @@ torch::Tensor some_documents(const Case& c) {
     }
   }
   return starts;
+}
+
+// Pairs of blocks that are drawn, and each block with itself.
+void draw_list(const Case& c, VisibleKeys& visible) {
+  std::vector<std::int64_t> begin = {0}, blocks;
+  const RandomKey key = RandomKey{9}.with("list");
+  std::uint64_t turn = static_cast<std::uint64_t>(c.keys * 1000);
+  for (std::int64_t row = 0; row <= c.keys / 64; ++row) {
+    for (std::int64_t block = 0; block <= row; ++block)
+      if (block == row || uniform(key, turn++) < 0.4) blocks.push_back(block);
+    begin.push_back(std::ssize(blocks));
+  }
+  visible.list_begin = torch::tensor(begin);
+  visible.list_blocks = torch::tensor(blocks);
 }
 
 torch::Tensor slopes(const Case& c) {
@@ -63,12 +83,19 @@ AttentionInputs make_inputs(const Case& c) {
   ScoreOptions& o = inputs.options;
   o.scale = 1.7 / std::sqrt(static_cast<double>(c.width));
   const auto exact = c.type == torch::kDouble ? torch::kDouble : torch::kFloat;
-  if (c.bias == ScoreBias::kLinear) o.slopes_H = slopes(c).to(exact).requires_grad_(c.learned);
-  if (c.bias == ScoreBias::kBuckets) {
-    o.buckets_NH = torch::randn({8, c.heads}, exact).requires_grad_();
-    o.bucket_max_distance = 50;
+  const auto learned = [&](const torch::Tensor& x) { return x.requires_grad_(c.learned); };
+  if (c.bias.slopes) o.bias.slopes_H = learned(slopes(c).to(exact));
+  // Some of 50 distances, some of all.
+  const std::int64_t distances = c.keys % 2 == 0 ? c.keys + 3 : 50;
+  if (c.bias.table) o.bias.table_HL = learned(torch::randn({c.heads, distances}, exact));
+  if (c.bias.terms) {
+    const auto steps = torch::randn({c.sequences, c.heads, c.keys}, torch::kDouble) - 0.3;
+    o.bias.terms_BHS = learned((steps * 0.5).cumsum(2));
   }
-  if (c.documents) o.document_start_BT = some_documents(c);
+  if (c.documents) o.visible.first_BT = some_documents(c);
+  o.visible.window = c.window;
+  o.visible.global = c.global;
+  if (c.list) draw_list(c, o.visible);
   o.dropout = c.dropout;
   o.dropout_key = RandomKey{5}.with("test");
   return inputs;
@@ -82,21 +109,19 @@ PlainResult run_kernel(const AttentionInputs& given, const AttentionKernel& kern
     return x.detach().clone().to(device).requires_grad_(learned);
   };
   for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD}) *x = leaf(*x, true);
-  for (torch::Tensor* x : {&o.slopes_H, &o.buckets_NH})
+  for (torch::Tensor* x : {&o.bias.slopes_H, &o.bias.table_HL, &o.bias.terms_BHS})
     if (x->defined()) *x = leaf(*x, x->requires_grad());
-  if (o.document_start_BT.defined()) o.document_start_BT = o.document_start_BT.to(device);
+  torch::Tensor& first_BT = o.visible.first_BT;
+  if (first_BT.defined()) first_BT = first_BT.to(device);
   const torch::Tensor output = attention(inputs, kernel, false);
   output.backward(gradient.to(device));
   const auto grad = [](const torch::Tensor& x) {
     return x.defined() && x.grad().defined() ? x.grad().cpu() : torch::Tensor();
   };
-  return {output.detach().cpu(),
-          kernel.forward(inputs).lse_BHT.detach().cpu(),
-          grad(inputs.q_BHTD),
-          grad(inputs.k_BGSD),
-          grad(inputs.v_BGSD),
-          grad(inputs.options.slopes_H),
-          grad(inputs.options.buckets_NH)};
+  return {output.detach().cpu(), kernel.forward(inputs).lse_BHT.detach().cpu(),
+          grad(inputs.q_BHTD),   grad(inputs.k_BGSD),
+          grad(inputs.v_BGSD),   grad(o.bias.slopes_H),
+          grad(o.bias.table_HL), grad(o.bias.terms_BHS)};
 }
 
 double error(const torch::Tensor& found, const torch::Tensor& truth) {
@@ -141,10 +166,18 @@ void check(const Case& c, torch::Device device = torch::kCPU) {
     bound.check("gradient of q", &PlainResult::q, 3);
     bound.check("gradient of k", &PlainResult::k, 3);
     bound.check("gradient of v", &PlainResult::v, 3);
-    if (c.learned) bound.check("gradient of slopes", &PlainResult::slopes, 3);
-    bound.check("gradient of buckets", &PlainResult::buckets, 3);
+    if (!c.learned) continue;
+    bound.check("gradient of slopes", &PlainResult::slopes, 3);
+    bound.check("gradient of the table", &PlainResult::table, 3);
+    bound.check("gradient of terms", &PlainResult::terms, 3);
   }
 }
+
+constexpr BiasForms kForms[] = {{},
+                                {.slopes = true},
+                                {.table = true},
+                                {.terms = true},
+                                {.slopes = true, .table = true, .terms = true}};
 
 // All settings at all sizes; head counts, widths and the length of the cache are drawn, so that no
 // setting meets the same ones at every size.
@@ -157,11 +190,11 @@ void check_all(torch::ScalarType type, torch::Device device = torch::kCPU) {
     return static_cast<std::size_t>(uniform(key, turn++) * static_cast<double>(choices));
   };
   for (const std::int64_t size : kSizes) {
-    for (const ScoreBias bias : {ScoreBias::kNone, ScoreBias::kLinear, ScoreBias::kBuckets}) {
+    for (const BiasForms& bias : kForms) {
       for (const bool documents : {false, true}) {
         for (const double dropout : {0.0, 0.25}) {
           for (const bool learned : {true, false}) {
-            if (!learned && bias != ScoreBias::kLinear) continue;
+            if (!learned && !bias.slopes) continue;
             Case c{.queries = size, .bias = bias, .documents = documents, .dropout = dropout};
             c.learned = learned;
             c.keys = size + cached[draw(3)];
@@ -169,8 +202,7 @@ void check_all(torch::ScalarType type, torch::Device device = torch::kCPU) {
             c.heads = draw(5) == 0 ? 4 : 2;
             c.groups = draw(2) == 0 ? c.heads : c.heads / 2;
             c.type = type;
-            if (bias == ScoreBias::kLinear && !learned && dropout == 0)
-              tiled_widths.insert(c.width);
+            if (bias == kForms[1] && !learned && dropout == 0) tiled_widths.insert(c.width);
             check(c, device);
             if (testing::Test::HasFailure()) return;
           }
@@ -193,6 +225,53 @@ TEST(AttentionKernels, EqualTheFormulaAtEveryWidth) {
 TEST(AttentionKernels, EqualTheFormulaWithASlopeBelowZero) {
   for (const torch::ScalarType type : {torch::kFloat, torch::kBFloat16})
     check({.queries = 300, .keys = 300, .rising = true, .type = type});
+}
+
+// What a query sees is drawn: windows, global keys, lists, documents and a past in every
+// combination. Every kernel that knows it against the formula.
+TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
+  const RandomKey key = RandomKey{11}.with("visible");
+  std::uint64_t turn = 0;
+  const auto draw = [&](std::int64_t least, std::int64_t most) {
+    return least +
+           static_cast<std::int64_t>(uniform(key, turn++) * static_cast<double>(most - least + 1));
+  };
+  std::map<std::string, int> runs;
+  for (int n = 0; n < 60; ++n) {
+    Case c{.sequences = draw(1, 2), .groups = draw(1, 2), .width = 8 * draw(1, 3)};
+    c.queries = draw(0, 2) == 0 ? draw(1, 3) : draw(60, 260);
+    c.keys = c.queries + (draw(0, 1) == 0 ? 0 : draw(1, 150));
+    c.bias = kForms[draw(0, std::ssize(kForms) - 1)];
+    c.documents = draw(0, 3) == 0;
+    c.window = draw(0, 2) == 0 ? 0 : draw(1, 160);
+    c.global = c.window > 0 && draw(0, 1) == 0 ? draw(1, 100) : 0;
+    c.list = c.window == 0 || draw(0, 2) == 0;
+    c.type = draw(0, 1) == 0 ? torch::kFloat : torch::kBFloat16;
+    check(c);
+    if (testing::Test::HasFailure()) return;
+    const AttentionProblem problem = describe_problem(make_inputs(c));
+    for (const AttentionKernel& kernel : attention_kernels())
+      runs[kernel.name] += kernel.supports(problem, torch::kCPU) ? 1 : 0;
+  }
+  EXPECT_EQ(runs["reference"], 60);
+  EXPECT_EQ(runs["plain"], 60) << "tiled kernels know all of it";
+}
+
+// Blocks that no query sees are not visited: a window costs what it shows.
+TEST(AttentionKernels, VisitWhatAWindowShowsOnly) {
+  Case c{.sequences = 1, .heads = 1, .groups = 1, .queries = 1024, .keys = 1024};
+  c.bias = {};
+  c.window = 128;
+  c.global = 16;
+  const AttentionInputs inputs = make_inputs(c);
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    if (kernel.tiles == nullptr || !kernel.supports(describe_problem(inputs), torch::kCPU))
+      continue;
+    const torch::Tensor visited = torch::zeros({1, 1, 16}, torch::kInt32);
+    tiled_attention_forward(*kernel.tiles, inputs, visited);
+    for (std::int64_t n = 0; n < 16; ++n)  // its own, two more of the window, the first
+      EXPECT_EQ(visited[0][0][n].item<int>(), std::min<std::int64_t>(n + 1, 4)) << kernel.name;
+  }
 }
 
 class AttentionCuda : public testing::Test {
@@ -263,7 +342,7 @@ void expect_derivative(const char* what, AttentionInputs inputs, torch::Tensor& 
 
 TEST(AttentionKernels, GradientsAreFiniteDifferencesInFp64) {
   for (const AttentionKernel& kernel : attention_kernels()) {
-    for (const ScoreBias bias : {ScoreBias::kNone, ScoreBias::kLinear, ScoreBias::kBuckets}) {
+    for (const BiasForms& bias : kForms) {
       for (const bool documents : {false, true}) {
         for (const double dropout : {0.0, 0.3}) {
           const Case c{.groups = 1,
@@ -282,9 +361,10 @@ TEST(AttentionKernels, GradientsAreFiniteDifferencesInFp64) {
           expect_derivative("q", inputs, inputs.q_BHTD, kernel);
           expect_derivative("k", inputs, inputs.k_BGSD, kernel);
           expect_derivative("v", inputs, inputs.v_BGSD, kernel);
-          ScoreOptions& o = inputs.options;
-          if (o.slopes_H.defined()) expect_derivative("slopes", inputs, o.slopes_H, kernel);
-          if (o.buckets_NH.defined()) expect_derivative("buckets", inputs, o.buckets_NH, kernel);
+          ScoreBias& b = inputs.options.bias;
+          if (b.slopes_H.defined()) expect_derivative("slopes", inputs, b.slopes_H, kernel);
+          if (b.table_HL.defined()) expect_derivative("table", inputs, b.table_HL, kernel);
+          if (b.terms_BHS.defined()) expect_derivative("terms", inputs, b.terms_BHS, kernel);
         }
       }
     }

@@ -10,9 +10,9 @@
 
 namespace alibi {
 
-template <const CudaModule& (*kModule)(), bool (*kTakes)(const AttentionProblem&)>
+template <const CudaModule& (*kModule)(), const char* (*kLacks)(const AttentionProblem&)>
 AttentionKernel kernel_on_host(const char* name) {
-  return {name, [](const AttentionProblem& problem, torch::Device) { return kTakes(problem); },
+  return {name, [](const AttentionProblem& problem, torch::Device) { return kLacks(problem); },
           [](const AttentionInputs& inputs) {
             return device_attention_forward({&kModule(), nullptr}, inputs);
           },
@@ -24,8 +24,8 @@ AttentionKernel kernel_on_host(const char* name) {
 
 inline const std::array<AttentionKernel, 2>& device_kernels_on_host() {
   static const std::array kernels = {
-      kernel_on_host<host_module, device_attention_takes>("cuda, on the host"),
-      kernel_on_host<HostLibrary::module, cudnn_attention_takes>("cudnn, on the host")};
+      kernel_on_host<host_module, device_attention_lacks>("cuda, on the host"),
+      kernel_on_host<HostLibrary::module, cudnn_attention_lacks>("cudnn, on the host")};
   return kernels;
 }
 

@@ -20,7 +20,8 @@ ModelConfig wide_config(Position position) {
 
 TEST(LongPass, EqualsTheOrdinaryPass) {
   const torch::NoGradGuard guard;
-  for (const Position position : {Position::kAlibi, Position::kRotary, Position::kSinusoidal}) {
+  for (const Position position : kAllPositions) {
+    if (position_method(position).has_table) continue;
     for (const auto type : {torch::kFloat, torch::kBFloat16}) {
       Gpt model = tiny_model(wide_config(position), type);
       const torch::Tensor tokens = tiny_tokens(2, 300);
@@ -31,6 +32,16 @@ TEST(LongPass, EqualsTheOrdinaryPass) {
       }
     }
   }
+}
+
+TEST(LongPass, KeepsAWindowAndItsGlobalKeys) {
+  const torch::NoGradGuard guard;
+  ModelConfig config = wide_config(Position::kT5);
+  config.pattern = {.window = 90, .global = 9};
+  Gpt model = tiny_model(config);
+  const torch::Tensor tokens = tiny_tokens(1, 300);
+  EXPECT_LT(largest_difference(model->hidden_by_layers(tokens, {}, 128), model->hidden(tokens)),
+            1e-5);
 }
 
 TEST(LongPass, KeepsDocumentsApart) {

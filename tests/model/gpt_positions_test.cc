@@ -41,6 +41,35 @@ TEST(Cache, GivesTheFullForwardPassInChunksOfAnySize) {
   }
 }
 
+// A query that comes through the cache sees what it would have seen: a window and the first keys.
+TEST(Cache, KeepsAWindowAndItsGlobalKeys) {
+  const torch::Tensor tokens = tiny_tokens(2, 200);
+  for (const Position position : kAllPositions) {
+    ModelConfig config = tiny_config(position);
+    Gpt plain = tiny_model(config);
+    config.pattern = {.window = 70, .global = 9};
+    Gpt model = tiny_model(config);
+    const torch::Tensor full = tiny_logits(model, tokens);
+    EXPECT_GT(largest_difference(full, tiny_logits(plain, tokens)), 1e-3) << name_of(position);
+    EXPECT_LT(
+        largest_difference(full.narrow(1, 0, 70), tiny_logits(plain, tokens.narrow(1, 0, 70))),
+        1e-5)
+        << name_of(position);
+    for (const std::int64_t chunk : {1, 64})
+      EXPECT_LT(largest_difference(in_chunks(model, tokens, 5, chunk), full), 1e-5)
+          << name_of(position) << ", chunk " << chunk;
+  }
+}
+
+// Seen failing with a tiled kernel that refuses tables.
+TEST(Lengths, NoMethodNeedsTheReferenceKernel) {
+  const auto kernel = [](Position position) {
+    return tiny_model(tiny_config(position))->attention_kernel(2, 128, torch::kCPU, true);
+  };
+  for (const Position position : kAllPositions)
+    EXPECT_EQ(kernel(position), kernel(Position::kAlibi)) << name_of(position);
+}
+
 TEST(Cache, PrefillReturnsTheLastPositionsLogits) {
   Gpt model = tiny_model(tiny_config(Position::kAlibi));
   const torch::Tensor tokens = tiny_tokens(1, 30);

@@ -13,7 +13,7 @@
 namespace alibi {
 
 struct PlainResult {
-  torch::Tensor output, lse, q, k, v, slopes, buckets;  // the last five are gradients
+  torch::Tensor output, lse, q, k, v, slopes, table, terms;  // the last six are gradients
 };
 
 // What the loops give: the truth, and beside each number the sum of the absolute values of its
@@ -22,16 +22,19 @@ struct LoopResult {
   PlainResult value, terms;
 };
 
-inline std::int64_t plain_bucket(std::int64_t distance, std::int64_t buckets,
-                                 std::int64_t max_distance) {
-  const std::int64_t exact = buckets / 2;
-  if (distance < exact) return distance;
-  const double from = static_cast<double>(exact);
-  const double share = std::log(static_cast<double>(distance) / from) /
-                       std::log(static_cast<double>(max_distance) / from);
-  // 1e-9: a logarithm that should be whole may fall just short of it.
-  const double far = share * static_cast<double>(buckets - exact) + 1e-9;
-  return std::min(buckets - 1, exact + static_cast<std::int64_t>(far));
+// kernels/visible_keys.h, word by word.
+inline bool plain_sees(const VisibleKeys& visible, std::int64_t b, std::int64_t t, std::int64_t i,
+                       std::int64_t j) {
+  const std::int64_t first =
+      visible.first_BT.defined() ? visible.first_BT[b][t].item<std::int64_t>() : 0;
+  if (j > i || j < first) return false;
+  if (visible.window > 0 && i - j >= visible.window && j - first >= visible.global) return false;
+  if (!visible.list_begin.defined()) return true;
+  const auto begin = visible.list_begin.accessor<std::int64_t, 1>();
+  const auto blocks = visible.list_blocks.accessor<std::int64_t, 1>();
+  for (std::int64_t n = begin[i / 64]; n < begin[i / 64 + 1]; ++n)
+    if (blocks[n] == j / 64) return true;
+  return false;
 }
 
 // Dropout factors of one row of P T rows, as model/attention.h promises them.
@@ -52,8 +55,9 @@ class LoopAttention {
         k_(inputs.k_BGSD.detach().to(torch::kDouble)),
         v_(inputs.v_BGSD.detach().to(torch::kDouble)),
         gradient_(gradient.to(torch::kDouble)),
-        slopes_(exact(options_.slopes_H)),
-        buckets_(exact(options_.buckets_NH)) {
+        slopes_(exact(options_.bias.slopes_H)),
+        table_(exact(options_.bias.table_HL)),
+        terms_(exact(options_.bias.terms_BHS)) {
     for (PlainResult* r : {&r_.value, &r_.terms}) {
       r->output = torch::zeros_like(q_);
       r->lse = torch::zeros({q_.size(0), q_.size(1), q_.size(2)}, torch::kDouble);
@@ -61,7 +65,8 @@ class LoopAttention {
       r->k = torch::zeros_like(k_);
       r->v = torch::zeros_like(v_);
       if (slopes_.defined()) r->slopes = torch::zeros_like(slopes_);
-      if (buckets_.defined()) r->buckets = torch::zeros_like(buckets_);
+      if (table_.defined()) r->table = torch::zeros_like(table_);
+      if (terms_.defined()) r->terms = torch::zeros_like(terms_);
     }
   }
 
@@ -79,15 +84,19 @@ class LoopAttention {
     return x.defined() ? x.detach().to(torch::kDouble) : x;
   }
 
-  double bias(std::int64_t h, std::int64_t distance) const {
+  double bias(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     double sum = 0;
-    if (slopes_.defined()) sum -= slopes_.accessor<double, 1>()[h] * static_cast<double>(distance);
-    if (buckets_.defined()) sum += buckets_.accessor<double, 2>()[bucket(distance)][h];
+    if (slopes_.defined()) sum -= slopes_.accessor<double, 1>()[h] * static_cast<double>(i - j);
+    if (table_.defined()) sum += table_.accessor<double, 2>()[h][table_place(i - j)];
+    if (terms_.defined()) {
+      const auto terms = terms_.accessor<double, 3>()[b][h];
+      sum += terms[i] - terms[j];
+    }
     return sum;
   }
 
-  std::int64_t bucket(std::int64_t distance) const {
-    return plain_bucket(distance, buckets_.size(0), options_.bucket_max_distance);
+  std::int64_t table_place(std::int64_t distance) const {
+    return std::min(distance, table_.size(1) - 1);
   }
 
   static std::size_t at(std::int64_t j) { return static_cast<std::size_t>(j); }
@@ -95,24 +104,23 @@ class LoopAttention {
   void row(std::int64_t b, std::int64_t h, std::int64_t i) {
     const std::int64_t width = q_.size(3), g = h / (q_.size(1) / k_.size(1));
     const std::int64_t last = k_.size(2) - q_.size(2) + i;
-    const auto& starts = options_.document_start_BT;
-    const std::int64_t first = starts.defined() ? starts[b][i].item<std::int64_t>() : 0;
     auto q = q_.accessor<double, 4>()[b][h][i];
     auto k = k_.accessor<double, 4>()[b][g];
     std::vector<double> p(at(last + 1), 0.0);
     double highest = -INFINITY, sum = 0;
-    for (std::int64_t j = first; j <= last; ++j) {
+    for (std::int64_t j = 0; j <= last; ++j) {
       for (std::int64_t c = 0; c < width; ++c) p[at(j)] += q[c] * k[j][c];
-      p[at(j)] = p[at(j)] * options_.scale + bias(h, last - j);
+      const bool seen = plain_sees(options_.visible, b, i, last, j);
+      p[at(j)] = seen ? p[at(j)] * options_.scale + bias(b, h, last, j) : -INFINITY;
       highest = std::max(highest, p[at(j)]);
     }
-    for (std::int64_t j = first; j <= last; ++j) sum += p[at(j)] = std::exp(p[at(j)] - highest);
+    for (double& share : p) sum += share = std::exp(share - highest);
     for (double& share : p) share /= sum;
     r_.value.lse.accessor<double, 3>()[b][h][i] = highest + std::log(sum);
     const std::vector<float> mask =
         plain_mask(options_, (b * q_.size(1) + h) * q_.size(2) + i, last + 1);
     for (const bool terms : {false, true})
-      sums(terms ? r_.terms : r_.value, terms, {b, h, g, i}, first, p, mask);
+      sums(terms ? r_.terms : r_.value, terms, {b, h, g, i}, p, mask);
   }
 
   struct Place {
@@ -120,8 +128,8 @@ class LoopAttention {
   };
 
   // Output and gradients of one row, or with `terms` the same sums over absolute values.
-  void sums(PlainResult& r, bool terms, Place at_row, std::int64_t first,
-            const std::vector<double>& p, const std::vector<float>& mask) const {
+  void sums(PlainResult& r, bool terms, Place at_row, const std::vector<double>& p,
+            const std::vector<float>& mask) const {
     const auto [b, h, g, i] = at_row;
     const std::int64_t width = q_.size(3), last = std::ssize(p) - 1;
     const auto size = [terms](double x) { return terms ? std::abs(x) : x; };
@@ -131,7 +139,7 @@ class LoopAttention {
     auto dk = r.k.accessor<double, 4>()[b][g], dv = r.v.accessor<double, 4>()[b][g];
     std::vector<double> dp(p.size(), 0.0);
     double delta = 0;
-    for (std::int64_t j = first; j <= last; ++j) {
+    for (std::int64_t j = 0; j <= last; ++j) {
       for (std::int64_t c = 0; c < width; ++c) {
         o[c] += size(p[at(j)] * mask[at(j)] * v[j][c]);
         dv[j][c] += size(p[at(j)] * mask[at(j)] * d_o[c]);
@@ -139,7 +147,7 @@ class LoopAttention {
       }
       delta += p[at(j)] * dp[at(j)];
     }
-    for (std::int64_t j = first; j <= last; ++j) {
+    for (std::int64_t j = 0; j <= last; ++j) {
       const double ds = p[at(j)] * (terms ? dp[at(j)] + delta : dp[at(j)] - delta);
       for (std::int64_t c = 0; c < width; ++c) {
         dq[c] += size(ds * k[j][c] * options_.scale);
@@ -147,12 +155,16 @@ class LoopAttention {
       }
       if (slopes_.defined())
         r.slopes.accessor<double, 1>()[h] += size(-ds * static_cast<double>(last - j));
-      if (buckets_.defined()) r.buckets.accessor<double, 2>()[bucket(last - j)][h] += size(ds);
+      if (table_.defined()) r.table.accessor<double, 2>()[h][table_place(last - j)] += size(ds);
+      if (terms_.defined()) {
+        r.terms.accessor<double, 3>()[b][h][j] += size(-ds);
+        r.terms.accessor<double, 3>()[b][h][last] += size(ds);
+      }
     }
   }
 
   ScoreOptions options_;
-  torch::Tensor q_, k_, v_, gradient_, slopes_, buckets_;
+  torch::Tensor q_, k_, v_, gradient_, slopes_, table_, terms_;
   LoopResult r_;
 };
 
@@ -168,27 +180,27 @@ inline PlainResult textbook_attention(const AttentionInputs& inputs,
     return x.defined() ? x.detach().clone().requires_grad_() : x;
   };
   const torch::Tensor q = leaf(inputs.q_BHTD), k = leaf(inputs.k_BGSD), v = leaf(inputs.v_BGSD),
-                      slopes = leaf(o.slopes_H), buckets = leaf(o.buckets_NH);
+                      slopes = leaf(o.bias.slopes_H), table = leaf(o.bias.table_HL),
+                      terms = leaf(o.bias.terms_BHS);
   const std::int64_t queries = q.size(2), keys = k.size(2), share = q.size(1) / k.size(1);
   const torch::Tensor distance =
       torch::arange(keys - queries, keys).unsqueeze(1) - torch::arange(keys).unsqueeze(0);
   torch::Tensor s = q.matmul(k.repeat_interleave(share, 1).transpose(2, 3)) * o.scale;
   if (slopes.defined()) s = s - (slopes.view({-1, 1, 1}) * distance).to(s.scalar_type());
-  if (buckets.defined()) {
-    torch::Tensor index = torch::zeros_like(distance);
-    for (std::int64_t i = 0; i < queries; ++i) {
-      for (std::int64_t j = 0; j < keys; ++j) {
-        index.accessor<std::int64_t, 2>()[i][j] =
-            plain_bucket(std::max<std::int64_t>(0, distance.accessor<std::int64_t, 2>()[i][j]),
-                         buckets.size(0), o.bucket_max_distance);
-      }
-    }
-    s = s + buckets.index({index}).permute({2, 0, 1}).to(s.scalar_type());
+  if (table.defined()) {
+    const torch::Tensor place = distance.clamp(0, table.size(1) - 1);
+    s = s + table.index({torch::indexing::Slice(), place}).to(s.scalar_type());
   }
-  torch::Tensor hidden = (distance < 0).view({1, 1, queries, keys});
-  if (o.document_start_BT.defined()) {
-    hidden = hidden | (torch::arange(keys) < o.document_start_BT.unsqueeze(2)).unsqueeze(1);
+  if (terms.defined()) {
+    const torch::Tensor own = terms.narrow(2, keys - queries, queries);
+    s = s + (own.unsqueeze(3) - terms.unsqueeze(2)).to(s.scalar_type());
   }
+  torch::Tensor hidden = torch::zeros({q.size(0), 1, queries, keys}, torch::kBool);
+  auto hides = hidden.accessor<bool, 4>();
+  for (std::int64_t b = 0; b < q.size(0); ++b)
+    for (std::int64_t t = 0; t < queries; ++t)
+      for (std::int64_t j = 0; j < keys; ++j)
+        hides[b][0][t][j] = !plain_sees(o.visible, b, t, keys - queries + t, j);
   torch::Tensor p = s.masked_fill(hidden, -INFINITY).softmax(3);
   if (o.dropout > 0) {
     std::vector<float> mask;
@@ -201,7 +213,8 @@ inline PlainResult textbook_attention(const AttentionInputs& inputs,
   const torch::Tensor output = p.matmul(v.repeat_interleave(share, 1));
   output.backward(gradient);
   const auto grad = [](const torch::Tensor& x) { return x.defined() ? x.grad() : x; };
-  return {output.detach(), {}, q.grad(), k.grad(), v.grad(), grad(slopes), grad(buckets)};
+  return {output.detach(), {},           q.grad(),    k.grad(),
+          v.grad(),        grad(slopes), grad(table), grad(terms)};
 }
 
 }  // namespace alibi

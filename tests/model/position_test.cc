@@ -171,6 +171,17 @@ TEST(Rotary, ProductsOfQueriesAndKeysSeeOnlyTheirDistance) {
   EXPECT_GT((torch::matmul(q, k.transpose(2, 3)) - here).abs().max().item<double>(), 0.1);
 }
 
+std::int64_t plain_bucket(std::int64_t distance, std::int64_t buckets, std::int64_t max_distance) {
+  const std::int64_t exact = buckets / 2;
+  if (distance < exact) return distance;
+  const double from = static_cast<double>(exact);
+  const double share = std::log(static_cast<double>(distance) / from) /
+                       std::log(static_cast<double>(max_distance) / from);
+  // 1e-9: a logarithm that should be whole may fall just short of it.
+  const double far = share * static_cast<double>(buckets - exact) + 1e-9;
+  return std::min(buckets - 1, exact + static_cast<std::int64_t>(far));
+}
+
 TEST(T5Buckets, EqualTheScalarFormulaAndTheLastIsOpen) {
   const std::pair<std::int64_t, std::int64_t> shapes[] = {
       {32, 128}, {8, 64}, {4, 3}, {2, 64}, {7, 50}, {64, 1024}, {32, 256}, {16, 512}, {128, 4096}};

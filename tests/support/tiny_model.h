@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "device/libtorch.h"
 #include "device/tensor.h"
@@ -10,9 +11,7 @@
 namespace alibi {
 
 inline constexpr std::int64_t kTinyVocabulary = 67;
-inline constexpr Position kAllPositions[] = {Position::kAlibi,   Position::kSinusoidal,
-                                             Position::kLearned, Position::kRotary,
-                                             Position::kT5,      Position::kNone};
+inline const std::vector<Position> kAllPositions = all_positions();
 
 inline ModelConfig tiny_config(Position position) {
   ModelConfig model;
@@ -20,7 +19,7 @@ inline ModelConfig tiny_config(Position position) {
   model.width = 32;
   model.heads = 4;
   model.position = position;
-  if (position == Position::kLearned) model.max_sequence_length = 256;
+  if (position_method(position).has_table) model.max_sequence_length = 256;
   model.t5_buckets = 8;
   model.t5_max_distance = 32;
   return model;

@@ -62,6 +62,7 @@ const PositionMethod kT5Positions = {.add_fields = add_fields,
                                      .check = check,
                                      .parameters = parameters,
                                      .counts_distances = true,
+                                     .arithmetic_revision = 2,
                                      .python = kPython};
 
 }  // namespace alibi

@@ -18,8 +18,8 @@ class Alibi final : public Positions {
       learned_H_ = register_parameter("slopes", torch::tensor(initial_, torch::kFloat));
   }
 
-  void add_bias(const BiasPlace& place, ScoreOptions& scores) const override {
-    scores.slopes_H = slopes_for(place).to(place.device);
+  ScoreBias bias(const BiasPlace& place) const override {
+    return {.slopes_H = slopes_for(place).to(place.device), .table_HL = {}, .terms_BHS = {}};
   }
 
   std::vector<double> slopes() const override {

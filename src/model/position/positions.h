@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "device/tensor.h"
-#include "model/attention.h"
+#include "model/score_bias.h"
 #include "model/position/stretch.h"
 
 namespace alibi {
@@ -38,8 +38,8 @@ class Positions {
                              const PositionStretch&) const {
     return x_BHTD;
   }
-  // Sets what is added to the scores: members of `scores`.
-  virtual void add_bias(const BiasPlace&, ScoreOptions& scores) const { static_cast<void>(scores); }
+  // What is added to the scores.
+  virtual ScoreBias bias(const BiasPlace&) const { return {}; }
   // Of linear biases, as trained by now; else empty.
   virtual std::vector<double> slopes() const { return {}; }
 };

@@ -20,10 +20,14 @@ class T5 final : public Positions {
     }
   }
 
-  void add_bias(const BiasPlace& place, ScoreOptions& scores) const override {
-    scores.buckets_NH =
+  ScoreBias bias(const BiasPlace& place) const override {
+    const torch::Tensor& buckets_NH =
         tables_NH_[tables_NH_.size() == 1 ? 0 : static_cast<std::size_t>(place.layer)];
-    scores.bucket_max_distance = max_distance_;
+    // From max_distance on all keys share the last bucket.
+    const std::int64_t distances = std::min(place.keys, max_distance_ + 1);
+    const torch::Tensor bucket_L =
+        t5_bucket(torch::arange(distances), buckets_NH.size(0), max_distance_).to(place.device);
+    return {.slopes_H = {}, .table_HL = buckets_NH.index_select(0, bucket_L).t(), .terms_BHS = {}};
   }
 
  private:
