@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kCsv = "log.csv";
-// At most a fiftieth of the time goes into the files.
+// At most a fiftieth of the time goes into the files between validations.
 constexpr double kLeastSeconds = 10;
 constexpr double kShare = 50;
 
@@ -58,6 +58,7 @@ RunFiles::RunFiles(const Config& config, Start start)
     add(step);
   }
   for (; validation != validations.end(); ++validation) add(*validation);
+  history_.saved_step = start.saved_step;
 }
 
 template <class R>
@@ -91,8 +92,13 @@ void RunFiles::write(bool alive, bool with_samples) {
     page_.alive = alive;
     page_.updated = utc_timestamp();
     replace(folder_ / "report.html", run_page(page_, history_));
-    if (events_file_.empty()) begin_files();
-    put(folder_ / kCsv, csv_.take(!alive), OutputFile::Mode::kAppend);
+    const std::string rows = csv_.take(!alive);
+    if (events_file_.empty()) {
+      replace(folder_ / kCsv, rows);
+      begin_events();
+    } else {
+      put(folder_ / kCsv, rows, OutputFile::Mode::kAppend);
+    }
     put(folder_ / events_file_, std::exchange(events_, {}), OutputFile::Mode::kAppend);
   } catch (const std::exception& error) {
     failed_ = true;
@@ -101,14 +107,13 @@ void RunFiles::write(bool alive, bool with_samples) {
   next_ = seconds_now() + std::max(kLeastSeconds, kShare * (seconds_now() - start));
 }
 
-// A resumed run, whose log may have lost lines, begins new ones. TensorBoard reads on at the end of
-// a file.
-void RunFiles::begin_files() {
+// A resumed run, whose log may have lost lines, begins a new file. TensorBoard reads on at the end
+// of one.
+void RunFiles::begin_events() {
   const auto now = static_cast<double>(std::time(nullptr));
   remove_events(folder_);
   events_file_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
   put(folder_ / events_file_, event_file_head(now), OutputFile::Mode::kCreate);
-  put(folder_ / kCsv, "", OutputFile::Mode::kCreate);
 }
 
 }  // namespace alibi

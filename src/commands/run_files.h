@@ -4,12 +4,13 @@
 //   RUN/log.csv                   the log's figures, a line a step
 //   RUN/events.out.tfevents...    the same for TensorBoard
 //
-// None is part of the run: they are written without fsync, and a failure is a warning. What is kept
-// in memory does not grow with the run.
+// None is part of the run: they are written without fsync, and a failure is a warning. After the
+// first write, what is kept in memory does not grow with the run.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class RunFiles final : public Sink {
   struct Start {
     RunPage page;    // what does not change
     RunLog earlier;  // of earlier starts of the run, whose files are replaced
+    std::optional<std::int64_t> saved_step;  // of the checkpoint that it goes on from
     Samples samples;
   };
   // `config` outlives it.
@@ -34,13 +36,13 @@ class RunFiles final : public Sink {
 
   // Writes now and then, and at each validation, with new samples.
   void take(const Event& event) override;
-  void finish();  // the page of a run that is not running
+  void finish();  // the files of a run that is not running any more; throws nothing
 
  private:
   template <class R>
   void add(const R& record);
   void write(bool alive, bool with_samples = false);
-  void begin_files();
+  void begin_events();
 
   const Config& config_;
   std::filesystem::path folder_;

@@ -102,13 +102,20 @@ int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Check
   note_little_text(parts.text);
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
   TrainTerminal terminal(plan, parts.device, trainer.progress().step);
-  RunFiles files(config, {.page = page_of(config, trainer, parts.device),
-                          .earlier = log.take_earlier(),
-                          .samples = [&] {
-                            return samples_of(trainer.model(), parts.text, config, parts.device);
-                          }});
+  RunFiles files(
+      config,
+      {.page = page_of(config, trainer, parts.device),
+       .earlier = log.take_earlier(),
+       .saved_step = resume ? std::optional(resume->progress.step) : std::nullopt,
+       .samples = [&] { return samples_of(trainer.model(), parts.text, config, parts.device); }});
   const double start = seconds_now();
-  const int signal = trainer.run({&log, &terminal, &files});
+  int signal = 0;
+  try {
+    signal = trainer.run({&log, &terminal, &files});
+  } catch (...) {
+    files.finish();
+    throw;
+  }
   terminal.finish();
   files.finish();
   log_info(end_summary(config, trainer.progress(), seconds_now() - start, signal));

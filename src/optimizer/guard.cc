@@ -9,30 +9,30 @@
 namespace alibi {
 namespace {
 
-Verdict verdict_on(NonFinite action) {
+GuardVerdict verdict_on(NonFinite action) {
   switch (action) {
     case NonFinite::kStop:
-      return Verdict::kStop;
+      return GuardVerdict::kStop;
     case NonFinite::kSkip:
-      return Verdict::kSkip;
+      return GuardVerdict::kSkip;
     case NonFinite::kRollBack:
-      return Verdict::kRollBack;
+      return GuardVerdict::kRollBack;
   }
-  return Verdict::kStop;
+  return GuardVerdict::kStop;
 }
 
-Verdict verdict_on(Spikes action) {
+GuardVerdict verdict_on(Spikes action) {
   switch (action) {
     case Spikes::kIgnore:
-      return Verdict::kTake;
+      return GuardVerdict::kTake;
     case Spikes::kStop:
-      return Verdict::kStop;
+      return GuardVerdict::kStop;
     case Spikes::kSkip:
-      return Verdict::kSkip;
+      return GuardVerdict::kSkip;
     case Spikes::kRollBack:
-      return Verdict::kRollBack;
+      return GuardVerdict::kRollBack;
   }
-  return Verdict::kStop;
+  return GuardVerdict::kStop;
 }
 
 // The largest number that is no spike after `recent`; infinity while there are too few to tell.

@@ -14,10 +14,10 @@
 
 namespace alibi {
 
-enum class Verdict { kTake, kSkip, kRollBack, kStop };
+enum class GuardVerdict { kTake, kSkip, kRollBack, kStop };
 
 struct Judgement {
-  Verdict verdict = Verdict::kTake;
+  GuardVerdict verdict = GuardVerdict::kTake;
   std::string reason;  // "loss nan and gradient norm 3.1, expected finite numbers"; empty: taken
 };
 

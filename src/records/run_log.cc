@@ -132,11 +132,20 @@ std::int64_t read_logged_tokens(const fs::path& path) {
 }
 
 LogWriter::LogWriter(const fs::path& path)
-    : file_(path, OutputFile::Mode::kAppend), empty_(fs::file_size(path) == 0) {}
+    : path_(path), file_(path, OutputFile::Mode::kAppend), bytes_(fs::file_size(path)) {}
 
 void LogWriter::append(const LogRecord& record) {
-  const std::string head = std::exchange(empty_, false) ? line_of(LogHead()) + "\n" : "";
-  file_.write(head + log_line(record) + "\n");
+  const std::string head = bytes_ == 0 ? line_of(LogHead()) + "\n" : "";
+  std::string text = head + log_line(record) + "\n";
+  if (failed_) {
+    const std::uintmax_t size = fs::file_size(path_);
+    if (size != bytes_) text.insert(0, "\n");
+    bytes_ = size;
+  }
+  failed_ = true;  // unless all of it is written
+  file_.write(text);
+  failed_ = false;
+  bytes_ += text.size();
 }
 
 void LogWriter::sync() { file_.sync(); }

@@ -47,14 +47,17 @@ class LogWriter {
  public:
   // Appends to `path`, which is made when missing. Throws Error when it cannot be opened.
   explicit LogWriter(const std::filesystem::path& path);
-  // One write, so only the last line can be torn. The first one of an empty file comes with the
-  // head line: a file without a record stays empty.
+  // One write, so only the last line can be torn; after one that failed, the next record begins a
+  // line of its own. The first one of an empty file comes with the head line: a file without a
+  // record stays empty.
   void append(const LogRecord& record);
   void sync();  // before a checkpoint that promises these lines
 
  private:
+  std::filesystem::path path_;
   OutputFile file_;
-  bool empty_;
+  std::uintmax_t bytes_;  // of what was written whole
+  bool failed_ = false;   // the last write
 };
 
 // Where a log is cut off: behind the lines of a step.

@@ -36,7 +36,7 @@ struct RunHistory {
   ThinnedLine loss, validation_loss, learning_rate, gradient_norm, tokens_per_second;
   std::optional<StepRecord> last_step;
   std::optional<ValidationRecord> last_validation;
-  std::optional<std::int64_t> saved_step;  // of the newest checkpoint of this start
+  std::optional<std::int64_t> saved_step;  // of the newest checkpoint
   std::int64_t skipped_steps = 0;
 };
 

@@ -32,22 +32,22 @@ std::optional<Error> GuardedUpdate::apply(StepRecord& record) {
                  {state_.progress.recent_losses, state_.progress.recent_gradient_norms});
   record.skipped = judgement.reason;
   if (auto error = end_of_run(record.step, judgement)) return error;
-  if (judgement.verdict == Verdict::kTake) update(record);
-  if (judgement.verdict == Verdict::kSkip) skip();
-  if (judgement.verdict == Verdict::kRollBack) roll_back(record);
+  if (judgement.verdict == GuardVerdict::kTake) update(record);
+  if (judgement.verdict == GuardVerdict::kSkip) skip();
+  if (judgement.verdict == GuardVerdict::kRollBack) roll_back(record);
   return std::nullopt;
 }
 
 std::optional<Error> GuardedUpdate::end_of_run(std::int64_t step,
                                                const Judgement& judgement) const {
   const std::int64_t skips = config_.guard.most_skips, rollbacks = config_.guard.most_rollbacks;
-  if (judgement.verdict == Verdict::kStop) return stopped_at(step, judgement.reason);
-  if (judgement.verdict == Verdict::kSkip && state_.progress.skipped_in_a_row >= skips) {
+  if (judgement.verdict == GuardVerdict::kStop) return stopped_at(step, judgement.reason);
+  if (judgement.verdict == GuardVerdict::kSkip && state_.progress.skipped_in_a_row >= skips) {
     return too_often(
         step, judgement.reason,
         cat("the ", skips, " steps before were skipped, expected no more (guard.most_skips)"));
   }
-  if (judgement.verdict == Verdict::kRollBack && state_.progress.rollbacks >= rollbacks) {
+  if (judgement.verdict == GuardVerdict::kRollBack && state_.progress.rollbacks >= rollbacks) {
     return too_often(
         step, judgement.reason,
         cat(rollbacks, " rollbacks were made before, expected no more (guard.most_rollbacks)"));

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "commands/workplace.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -48,6 +49,31 @@ TEST(RunFiles, HoldTheStepsOfEarlierStarts) {
   EXPECT_EQ(csv_steps(place), 20);
   place.works(train({"--resume", "--set", "run.train_tokens=7680"}));
   EXPECT_EQ(csv_steps(place), 30);
+}
+
+// A checkpoint that cannot be written ends the run. Seen failing with files that only a run that
+// ends well completes.
+TEST(RunFiles, AreCompleteWhenAFaultEndsTheRun) {
+  const Workplace place;
+  place.works(train({"--set", "run.name=first"}));  // its text is in the cache
+  ProgramOptions options = place.options();
+  options.largest_file = 30'000;
+  EXPECT_EQ(run_program(train({}), options).code, 1);
+  std::int64_t logged = 0;
+  for (const std::string& line : split(place.read("runs/tiny/log.jsonl"), '\n'))
+    logged += line.starts_with("{\"step\"") && line.find("\"loss\"") != std::string::npos ? 1 : 0;
+  EXPECT_GT(logged, 0);
+  EXPECT_EQ(csv_steps(place), logged);
+  EXPECT_EQ(place.read("runs/tiny/report.html").find("http-equiv=\"refresh\""), std::string::npos);
+}
+
+// A resumed run's page names the checkpoint that it goes on from.
+TEST(RunFiles, NameTheNewestCheckpoint) {
+  const Workplace place;
+  place.works(train({}));
+  EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "step 20");
+  place.works(train({"--resume"}));
+  EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "step 20");
 }
 
 }  // namespace

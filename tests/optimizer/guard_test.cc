@@ -24,7 +24,7 @@ class GuardWindow : public testing::Test {
   // Losses that swing about 3 by 0.1.
   void fill(int steps) {
     for (int i = 0; i < steps; ++i)
-      EXPECT_EQ(judge(i % 2 == 0 ? 2.9 : 3.1).verdict, Verdict::kTake) << i;
+      EXPECT_EQ(judge(i % 2 == 0 ? 2.9 : 3.1).verdict, GuardVerdict::kTake) << i;
   }
 
   GuardConfig config_;
@@ -33,22 +33,22 @@ class GuardWindow : public testing::Test {
 
 TEST_F(GuardWindow, NeedsHalfOfItself) {
   fill(4);
-  EXPECT_EQ(judge(1000).verdict, Verdict::kTake);
+  EXPECT_EQ(judge(1000).verdict, GuardVerdict::kTake);
   losses_.clear();
   norms_.clear();
   fill(5);
-  EXPECT_EQ(judge(1000).verdict, Verdict::kSkip);
+  EXPECT_EQ(judge(1000).verdict, GuardVerdict::kSkip);
 }
 
 TEST_F(GuardWindow, JudgesByDeviationsOfLossAndNorm) {
   fill(10);
-  EXPECT_EQ(judge(3.55).verdict, Verdict::kTake);  // 3 + 6 * 0.1 is the limit
+  EXPECT_EQ(judge(3.55).verdict, GuardVerdict::kTake);  // 3 + 6 * 0.1 is the limit
   losses_.assign({2.9, 3.1, 2.9, 3.1, 2.9, 3.1, 2.9, 3.1, 2.9, 3.1});
   const Judgement high = judge(3.65);
-  EXPECT_EQ(high.verdict, Verdict::kSkip);
+  EXPECT_EQ(high.verdict, GuardVerdict::kSkip);
   EXPECT_NAMES(high.reason, "loss 3.65", "spike", "3.6");
   EXPECT_NAMES(judge(3, 1.5).reason, "gradient norm 1.5", "spike");
-  EXPECT_EQ(judge(-5).verdict, Verdict::kTake) << "a low loss is no spike";
+  EXPECT_EQ(judge(-5).verdict, GuardVerdict::kTake) << "a low loss is no spike";
 }
 
 TEST_F(GuardWindow, HoldsTheNewestSteps) {
@@ -67,41 +67,41 @@ TEST_F(GuardWindow, NumbersThatAreNotFiniteNeverEnterIt) {
                                    {infinity, 1.0},
                                    {3.0, infinity},
                                    {-infinity, std::nan("")}}) {
-    EXPECT_EQ(judge(loss, norm).verdict, Verdict::kStop);
+    EXPECT_EQ(judge(loss, norm).verdict, GuardVerdict::kStop);
     EXPECT_EQ(losses_, before);
   }
-  EXPECT_EQ(judge(1000).verdict, Verdict::kSkip) << "it still works";
+  EXPECT_EQ(judge(1000).verdict, GuardVerdict::kSkip) << "it still works";
 }
 
 TEST_F(GuardWindow, ASpikeHardlyMovesItAndALastingRiseIsTaken) {
   fill(10);
-  EXPECT_EQ(judge(1000).verdict, Verdict::kSkip);
+  EXPECT_EQ(judge(1000).verdict, GuardVerdict::kSkip);
   EXPECT_LT(losses_.back(), 3.7);
-  EXPECT_EQ(judge(3.0).verdict, Verdict::kTake);
+  EXPECT_EQ(judge(3.0).verdict, GuardVerdict::kTake);
   int skipped = 0;
-  while (judge(5).verdict == Verdict::kSkip) ASSERT_LT(++skipped, 20);
+  while (judge(5).verdict == GuardVerdict::kSkip) ASSERT_LT(++skipped, 20);
   EXPECT_GT(skipped, 0);
 }
 
 TEST_F(GuardWindow, OnAPlateauRoundingIsNoSpike) {
   for (int i = 0; i < 10; ++i) judge(3);
-  EXPECT_EQ(judge(3.0001).verdict, Verdict::kTake);
-  EXPECT_EQ(judge(3.1).verdict, Verdict::kSkip);
+  EXPECT_EQ(judge(3.0001).verdict, GuardVerdict::kTake);
+  EXPECT_EQ(judge(3.1).verdict, GuardVerdict::kSkip);
 }
 
 TEST_F(GuardWindow, ActsAsConfigured) {
-  for (const auto& [spikes, verdict] : {std::pair(Spikes::kStop, Verdict::kStop),
-                                        {Spikes::kSkip, Verdict::kSkip},
-                                        {Spikes::kRollBack, Verdict::kRollBack},
-                                        {Spikes::kIgnore, Verdict::kTake}}) {
+  for (const auto& [spikes, verdict] : {std::pair(Spikes::kStop, GuardVerdict::kStop),
+                                        {Spikes::kSkip, GuardVerdict::kSkip},
+                                        {Spikes::kRollBack, GuardVerdict::kRollBack},
+                                        {Spikes::kIgnore, GuardVerdict::kTake}}) {
     losses_.assign(10, 3.0);
     norms_.assign(10, 1.0);
     config_.spikes = spikes;
     EXPECT_EQ(judge(1000).verdict, verdict);
   }
-  for (const auto& [action, verdict] : {std::pair(NonFinite::kStop, Verdict::kStop),
-                                        {NonFinite::kSkip, Verdict::kSkip},
-                                        {NonFinite::kRollBack, Verdict::kRollBack}}) {
+  for (const auto& [action, verdict] : {std::pair(NonFinite::kStop, GuardVerdict::kStop),
+                                        {NonFinite::kSkip, GuardVerdict::kSkip},
+                                        {NonFinite::kRollBack, GuardVerdict::kRollBack}}) {
     config_.non_finite = action;
     EXPECT_EQ(judge(std::nan("")).verdict, verdict);
   }

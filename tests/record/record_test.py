@@ -33,10 +33,14 @@ class Leaves(unittest.TestCase):
     def test_another_kind_of_machine_has_its_own_bits_and_near_losses(self):
         other = Comparison(False, [])
         expected = {"loss": 5.0, "word_perplexity": 1e9, "weights": "bits:1", "shapes": "1", "step": 3}
-        near = {"loss": 5.004, "word_perplexity": 2e9, "weights": "bits:2", "shapes": "1", "step": 3}
+        near = {"loss": 5.004, "word_perplexity": 1.0009e9, "weights": "bits:2", "shapes": "1", "step": 3}
         far = {"loss": 5.006, "word_perplexity": 2e9, "weights": "bits:2", "shapes": "2", "step": 4}
+        differ = ["a/b/loss", "a/b/word_perplexity", "a/b/shapes", "a/b/step"]
         self.assertEqual(found_keys(other, expected, near, tolerance=1e-3), [])
-        self.assertEqual(found_keys(other, expected, far, tolerance=1e-3), ["a/b/loss", "a/b/shapes", "a/b/step"])
+        self.assertEqual(found_keys(other, expected, far, tolerance=1e-3), differ)
+        meant = Comparison(True, [{"keys": "a/*", "near": True, "reason": "Why."}])  # an arithmetic that rounds otherwise
+        self.assertEqual(found_keys(meant, expected, near, tolerance=1e-3), [])
+        self.assertEqual(found_keys(meant, expected, far, tolerance=1e-3), differ)
 
     def test_a_command_that_fails_is_one_difference(self):
         self.assertEqual(found_keys(Comparison(True, []), {"x": 1, "y": 2}, {"failed": "it ended with 1"}), ["a/b"])

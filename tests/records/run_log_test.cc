@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/system_calls.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -124,6 +125,28 @@ TEST(LogWriter, AppendsAcrossOpenings) {
   writer.sync();
   EXPECT_EQ(read_file(path), kHead + lines({kStep, kValidation}));
   EXPECT_THROW(LogWriter(folder.path() / "missing" / "log.jsonl"), Error);
+}
+
+// Seen failing with a record that goes on where the torn line ends.
+TEST(LogWriter, BeginsALineOfItsOwnAfterAFailedWrite) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "log.jsonl";
+  for (const char* torn : {"", "{\"st"}) {
+    std::filesystem::remove(path);
+    LogWriter writer(path);
+    set_system_call_hook([&](SystemCall call, const std::filesystem::path&) {
+      if (call != SystemCall::kWrite) return 0;
+      std::ofstream(path, std::ios::app) << torn;
+      return ENOSPC;
+    });
+    EXPECT_THROW(writer.append(*parse_log_line(kStep)->record), Error);
+    set_system_call_hook({});
+    writer.append(*parse_log_line(kStep)->record);
+    writer.append(*parse_log_line(kValidation)->record);
+    EXPECT_EQ(read_run_log(path).steps.size(), 1U);
+    EXPECT_EQ(read_run_log(path).validations.size(), 1U);
+    EXPECT_TRUE(read_file(path).ends_with(kHead + lines({kStep, kValidation})));
+  }
 }
 
 TEST(CutLog, KeepsTheStepAndItsCompany) {

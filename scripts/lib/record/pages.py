@@ -75,7 +75,7 @@ def fields(message):
 
 
 def events(path):
-    """[step, tag, value] of each figure in a TensorBoard file, and [step, text] of its other entries."""
+    """[step, tag, value] of each figure in a TensorBoard file, and [step, text] of its other entries, by step and tag."""
     content, at, found = path.read_bytes(), 0, []
     while at < len(content):
         size, = struct.unpack_from("<Q", content, at)
@@ -86,4 +86,4 @@ def events(path):
             found.append([event.get(2, 0), value.get(1, b"").decode(), value.get(2)])
         if 3 in event:
             found.append([event.get(2, 0), event[3].decode()])
-    return found
+    return sorted(found, key=lambda entry: entry[:2])

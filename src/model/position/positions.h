@@ -12,8 +12,8 @@
 
 #include "config/config.h"
 #include "device/tensor.h"
-#include "model/score_bias.h"
 #include "model/position/stretch.h"
+#include "model/score_bias.h"
 
 namespace alibi {
 
