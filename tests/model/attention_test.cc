@@ -237,7 +237,7 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
            static_cast<std::int64_t>(uniform(key, turn++) * static_cast<double>(most - least + 1));
   };
   std::map<std::string, int> runs;
-  for (int n = 0; n < 60; ++n) {
+  for (int n = 0; n < 40; ++n) {
     Case c{.sequences = draw(1, 2), .groups = draw(1, 2), .width = 8 * draw(1, 3)};
     c.queries = draw(0, 2) == 0 ? draw(1, 3) : draw(60, 260);
     c.keys = c.queries + (draw(0, 1) == 0 ? 0 : draw(1, 150));
@@ -253,8 +253,8 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
     for (const AttentionKernel& kernel : attention_kernels())
       runs[kernel.name] += kernel.supports(problem, torch::kCPU) ? 1 : 0;
   }
-  EXPECT_EQ(runs["reference"], 60);
-  EXPECT_EQ(runs["plain"], 60) << "tiled kernels know all of it";
+  EXPECT_EQ(runs["reference"], 40);
+  EXPECT_EQ(runs["plain"], 40) << "tiled kernels know all of it";
 }
 
 // Blocks that no query sees are not visited: a window costs what it shows.

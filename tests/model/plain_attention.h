@@ -25,8 +25,8 @@ struct LoopResult {
 // kernels/visible_keys.h, word by word.
 inline bool plain_sees(const VisibleKeys& visible, std::int64_t b, std::int64_t t, std::int64_t i,
                        std::int64_t j) {
-  const std::int64_t first =
-      visible.first_BT.defined() ? visible.first_BT[b][t].item<std::int64_t>() : 0;
+  std::int64_t first = 0;
+  if (visible.first_BT.defined()) first = visible.first_BT.accessor<std::int64_t, 2>()[b][t];
   if (j > i || j < first) return false;
   if (visible.window > 0 && i - j >= visible.window && j - first >= visible.global) return false;
   if (!visible.list_begin.defined()) return true;
