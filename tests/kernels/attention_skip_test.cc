@@ -44,7 +44,7 @@ TEST(SkipTest, ExactSkipsOnlyWhatUnderflows) {
   EXPECT_EQ(std::exp2(-151.0F), 0.0F);
 }
 
-// Seen failing with the table's number at the nearest key in place of the largest from it on.
+// Seen failing with the largest number of the whole table in place of that from a distance on.
 TEST(SkipTest, ATableCountsByItsLargestNumberFromADistanceOn) {
   const float reach[] = {0, -10, -50, -100};
   const UnitRows rows(SkipRule::kEpsilon, {.reach = reach, .distances = 4});

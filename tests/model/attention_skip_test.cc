@@ -102,7 +102,8 @@ AttentionInputs trained(torch::ScalarType type) {
   return inputs;
 }
 
-// A table that falls, to its last number; and one that comes up again far away, which keeps all.
+// A table that falls, to its last number; and one that comes up again far away, which keeps all:
+// seen failing with the number at the nearest key in place of the largest from it on.
 AttentionInputs falling_table(torch::ScalarType type) {
   AttentionInputs inputs = standard_normal(type);
   torch::Tensor table_HL = torch::arange(400, torch::kFloat).neg().unsqueeze(0).repeat({4, 1});
