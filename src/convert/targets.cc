@@ -31,12 +31,7 @@ void need_alibi(Phrases& found, const ModelConfig& m) {
   need_press_slopes(found, m, 8, "it knows linear biases only");
 }
 
-void need_all_keys(Phrases& found, const ModelConfig& m) {
-  need(found, m.pattern.sees_all(), "windows of keys: its queries see all earlier keys");
-}
-
 void need_plain_attention(Phrases& found, const ModelConfig& m) {
-  need_all_keys(found, m);
   need(found, m.key_value_heads.value_or(m.heads) == m.heads,
        "model.key_value_heads: it has one key and value head for each query head");
   need(found, m.mlp_width.value_or(4 * m.width) == 4 * m.width,
@@ -76,24 +71,11 @@ Phrases gguf_obstacles(const ModelConfig& m) {
                       "llama.cpp's mpt knows linear biases and learned positions only");
   need(found, !m.embedding_norm, "model.embedding_norm: llama.cpp's mpt has no norm there");
   need(found, has_usual_scale(m), "model.attention_scale: it scales by 1 / sqrt(head width)");
-  need_all_keys(found, m);
   return found;
 }
 
-Phrases own_obstacles(const ModelConfig& m) {
-  Phrases found;
-  need_all_keys(found, m);
-  return found;
-}
-
-}  // namespace
-
-bool has_usual_scale(const ModelConfig& m) {
-  const double usual = 1 / std::sqrt(static_cast<double>(m.width / m.heads));
-  return std::abs(m.attention_scale.value_or(usual) - usual) <= 1e-9 * usual;
-}
-
-std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
+// But for windows of keys, which no target has.
+Phrases target_obstacles(Dialect target, const ModelConfig& model) {
   switch (target) {
     case Dialect::kMpt:
       return mpt_obstacles(model);
@@ -104,9 +86,22 @@ std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
     case Dialect::kGguf:
       return gguf_obstacles(model);
     case Dialect::kOwn:
-      return own_obstacles(model);
+      return {};
   }
   return {};
+}
+
+}  // namespace
+
+bool has_usual_scale(const ModelConfig& m) {
+  const double usual = 1 / std::sqrt(static_cast<double>(m.width / m.heads));
+  return std::abs(m.attention_scale.value_or(usual) - usual) <= 1e-9 * usual;
+}
+
+std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
+  Phrases found = target_obstacles(target, model);
+  need(found, model.pattern.sees_all(), "windows of keys: its queries see all earlier keys");
+  return found;
 }
 
 }  // namespace alibi
