@@ -40,11 +40,6 @@ std::vector<PlotPoint> ThinnedLine::points() const {
   return points;
 }
 
-RunHistory::RunHistory(const RunLog& log) {
-  for (const StepRecord& step : log.steps) add(step);
-  for (const ValidationRecord& validation : log.validations) add(validation);
-}
-
 void RunHistory::add(const StepRecord& step) {
   loss.add(step.tokens, step.loss);
   learning_rate.add(step.tokens, step.learning_rate);

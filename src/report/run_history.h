@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "records/run_log.h"
+#include "records/run_records.h"
 #include "report/plot.h"
 
 namespace alibi {
@@ -27,9 +27,6 @@ class ThinnedLine {
 };
 
 struct RunHistory {
-  RunHistory() = default;
-  explicit RunHistory(const RunLog& log);
-
   void add(const StepRecord& step);
   void add(const ValidationRecord& validation);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "records/run_log.h"
 #include "report/event_file.h"
 #include "report/markup.h"
 #include "report/run_page.h"
@@ -93,16 +94,23 @@ TEST(RunHistory, ThinsAWholeRunToMeansOfEqualGroups) {
   EXPECT_EQ(points.back().x, kRecords - 1);
 }
 
+RunHistory history_of(const RunLog& log) {
+  RunHistory history;
+  for (const StepRecord& step : log.steps) history.add(step);
+  for (const ValidationRecord& validation : log.validations) history.add(validation);
+  return history;
+}
+
 TEST(RunPage, IsWellFormedAndLivesWhileTheRunDoes) {
   RunPage page{"a <run>", "now", true, 400, {{"seed", "3"}}, {"text </pre> & \x01"}, "{\"a\": 1}"};
-  const std::string alive = run_page(page, RunHistory(parse_run_log(kLog)));
+  const std::string alive = run_page(page, history_of(parse_run_log(kLog)));
   EXPECT_NE(alive.find("http-equiv=\"refresh\""), std::string::npos);
   EXPECT_NAMES(alive, 200, 400, "50.0 %");
   EXPECT_EQ(alive.find("</pre> &"), std::string::npos) << "samples are escaped";
   EXPECT_EQ(alive.find("src="), std::string::npos) << "nothing from outside";
   EXPECT_EQ(alive.find("<script"), std::string::npos);
   page.alive = false;
-  const std::string dead = run_page(page, RunHistory(parse_run_log(kLog)));
+  const std::string dead = run_page(page, history_of(parse_run_log(kLog)));
   EXPECT_EQ(dead.find("http-equiv"), std::string::npos);
   EXPECT_NAMES(run_page(page, {}), "seed", 3) << "an empty log";
 }
