@@ -103,7 +103,7 @@ int run(const Options& options, const CommandLine& command_line) {
   comparison.created = utc_timestamp();
   std::fputs(comparison_table(comparison).c_str(), stdout);
   write_files(comparison, output);
-  std::printf("\nwritten: %s\n", (output / "index.html").c_str());
+  std::printf("written: %s\n", (output / "index.html").c_str());
   for (const ComparedRun& one : comparison.runs) {
     if (!one.failure.empty())
       throw Error("compare", "not every run could be measured",
@@ -133,7 +133,7 @@ Command compare_command() {
                        "comparison's own",
                    .target = &options->output},
                   {.name = "--plan",
-                   .meaning = "Check everything, print the runs and leave",
+                   .meaning = "Check everything, print the runs and exit",
                    .target = &options->plan_only},
                   set_option(options->overrides)},
       .run = [options](const CommandLine& command_line) { return run(*options, command_line); }};

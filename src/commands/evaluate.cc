@@ -100,7 +100,7 @@ int run(const Options& options, const CommandLine& command_line) {
   std::fputs(curve_table(set).c_str(), stdout);
   if (options.output.empty()) return 0;
   write_files(set, options.output, options.title);
-  std::printf("\nwritten: %s\n", (std::filesystem::path(options.output) / "index.html").c_str());
+  std::printf("written: %s\n", (std::filesystem::path(options.output) / "index.html").c_str());
   return 0;
 }
 
@@ -119,7 +119,7 @@ Command evaluate_command() {
                    .target = &request.checkpoints,
                    .required = true},
                   {.name = "--text",
-                   .meaning = "Text files or folders; default: what the run held out",
+                   .meaning = "Text files or folders; default: the run's held-out text",
                    .target = &options->text,
                    .one_value = true},
                   {.name = "--lengths",

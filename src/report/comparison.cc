@@ -132,20 +132,35 @@ std::string lowest_at(const Comparison& c, std::size_t index) {
   return cat(lowest->name, noise ? ", within noise of " : ", measurably lower than ", c.reference);
 }
 
-// Who wins at which length, a line for each stretch of lengths with one answer.
-std::string winners(const Comparison& c) {
-  std::string text;
-  if (c.variants.size() < 2) return text;
+// Who wins at which length, one for each stretch of lengths with one answer: "at 64 to 128 tokens:
+// alibi, all others measurably worse".
+std::vector<std::string> winners(const Comparison& c) {
+  std::vector<std::string> lines;
+  if (c.variants.size() < 2) return lines;
   const std::vector<ComparedPoint>& points = c.variants.front().points;
   for (std::size_t first = 0, next = 0; first < points.size(); first = next) {
     const std::string words = lowest_at(c, first);
     for (next = first + 1; next < points.size() && lowest_at(c, next) == words;) ++next;
     if (words.empty()) continue;
     const std::string last = with_commas(points[next - 1].length);
-    text += cat("Lowest at ", next - first > 1 ? with_commas(points[first].length) + " to " : "",
-                last, " tokens: ", words, ".\n");
+    lines.push_back(cat("at ", next - first > 1 ? with_commas(points[first].length) + " to " : "",
+                        last, " tokens: ", words));
   }
-  return text;
+  return lines;
+}
+
+// Below the table: at most four lines, and one for each run that failed.
+std::string foot(const Comparison& c) {
+  std::string text;
+  const std::vector<std::string> lowest = winners(c);
+  if (!lowest.empty()) text += cat("lowest ", printable(join(lowest, "; ")), "\n");
+  if (c.seeds.size() > 1)
+    text +=
+        cat("means over ", c.seeds.size(), " seeds; intervals are over seeds, not over texts\n");
+  const std::string protocol = protocol_line(c.protocol), scored = text_line(c.protocol, c.text);
+  if (!protocol.empty()) text += cat("protocol: ", protocol, "\n");
+  if (!scored.empty()) text += cat("text: ", printable(scored), "\n");
+  return text + failures(c);
 }
 
 }  // namespace
@@ -191,12 +206,13 @@ std::string comparison_table(const Comparison& c) {
   }
   std::string notes;
   for (const std::string& note : comparison_notes(c)) notes += cat("note: ", printable(note), "\n");
-  return cat(format_table(table), notes, "\n", costs(c), "\n", comparison_context(c),
-             comparison_slopes(c), comparison_summary(c), failures(c));
+  return cat(costs(c), "\n", comparison_context(c), comparison_slopes(c), format_table(table),
+             notes, "\n", foot(c));
 }
 
 std::string comparison_summary(const Comparison& c) {
-  std::string text = winners(c);
+  std::string text;
+  for (const std::string& line : winners(c)) text += cat("Lowest ", line, ".\n");
   for (const ComparedVariant& variant : c.variants) {
     text += variant.name == c.reference ? change_in_words(variant) : in_words(c, variant) + "\n";
   }

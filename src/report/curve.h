@@ -83,8 +83,11 @@ struct CurveSet {
   std::vector<Curve> curves;
 };
 
-// For the terminal: one table per curve, then protocol and text. Marks the trained length and L.
+// For the terminal: one table per curve, then at most four lines: useful context, treatment of
+// positions, protocol, text. The whole protocol stands in curve.json and on the page.
 std::string curve_table(const CurveSet& set);
+std::string protocol_line(const CurveProtocol& protocol);  // "sliding, stride 64, bf16 .."
+std::string text_line(const CurveProtocol& protocol, const CurveText& text);  // "a.txt, 9 of 12 .."
 
 // " at every length", or what else the protocol makes of the scored tokens.
 const char* scored_where(const CurveProtocol& protocol);

@@ -69,55 +69,73 @@ std::string one_table(const Curve& curve) {
   return format_table(table);
 }
 
-// Below a curve's table: notes on points, perplexity per word, what it does with its context.
-std::string context_lines(const Curve& curve) {
-  std::string text;
-  std::vector<std::string> words;
-  for (const CurvePoint& point : curve.points) {
-    if (point.applicable && !point.note.empty())
-      text += cat(with_commas(point.length), ": ", point.note, "\n");
-    if (std::isfinite(point.word_perplexity))
-      words.push_back(cat(times(point.multiple), " ", four_digits(point.word_perplexity)));
-  }
-  if (!words.empty()) text += cat("perplexity per word: ", join(words, ", "), "\n");
-  if (has_split(curve))
-    text += cat("\ngains over 1x, nats per token\n", format_table(split_table(curve)));
-  const std::string useful = useful_context_words(curve.far_context);
-  return useful.empty() ? text : cat(text, useful, "\n");
+// The split of the gain, where it was asked for.
+std::string split_lines(const Curve& curve) {
+  if (!has_split(curve)) return "";
+  return cat("\ngain over 1x, nats per token\n", format_table(split_table(curve)));
 }
 
-std::string foot(const CurveSet& set) {
-  const CurveProtocol& protocol = set.protocol;
-  std::vector<std::pair<std::string, std::string>> lines;
-  std::string name = protocol_name(protocol);
-  if (protocol.stride > 0) name += cat(", stride ", with_commas(protocol.stride));
-  if (protocol.sinks > 0) name += cat(", ", protocol.sinks, " sinks");
-  if (!protocol.description.empty()) name += cat(": ", protocol.description);
-  lines.emplace_back("protocol", name);
-  if (!protocol.treatment.empty()) lines.emplace_back("treatment", protocol.treatment);
-  if (!protocol.document_borders.empty())
-    lines.emplace_back("documents", protocol.document_borders);
-  std::vector<std::string> means;
-  for (const std::string& part : {protocol.precision, protocol.device, protocol.kernel}) {
-    if (!part.empty()) means.push_back(part);
+// A footnote of the table: the first note on a measured point, and how many more there are.
+std::string note_line(const Curve& curve) {
+  std::string first;
+  int more = 0;
+  for (const CurvePoint& point : curve.points) {
+    if (!point.applicable || point.note.empty()) continue;
+    if (first.empty()) {
+      first = cat(with_commas(point.length), " tokens: ", printable(point.note));
+    } else {
+      ++more;
+    }
   }
-  if (!means.empty()) lines.emplace_back("computed", join(means, ", "));
-  const std::string selection = set.text.selection.empty() ? "" : " (" + set.text.selection + ")";
-  lines.emplace_back("text",
-                     cat(join(set.text.files, ", "), ": ", with_commas(set.text.tokens_scored),
-                         " tokens scored", scored_where(protocol), ", ",
-                         with_commas(set.text.tokens_cut_off), " not scored", selection));
-  return format_pairs(lines);
+  return first.empty() ? "" : cat(first, more > 0 ? cat("; ", more, " more notes") : "", "\n");
+}
+
+std::string useful_line(const CurveSet& set) {
+  std::vector<std::string> reaches;
+  for (const Curve& curve : set.curves) {
+    const FarContext& far = curve.far_context;
+    if (far.window == 0) continue;
+    const std::string window = with_commas(far.window);
+    reaches.push_back(cat(set.curves.size() > 1 ? curve.label() + " " : "",
+                          far.bins.empty() ? "not measured (too few windows of " + window + ")"
+                                           : reach_words(useful_context(far)) + " of " + window));
+  }
+  return join(reaches, "; ");
 }
 
 }  // namespace
 
+std::string protocol_line(const CurveProtocol& protocol) {
+  std::vector<std::string> parts = {protocol_name(protocol)};
+  if (protocol.stride > 0) parts.push_back(cat("stride ", with_commas(protocol.stride)));
+  if (protocol.sinks > 0) parts.push_back(cat(protocol.sinks, " sinks"));
+  for (const std::string& part : {protocol.precision, protocol.device, protocol.kernel})
+    parts.push_back(part);
+  std::erase(parts, "");
+  return join(parts, ", ");
+}
+
+std::string text_line(const CurveProtocol& protocol, const CurveText& text) {
+  if (text.files.empty()) return "";
+  const std::string more =
+      text.files.size() > 1 ? cat(" and ", text.files.size() - 1, " more") : "";
+  return cat(text.files.front(), more, ", ", with_commas(text.tokens_scored), " of ",
+             with_commas(text.tokens_scored + text.tokens_cut_off), " targets scored",
+             scored_where(protocol));
+}
+
 std::string curve_table(const CurveSet& set) {
   std::string text;
   for (const Curve& curve : set.curves)
-    text += curve_head(curve) + one_table(curve) + context_lines(curve) + "\n";
+    text += curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(curve) + "\n";
   if (set.curves.empty()) text += "no curves\n\n";
-  return text + foot(set);
+  const std::pair<const char*, std::string> lines[] = {{"useful context", useful_line(set)},
+                                                       {"positions", set.protocol.treatment},
+                                                       {"protocol", protocol_line(set.protocol)},
+                                                       {"text", text_line(set.protocol, set.text)}};
+  for (const auto& [name, value] : lines)
+    if (!value.empty()) text += cat(name, ": ", printable(value), "\n");
+  return text;
 }
 
 }  // namespace alibi

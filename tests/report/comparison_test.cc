@@ -114,16 +114,36 @@ TEST(Comparison, DrawsBitsPerByteWhereTokenizersDiffer) {
 }
 
 TEST(Comparison, SaysWhoWinsAndByHowMuch) {
-  const std::string text = comparison_table(example());
-  EXPECT_NAMES(text, "b:", 128, "0.2500", "lower", "a's", 2, "95 %");
+  const std::string text = comparison_table(example()), words = comparison_summary(example());
+  EXPECT_NAMES(words, "b:", 128, "0.2500", "lower", "a's", 2, "95 %");
   const nlohmann::json json = nlohmann::json::parse(comparison_json(example()));
   EXPECT_EQ(json["format_version"], kComparisonFormat);
   EXPECT_EQ(json["variants"][1]["points"][1]["verdict"], "better");
   EXPECT_NE(text.find("-0.2500  0.0100  -0.3500 .. -0.1500  better"), std::string::npos)
       << "difference, standard error, interval\n"
       << text;
-  EXPECT_NAMES(text, "another text");
+  EXPECT_NAMES(words, "another text");
   EXPECT_EQ(json["runs"][3]["slopes"][1], 0.111);
+}
+
+// Costs and slopes come first, so that the table of results stands above the prompt. Seen failing
+// with the sentences of the page printed.
+TEST(Comparison, ATerminalEndsInTheTableAndFewLines) {
+  Comparison c = example();
+  c.protocol.name = Protocol::kNonOverlapping;
+  c.text.files = {"a.txt"};
+  c.text.tokens_scored = 1280;
+  const std::string text = comparison_table(c);
+  const std::size_t table = text.find("0.0100  -0.3500"), foot = text.rfind("\n\n") + 2;
+  EXPECT_LT(text.find("parameters"), table);
+  EXPECT_LT(text.find("head 2"), table);
+  EXPECT_LT(table, foot);
+  EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(foot), text.end(), '\n'), 4)
+      << text;
+  EXPECT_NAMES(text.substr(foot), "lowest", 128, "a");
+  EXPECT_NAMES(text.substr(foot), "2 seeds");
+  EXPECT_NAMES(text.substr(foot), "non_overlapping");
+  EXPECT_NAMES(text.substr(foot), "a.txt", "1,280");
 }
 
 TEST(Comparison, ThePageIsWellFormed) {

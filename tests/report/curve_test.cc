@@ -91,6 +91,14 @@ TEST(CurveCsv, OneLinePerPointWithQuotedCells) {
   EXPECT_EQ(csv_cells(lines[4])[column("note")], "ends at 128");
 }
 
+// The lines after the last table.
+std::vector<std::string> foot_of(const std::string& text) {
+  std::vector<std::string> lines = split(text, '\n');
+  lines.pop_back();
+  const auto blank = std::find(lines.rbegin(), lines.rend(), "");
+  return {blank.base(), lines.end()};
+}
+
 TEST(CurveTable, MarksLengthsAndNamesTheProtocol) {
   CurveSet set = curve_set({curve("alibi", {23.4, 23.0, 22.9}), curve("learned", {24})});
   set.curves[1].points.push_back(test::not_applicable(256, "ends at 128"));
@@ -99,9 +107,38 @@ TEST(CurveTable, MarksLengthsAndNamesTheProtocol) {
   EXPECT_NE(text.find("  L\n"), std::string::npos) << text;
   EXPECT_NE(text.find("-2.1 %"), std::string::npos) << text;
   EXPECT_NAMES(text, 256, "2x", "ends at 128");
-  EXPECT_NAMES(text, "non_overlapping", set.protocol.description);
-  EXPECT_NAMES(text, "512,000", 17, "40 of 57");
+  EXPECT_NAMES(text, "non_overlapping", "fp32", "reference");
+  EXPECT_NAMES(text, "512,000", "512,017", "a.txt", 1);
   for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 116u) << line;
+}
+
+// A terminal shows where and how in at most four lines; sentences stand on the page. Seen failing
+// with the protocol's description printed.
+TEST(CurveTable, EndsInFewShortLines) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0}), curve("none", {24, 30})});
+  set.protocol.treatment = "Positions are stretched (ntk) by 4.";
+  set.curves[0].far_context.window = 256;
+  set.curves[1].far_context.window = 128;
+  set.curves[1].far_context.bins.resize(1);
+  set.curves[1].far_context.bins[0].last = 64;
+  set.curves[1].far_context.bins[0].cut.low = 0.01;
+  const std::vector<std::string> foot = foot_of(curve_table(set));
+  ASSERT_EQ(foot.size(), 4U);
+  EXPECT_NAMES(foot[0], "useful context", "alibi", "too few", 256, "none", 64, 128);
+  EXPECT_NAMES(foot[1], "ntk");
+  EXPECT_NAMES(foot[2], "non_overlapping");
+  EXPECT_NAMES(foot[3], "a.txt", "512,000");
+  for (const std::string& line : foot) EXPECT_LE(display_width(line), 110u) << line;
+  EXPECT_EQ(curve_table(set).find(set.protocol.description), std::string::npos);
+}
+
+TEST(CurveTable, NotesAreAFootnoteOfTheirTable) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0, 22.9})});
+  set.curves[0].points[1].note = "cut short";
+  EXPECT_NAMES(curve_table(set), "256 tokens", "cut short");
+  set.curves[0].points[2].note = "cut shorter";
+  EXPECT_NAMES(curve_table(set), "256 tokens", "cut short", "1 more");
+  EXPECT_EQ(foot_of(curve_table(set)).size(), 2U);
 }
 
 TEST(CurveTable, EmptyCurvesAndUnmeasuredFigures) {
