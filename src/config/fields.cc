@@ -45,19 +45,27 @@ std::vector<Section> sections(Config& c) {
   return {
       {"model", "Shape and position method.", model_fields(c.model)},
       {"batch", "What one step sees.", batch_fields(c.batch)},
-      {"data", "Text.", data_fields(c.data)},
+      {"data", "Training and held-out text.", data_fields(c.data)},
       {"tokenizer", "Text to token ids.", tokenizer_fields(c.tokenizer)},
       {"initialize", "Weights at step 0.", initialize_fields(c.initialize)},
       {"optimizer", "AdamW.", optimizer_fields(c.optimizer)},
       {"schedule", "Learning rate over tokens.", schedule_fields(c.schedule)},
-      {"guard", "What protects the weights.", guard_fields(c.guard)},
-      {"run", "Length, cadence and place of a run.",
+      {"guard", "Non-finite values, loss spikes, failed saves.", guard_fields(c.guard)},
+      {"run", "Length, schedule and folder of a run.",
        run_fields(c.run, c.schedule.kind, c.guard.rolls_back())},
       {"evaluate", "Extrapolation curves.", evaluate_fields(c.evaluate)},
       {"evaluate.passkey", "Retrieval of a hidden key.", passkey_fields(c.evaluate)},
-      {"runtime", "Machine.", runtime_fields(c.runtime)},
+      {"runtime", "Device, precision, threads, memory.", runtime_fields(c.runtime)},
       {"runtime.attention", "Attention kernels.", attention_fields(c.runtime.attention)},
   };
+}
+
+const std::vector<RenamedKey>& renamed_keys() {
+  static const std::vector<RenamedKey> keys = {
+      {"guard", "most_skips", "max_consecutive_skips"},
+      {"guard", "most_rollbacks", "max_rollbacks"},
+  };
+  return keys;
 }
 
 }  // namespace alibi

@@ -20,4 +20,10 @@ struct Section {
 // values.
 std::vector<Section> sections(Config& config);
 
+// Keys that had another name in earlier versions: read under both, written under the new one.
+struct RenamedKey {
+  std::string section, before, now;
+};
+const std::vector<RenamedKey>& renamed_keys();
+
 }  // namespace alibi

@@ -26,7 +26,7 @@ void add_shape(Fields& f, ModelConfig& m) {
 
 void add_positions(Fields& f, ModelConfig& m) {
   add(f, "position", choice(m.position),
-      "How the model knows order. alibi: a bias linear in distance on each attention score.");
+      "Positional encoding. alibi: a bias on each attention score, linear in the distance.");
   add(f, "max_sequence_length", &m.max_sequence_length,
       "Rows of the learned position table: the longest input. Default: the trained length.")
       .range(1, 1 << 24)
@@ -75,8 +75,8 @@ Fields batch_fields(BatchConfig& b) {
       "step.")
       .one_of(powers_of_one_half(), "1, 1/2, 1/4, 1/8, ...");  // validate.cc says the way out
   add(f, "length_mixture", &b.length_mixture,
-      "Scalings of which each step draws one, such as [0.25, 0.5, 1]; the largest must be "
-      "train_sequence_length_scaling, which is what 1x means. Default: that one always.");
+      "Each step draws one of these scalings, for example [0.25, 0.5, 1]; the largest must be "
+      "train_sequence_length_scaling, which defines 1x. Default: always that one.");
   add(f, "micro_batch_tokens", &b.micro_batch_tokens,
       "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
       .range(1, 1e12)
@@ -97,8 +97,8 @@ Fields data_fields(DataConfig& d) {
       .range(0, 0.5)
       .only_if(d.valid.empty(), "data.valid is not given");
   add(f, "separate_documents", &d.separate_documents,
-      "Each token sees its own document only, in training and evaluation. Default: one joined "
-      "stream.");
+      "Attention is masked at document borders, in training and evaluation. Default: documents "
+      "form one stream.");
   add(f, "cache_folder", &d.cache_folder,
       "Where tokenised text is kept. Default: the user's cache folder.")
       .free();

@@ -7,8 +7,8 @@ Fields initialize_fields(InitializeConfig& i) {
   Fields f;
   add(f, "from", &i.from, "A checkpoint of the same shape to take the weights from.");
   add(f, "standard_deviation", &i.standard_deviation,
-      "Of the normal initial weights; residual outputs are divided by sqrt(2 layers). Default: 1 / "
-      "sqrt(model.width).")
+      "Standard deviation of the initial weights (normal distribution); that of residual outputs "
+      "is divided by sqrt(2 layers). Default: 1 / sqrt(model.width).")
       .range(1e-6, 10)
       .only_if(i.from.empty(), "initialize.from is not given");
   return f;
@@ -23,7 +23,7 @@ Fields optimizer_fields(OptimizerConfig& o) {
   add(f, "beta2", &o.beta2, "Decay of the second moment.").range(0, 0.9999999);
   add(f, "epsilon", &o.epsilon, "Added to the root of the second moment.").range(1e-16, 1);
   add(f, "weight_decay", &o.weight_decay, "Decoupled decay, on matrices only.").range(0, 10);
-  add(f, "clip_norm", &o.clip_norm, "Largest norm of all gradients together; 0: no clipping.")
+  add(f, "clip_norm", &o.clip_norm, "Gradients are clipped to this global norm; 0: no clipping.")
       .range(0, 1e9)
       .may_change();
   return f;
@@ -49,37 +49,39 @@ Fields guard_fields(GuardConfig& g) {
   Fields f;
   const bool judges = g.spikes != Spikes::kIgnore;
   add(f, "non_finite", choice(g.non_finite),
-      "A loss or gradient that is not finite never reaches the weights: stop the run, skip the "
-      "step, or go back to the newest checkpoint that was due and leave out all batches since.")
+      "At a loss or gradient norm that is not finite, which never changes the weights: stop the "
+      "run, skip the step, or roll back to the last scheduled checkpoint and leave out the batches "
+      "since then.")
       .may_change();
   add(f, "spikes", choice(g.spikes),
-      "The same for a loss or gradient norm far above those of the steps before.")
+      "The same for spikes: a loss or gradient norm far above that of recent steps.")
       .may_change();
   add(f, "spike_window", &g.spike_window,
-      "Steps before that a step is compared with; half of them must have been made.")
+      "Recent steps that a step is compared with; at least half of them must exist.")
       .range(8, 100000)
       .only_if(judges, "guard.spikes is not \"ignore\"")
       .may_change();
   add(f, "spike_deviations", &g.spike_deviations,
-      "Standard deviations above the mean of those steps that count as a spike.")
+      "A spike is this many standard deviations above the mean of those steps.")
       .range(1, 1000)
       .only_if(judges, "guard.spikes is not \"ignore\"")
       .may_change();
-  add(f, "most_skips", &g.most_skips, "After this many skipped steps in a row the run stops.")
+  add(f, "max_consecutive_skips", &g.most_skips,
+      "The run stops after this many skipped steps in a row.")
       .range(1, 1e9)
       .only_if(g.skips(), "guard.non_finite or guard.spikes is \"skip\"")
       .free();
-  add(f, "most_rollbacks", &g.most_rollbacks, "After this many the run stops.")
+  add(f, "max_rollbacks", &g.most_rollbacks, "The run stops after this many rollbacks.")
       .range(1, 1e6)
       .only_if(g.rolls_back(), "guard.non_finite or guard.spikes is \"roll_back\"")
       .free();
   add(f, "z_loss", &g.z_loss,
-      "Times the mean of log(sum exp(logits))^2, added to what is minimised: keeps logits near 0.")
+      "Weight of the z-loss, the mean of log(sum exp(logits))^2: keeps logits near 0.")
       .range(0, 1)
       .may_change();
   add(f, "failed_save", choice(g.failed_save),
-      "A checkpoint that cannot be written (disk full): stop the run, or warn and try again when "
-      "the next is due. The last one of a run always stops.")
+      "When a checkpoint cannot be written (disk full): stop the run, or warn and try again at the "
+      "next scheduled save. If the last save fails, the run always stops.")
       .free();
   return f;
 }
@@ -96,20 +98,22 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
   // All other schedules fall towards this end: moved, it changes the steps before it too.
   if (schedule == ScheduleKind::kConstant) end.free();
   // A rollback lands where a save was due.
-  Field& save_every =
-      add(f, "save_every_tokens", &r.save_every_tokens, "Default: a tenth of train_tokens.")
-          .range(1, 1e15)
-          .may_change();
+  Field& save_every = add(f, "save_every_tokens", &r.save_every_tokens,
+                          "Tokens between checkpoints. Default: a tenth of train_tokens.")
+                          .range(1, 1e15)
+                          .may_change();
   if (!rolls_back) save_every.free();
   add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
-      "Validation cadence. Default: a tenth of train_tokens.")
+      "Tokens between validations. Default: a tenth of train_tokens.")
       .range(1, 1e15)
       .free();
   add(f, "validation_tokens", &r.validation_tokens,
-      "Held-out targets scored at each validation, at most, spread over the held-out text.")
+      "Largest number of targets scored at each validation, spread over the held-out text.")
       .range(1, 1e15)
       .free();
-  add(f, "log_every_tokens", &r.log_every_tokens, "0: every step.").range(0, 1e15).free();
+  add(f, "log_every_tokens", &r.log_every_tokens, "Tokens between lines of the log; 0: every step.")
+      .range(0, 1e15)
+      .free();
   add(f, "keep_checkpoints", &r.keep_checkpoints, "Newest checkpoints kept, beside the best one.")
       .range(1, 1e6)
       .free();
@@ -134,8 +138,8 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .free();
   add(f, "protocol", choice(e.protocol),
       "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
-      "targets. streaming: the text runs through a cache of each length. one_pass: all lengths out "
-      "of windows of the longest.")
+      "targets. streaming: the text runs through a key/value cache of each length. one_pass: all "
+      "lengths from windows of the longest.")
       .only_if(scores, scores_words)
       .free();
   add(f, "stride", &e.stride, "Targets scored per sliding window. Default: half of each length.")
@@ -143,37 +147,35 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .only_if(scores && e.protocol == Protocol::kSliding, "evaluate.protocol is \"sliding\"")
       .free();
   add(f, "sinks", &e.sinks,
-      "First tokens of the text that a streaming cache keeps for good (attention sinks).")
+      "Attention sinks: first tokens of the text that always stay in the streaming cache.")
       .range(0, 1 << 20)
       .only_if(scores && e.protocol == Protocol::kStreaming, "evaluate.protocol is \"streaming\"")
       .free();
   add(f, "split_stride", &e.split_stride,
-      "Also slides windows by this stride, at most a quarter of the shortest length, which splits "
-      "each change from 1x into early tokens and "
-      "longer context.")
+      "Also scores sliding windows of this stride (at most a quarter of the shortest length), "
+      "which splits each change from 1x into fewer early tokens and longer context.")
       .range(1, 1 << 24)
       .only_if(scores && e.protocol == Protocol::kNonOverlapping,
                "evaluate.protocol is \"non_overlapping\"")
       .free();
   add(f, "far_context_tokens", &e.far_context_tokens,
-      "Targets, about, on which the useful context is measured: far tokens left out, swapped, "
+      "About how many targets the useful context is measured on: far tokens removed, swapped or "
       "shuffled (at least 20 windows). 0: not measured.")
       .range(0, 1e15)
       .only_if(scores, scores_words)
       .free();
   add(f, "max_tokens", &e.max_tokens,
-      "Targets scored, at most: of longer text, windows spread evenly over it.")
+      "Largest number of targets scored; of longer text, windows spread evenly over it.")
       .range(1, 1e15)
       .free();
   add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();
   add(f, "stretch", choice(e.stretch),
-      "Positions beyond the trained length, brought back into what the model has seen. linear: all "
-      "distances by the factor. ntk: far ones only (ALiBi: the flattest slope by the factor, the "
-      "steepest not at all). yarn: rotary only.")
+      "Position interpolation beyond the trained length. linear: all distances divided by the "
+      "factor (PI). ntk: NTK-aware, far distances only (ALiBi: the flattest slope divided by the "
+      "factor, the steepest unchanged). yarn: YaRN, for rotary.")
       .free();
   add(f, "stretch_factor", &e.stretch_factor,
-      "By how much. Default: each length over the trained length, so shorter ones stay as they "
-      "are.")
+      "Interpolation factor. Default: length / trained length, at least 1, for each length.")
       .range(1, 1e6)
       .only_if(e.stretch != Stretch::kNone, "evaluate.stretch is not \"none\"")
       .free();
@@ -184,7 +186,8 @@ Fields passkey_fields(EvaluateConfig& e) {
   const bool asked = e.task == Task::kPasskey;
   const char* words = "evaluate.task is \"passkey\"";
   Fields f;
-  add(f, "depths", &e.passkey.depths, "Where the key stands: 0 at the start, 1 at the end.")
+  add(f, "depths", &e.passkey.depths,
+      "Position of the key in the text: 0 at the start, 1 at the end.")
       .only_if(asked, words)
       .free();
   add(f, "trials", &e.passkey.trials, "Texts at each length and depth.")
@@ -192,7 +195,7 @@ Fields passkey_fields(EvaluateConfig& e) {
       .only_if(asked, words)
       .free();
   add(f, "documents", &e.passkey.documents,
-      "Documents in the text, each with a key of its own; one is asked for.")
+      "Documents in the text, each with its own key; one key is asked for.")
       .range(1, 26)
       .only_if(asked, words)
       .free();
@@ -203,20 +206,21 @@ Fields runtime_fields(RuntimeConfig& r) {
   Fields f;
   add(f, "device", choice(r.device), "auto: cuda where a device is found.").free();
   add(f, "precision", choice(r.precision),
-      "Of activations; weights and moments stay fp32. auto: bf16 where the processor multiplies "
-      "it, resolved once. tf32: fp32 whose matrix products a CUDA device rounds to 10 bits.");
+      "Precision of activations; weights and moments stay fp32. auto: bf16 where the processor has "
+      "bf16 instructions, fixed at the first start. tf32: fp32, with matrix products in TF32 on "
+      "CUDA.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
-  add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits that exist at a time.")
+  add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits in memory at a time.")
       .range(1, 1 << 24)
       .may_change();
   add(f, "recompute", choice(r.recompute),
-      "blocks: training keeps each block's input only and computes the rest again for its "
-      "gradient: less memory, more time, the same bits (but for sums of gradients that blocks "
+      "blocks: activation checkpointing. Training keeps only each block's input and recomputes the "
+      "rest for the gradient: less memory, more time, the same bits (except gradients that blocks "
       "share: T5 buckets, learned slopes).")
       .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
-      "A training run that is estimated to need more takes smaller micro batches, or is refused. "
-      "Default: the least of free memory, control groups and ulimit -v.")
+      "A training run that is estimated to need more gets smaller micro batches, or is refused. "
+      "Default: the smallest of free memory, control group limits and ulimit -v.")
       .range(1, 1e18)
       .free();
   return f;
@@ -225,12 +229,12 @@ Fields runtime_fields(RuntimeConfig& r) {
 Fields attention_fields(AttentionConfig& a) {
   Fields f;
   add(f, "kernel", &a.kernel,
-      "auto: the first listed kernel that supports the problem; check: that one, compared with the "
-      "reference; or a name. Another kernel is another rounding of the last bits.")
+      "auto: the first kernel in the list that supports the problem; check: that one, compared "
+      "with the reference; or a name. Results are not bit-identical across kernels.")
       .free();
   add(f, "skip", choice(a.skip),
-      "Blocks of keys left out by kernels that can. exact: those whose weights are all zero; the "
-      "same bits as off. epsilon: also those below the rounding of the row they belong to.")
+      "Blocks of keys that tiled kernels skip. exact: those whose weights are all zero; the same "
+      "bits as off. epsilon: also those whose weights are below the rounding error of their row.")
       .free();
   return f;
 }

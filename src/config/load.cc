@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "config/assign.h"
 #include "config/fields.h"
@@ -64,6 +65,7 @@ class Reader {
   // A run stores how it was to be measured; measuring it otherwise is no fault. So what had an
   // effect so far, and what later sources leave without one, goes back to its default.
   void keep_as_stored() {
+    notes_.clear();  // nobody is to change what a run stored
     for (Section& section : sections(config_)) {
       if (!section.path.starts_with("evaluate")) continue;
       for (const Field& field : section.fields) {
@@ -76,6 +78,7 @@ class Reader {
   // Every pass runs, whatever the others found: one start shows all faults. Only a source that was
   // not read at all, and may hold any key, leaves nothing to judge keys together by.
   Config finish() {
+    say_notes();
     if (!incomplete_) drop_stored();
     if (!incomplete_) check_effects();
     if (!incomplete_) check_rules();
@@ -107,13 +110,35 @@ class Reader {
         }
         continue;
       }
-      Field* field = find_field(all, path, key);
+      const std::string name = present_name(object, path, key, place);
+      Field* field = find_field(all, path, name);
       if (field == nullptr) {
         unknown(all, path, key, place);
       } else {
-        read_field(*field, value, section_pointer(path) + "/" + key, place);
+        read_field(*field, value, section_pointer(path) + "/" + name, place);
       }
     }
+  }
+
+  // What a key of an earlier version is called now; any other key as it is.
+  std::string present_name(const Json& object, const std::string& path, const std::string& key,
+                           const std::string& place) {
+    for (const RenamedKey& one : renamed_keys()) {
+      if (one.section != path || one.before != key) continue;
+      if (object.find(one.now) != nullptr)
+        fault(place, section_pointer(path) + "/" + key, "is the earlier name of " + one.now,
+              "the object has both: remove one");
+      notes_.insert(cat(place, ": ", path, ".", key, " is now called ", path, ".", one.now));
+      return one.now;
+    }
+    return key;
+  }
+
+  // Once in a process: a comparison reads one file for each variant.
+  void say_notes() const {
+    static std::set<std::string> said;
+    for (const std::string& note : notes_)
+      if (said.insert(note).second) log_info("note: " + note);
   }
 
   static std::string section_pointer(std::string path) {
@@ -226,6 +251,7 @@ class Reader {
   Config config_, defaults_;
   std::map<std::string, std::string> given_;   // pointer -> source that set it last
   std::map<std::string, std::string> stored_;  // the same of what was stored
+  std::set<std::string> notes_;                // on renamed keys
   std::vector<Fault> faults_;
   std::set<std::string> faulty_;  // their pointers
   bool incomplete_ = false;       // a source could not be read

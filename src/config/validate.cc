@@ -156,8 +156,10 @@ void check_protocol(const Config& c, Faults& faults) {
   // What a cache drops, rotated keys and absolute positions still count.
   if (faults.sound({"/evaluate/sinks", "/model/position"}) && e.sinks > 0 &&
       !position_method(c.model.position).counts_distances) {
-    faults.add("/evaluate/sinks", "this position method knows where tokens stood before",
-               "sinks are for alibi, t5 and none");
+    faults.add("/evaluate/sinks",
+               cat("attention sinks need a relative bias, found model.position ",
+                   name_of(c.model.position)),
+               "choose alibi, t5 or none, or 0 sinks");
   }
   if (faults.sound({"/evaluate/task", "/data/separate_documents"}) && e.task == Task::kPasskey &&
       c.data.separate_documents) {

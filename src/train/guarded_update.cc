@@ -45,12 +45,13 @@ std::optional<Error> GuardedUpdate::end_of_run(std::int64_t step,
   if (judgement.verdict == GuardVerdict::kSkip && state_.progress.skipped_in_a_row >= skips) {
     return too_often(
         step, judgement.reason,
-        cat("the ", skips, " steps before were skipped, expected no more (guard.most_skips)"));
+        cat("the ", skips,
+            " steps before were skipped, expected no more (guard.max_consecutive_skips)"));
   }
   if (judgement.verdict == GuardVerdict::kRollBack && state_.progress.rollbacks >= rollbacks) {
     return too_often(
         step, judgement.reason,
-        cat(rollbacks, " rollbacks were made before, expected no more (guard.most_rollbacks)"));
+        cat(rollbacks, " rollbacks were made before, expected no more (guard.max_rollbacks)"));
   }
   return std::nullopt;
 }

@@ -192,8 +192,8 @@ inline std::vector<BadConfig> without_effect() {
       {"{\"model\": {\"slope_seed\": 1}}", {"/model/slope_seed|exponential" + no}},
       {"{\"guard\": {\"spike_window\": 64}}", {"/guard/spike_window|guard.spikes" + no}},
       {"{\"guard\": {\"spike_deviations\": 4}}", {"/guard/spike_deviations|guard.spikes" + no}},
-      {"{\"guard\": {\"most_rollbacks\": 4, \"non_finite\": \"skip\"}}",
-       {"/guard/most_rollbacks|roll_back" + no}},
+      {"{\"guard\": {\"max_rollbacks\": 4, \"non_finite\": \"skip\"}}",
+       {"/guard/max_rollbacks|roll_back" + no}},
       {"{\"model\": {\"heads\": 1.5, \"hats\": 1}, \"run\": {\"seed\": -1}, \"x\": 1}",
        {"/model/heads|1.5", "/model/hats|heads", "/run/seed|-1", "/x"}},
   };

@@ -220,14 +220,14 @@ TEST(GuardFaults, BeforeTheFirstCheckpointARollbackStartsOver) {
 TEST(GuardFaults, RollbacksHaveAnEnd) {
   TrainExample example;
   auto changes = with_policy("roll_back");
-  changes.push_back("guard.most_rollbacks=3");
+  changes.push_back("guard.max_rollbacks=3");
   EXPECT_NAMES(error_text([&] {
                  example.train(example.config("run", changes), false, 0, [](Trainer& trainer) {
                    trainer.model()->parameters()[0].register_hook(
                        [](torch::Tensor gradient) { return gradient * std::nan(""); });
                  });
                }),
-               3, "guard.most_rollbacks");
+               3, "guard.max_rollbacks");
 }
 
 // Each step's gradients, from `first` on.
@@ -242,14 +242,15 @@ void ruin_gradients(Trainer& trainer, std::int64_t first) {
 TEST(GuardFaults, SkipsHaveAnEnd) {
   TrainExample example;
   auto changes = with_policy("skip");
-  changes.push_back("guard.most_skips=4");
+  changes.push_back("guard.max_consecutive_skips=4");
   const Config config = example.config("run", changes);
   const auto ruin = [](Trainer& trainer) { ruin_gradients(trainer, 5); };
   EXPECT_EQ(example.train(config, false, 6, ruin), 2);
   EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 2);
   EXPECT_ERROR_AT(error_text([&] { example.train(config, true, 0, ruin); }), "step 9", "nan");
   EXPECT_EQ(example.events_of<StepRecord>().size(), 3U);
-  EXPECT_NAMES(error_text([&] { example.train(config, true, 0, ruin); }), 4, "guard.most_skips");
+  EXPECT_NAMES(error_text([&] { example.train(config, true, 0, ruin); }), 4,
+               "guard.max_consecutive_skips");
   EXPECT_EQ(example.train(config, true, 9), 2);
   EXPECT_EQ(example.newest("run").progress.skipped_in_a_row, 0);
 }

@@ -24,12 +24,12 @@ void add_fields(Fields& f, ModelConfig& m) {
       "The last slope of a geometric list is 2^-slope_bias_max.")
       .range(0.01, 64)
       .only_if(by_rule, rule_words);
-  add(f, "slope_seed", &m.slope_seed, "Of the exponential rule's draws.")
+  add(f, "slope_seed", &m.slope_seed, "Seed of the slopes that the exponential rule draws.")
       .range(0, 9e15)
       .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
                "model.slope_rule is \"exponential\"");
   add(f, "biased_heads", &m.biased_heads,
-      "Heads that carry a bias; the others see all distances alike. Default: all.")
+      "Heads with a bias; the others have slope 0. Default: all.")
       .range(1, 1024)
       .only_if(by_rule && !m.learned_slopes,
                "model.position is \"alibi\", model.slopes is not given and model.learned_slopes is "
