@@ -92,7 +92,7 @@ int run(const Options& options) {
 Command import_command() {
   auto options = std::make_shared<Options>();
   return {.name = "import",
-          .summary = "Take in a folder of transformers: GPT-2, MPT or BLOOM",
+          .summary = "Import a folder of transformers: GPT-2, MPT or BLOOM",
           .footer = example("alibi import downloads/gpt2 --output imports/gpt2"),
           .options = {{.name = "FOLDER",
                        .meaning = "config.json, safetensors weights and tokenizer.json (or "

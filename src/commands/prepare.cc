@@ -42,7 +42,7 @@ int run(const Options& options) {
 Command prepare_command() {
   auto options = std::make_shared<Options>();
   return {.name = "prepare",
-          .summary = "Tokenise text once, into a folder that data.train may name",
+          .summary = "Tokenise text into a folder that data.train can name",
           .footer = example("alibi prepare configs/quickstart.json --output prepared/python"),
           .options = {config_files(options->configs),
                       {.name = "--output",

@@ -167,7 +167,7 @@ Command train_command() {
                        .meaning = "Go on from the newest valid checkpoint of the run folder",
                        .target = &options->resume},
                       {.name = "--print-config",
-                       .meaning = "Print the resolved config and leave",
+                       .meaning = "Print the resolved config and exit",
                        .target = &options->print_config}},
           .run = [options](const CommandLine&) { return run(*options); }};
 }
