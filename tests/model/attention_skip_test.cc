@@ -130,6 +130,30 @@ AttentionInputs forgetting(torch::ScalarType type) {
   return inputs;
 }
 
+// What a query sees: the skipping's walk meets global keys far behind a window, ends inside
+// documents, and starts after a past.
+AttentionInputs windowed(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  inputs.options.visible.window = 100;
+  inputs.options.visible.global = 16;
+  inputs.options.bias.slopes_H.requires_grad_();
+  return inputs;
+}
+
+AttentionInputs documents(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  const torch::Tensor position = torch::arange(640);
+  inputs.options.visible.first_BT = (position - position % 150).unsqueeze(0);
+  return inputs;
+}
+
+AttentionInputs after_a_past(torch::ScalarType type) {
+  AttentionInputs inputs = standard_normal(type);
+  inputs.q_BHTD = inputs.q_BHTD.narrow(2, 333, 307).contiguous();
+  inputs.options.visible.window = 500;
+  return inputs;
+}
+
 using MakeInputs = AttentionInputs (*)(torch::ScalarType);
 const std::pair<const char*, MakeInputs> kInputs[] = {{"standard normal", standard_normal},
                                                       {"sink", sink},
@@ -139,7 +163,10 @@ const std::pair<const char*, MakeInputs> kInputs[] = {{"standard normal", standa
                                                       {"trained", trained},
                                                       {"falling table", falling_table},
                                                       {"rising table", rising_table},
-                                                      {"forgetting", forgetting}};
+                                                      {"forgetting", forgetting},
+                                                      {"windowed", windowed},
+                                                      {"documents", documents},
+                                                      {"after a past", after_a_past}};
 
 void expect_equal(const Result& a, const Result& b) {
   EXPECT_TRUE(torch::equal(a.outputs.output_BHTD, b.outputs.output_BHTD));
@@ -180,6 +207,7 @@ void compare(const TileSet& set, torch::ScalarType type, const char* name, MakeI
   expect_near("k", epsilon.gradients.k_BGSD, off.gradients.k_BGSD, unit);
   expect_near("v", epsilon.gradients.v_BGSD, off.gradients.v_BGSD, unit);
   const ScoreBias &some = epsilon.gradients.bias, &all = off.gradients.bias;
+  if (all.slopes_H.defined()) expect_near("slopes", some.slopes_H, all.slopes_H, 0x1p-20);
   if (all.table_HL.defined()) expect_near("table", some.table_HL, all.table_HL, 0x1p-20);
   if (all.terms_BHS.defined()) expect_near("terms", some.terms_BHS, all.terms_BHS, 0x1p-20);
 }
@@ -255,8 +283,9 @@ TEST(AttentionThreads, AnyCountGivesTheSameBits) {
                                                      2);
       inputs.options.bias.slopes_H.requires_grad_();
       expect_any_thread_count(set, inputs);
-      // So many key blocks that some share a part of a table's gradient.
-      inputs = make_attention_inputs({.sequences = 1,
+      // So many key blocks that some share a part of a table's gradient; so many units that one
+      // thread takes each in one sweep.
+      inputs = make_attention_inputs({.sequences = 2,
                                       .heads = 4,
                                       .key_value_heads = 2,
                                       .length = 1200,
@@ -266,7 +295,7 @@ TEST(AttentionThreads, AnyCountGivesTheSameBits) {
       ScoreBias& bias = inputs.options.bias;
       bias.slopes_H.requires_grad_();
       bias.table_HL = torch::randn({4, 900}).requires_grad_();
-      bias.terms_BHS = torch::randn({1, 4, 1200}, torch::kDouble).requires_grad_();
+      bias.terms_BHS = torch::randn({2, 4, 1200}, torch::kDouble).requires_grad_();
       inputs.options.visible.window = 1150;
       expect_any_thread_count(set, inputs);
     }

@@ -26,6 +26,7 @@ struct Case {
   BiasForms bias = {.slopes = true};
   bool learned = true;  // a bias that needs a gradient
   bool documents = false;
+  std::int64_t document_length = 7;  // of the first sequence; each further one's is 4 longer
   std::int64_t window = 0, global = 0;
   bool list = false;
   bool rising = false;  // the first slope is below 0: far keys gain
@@ -34,9 +35,9 @@ struct Case {
   std::string text() const {
     return cat("B ", sequences, " H ", heads, " G ", groups, " T ", queries, " S ", keys, " D ",
                width, bias.slopes ? " slopes" : "", bias.table ? " table" : "",
-               bias.terms ? " terms" : "", learned ? " learned" : "", documents ? " documents" : "",
-               " window ", window, " global ", global, list ? " list" : "", " dropout ", dropout,
-               " ", torch::toString(type));
+               bias.terms ? " terms" : "", learned ? " learned" : "",
+               documents ? cat(" documents ", document_length) : "", " window ", window, " global ",
+               global, list ? " list" : "", " dropout ", dropout, " ", torch::toString(type));
   }
 };
 
@@ -47,7 +48,7 @@ torch::Tensor some_documents(const Case& c) {
   for (std::int64_t b = 0; b < c.sequences; ++b) {
     for (std::int64_t i = 0; i < c.queries; ++i) {
       const std::int64_t position = c.keys - c.queries + i;
-      start[b][i] = position - position % (7 + 4 * b);
+      start[b][i] = position - position % (c.document_length + 4 * b);
     }
   }
   return starts;
@@ -236,25 +237,38 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
     return least +
            static_cast<std::int64_t>(uniform(key, turn++) * static_cast<double>(most - least + 1));
   };
+  constexpr int kCases = 70;
   std::map<std::string, int> runs;
-  for (int n = 0; n < 40; ++n) {
+  std::map<std::string, int> covered;  // windows that hide keys, with what else is drawn
+  for (int n = 0; n < kCases; ++n) {
     Case c{.sequences = draw(1, 2), .groups = draw(1, 2), .width = 8 * draw(1, 3)};
-    c.queries = draw(0, 2) == 0 ? draw(1, 3) : draw(60, 260);
+    c.queries = draw(0, 4) == 0 ? draw(1, 3) : draw(60, 260);
     c.keys = c.queries + (draw(0, 1) == 0 ? 0 : draw(1, 150));
-    c.bias = kForms[draw(0, std::ssize(kForms) - 1)];
-    c.documents = draw(0, 3) == 0;
+    c.bias = kForms[n % std::ssize(kForms)];
+    c.documents = draw(0, 2) == 0;
+    c.document_length = draw(5, 150);
     c.window = draw(0, 2) == 0 ? 0 : draw(1, 160);
     c.global = c.window > 0 && draw(0, 1) == 0 ? draw(1, 100) : 0;
     c.list = c.window == 0 || draw(0, 2) == 0;
     c.type = draw(0, 1) == 0 ? torch::kFloat : torch::kBFloat16;
     check(c);
     if (testing::Test::HasFailure()) return;
+    const std::int64_t whole = c.documents ? c.document_length : c.keys;
+    if (c.queries >= 60 && c.window > 0 && c.window < std::min(whole, c.keys)) {
+      covered["documents"] += c.documents ? 1 : 0;
+      covered["past"] += c.keys > c.queries ? 1 : 0;
+      covered["bf16"] += c.type == torch::kBFloat16 ? 1 : 0;
+      covered["terms in bf16"] += c.bias.terms && c.type == torch::kBFloat16 ? 1 : 0;
+      covered["terms with a past"] += c.bias.terms && c.keys > c.queries ? 1 : 0;
+    }
     const AttentionProblem problem = describe_problem(make_inputs(c));
     for (const AttentionKernel& kernel : attention_kernels())
       runs[kernel.name] += kernel.supports(problem, torch::kCPU) ? 1 : 0;
   }
-  EXPECT_EQ(runs["reference"], 40);
-  EXPECT_EQ(runs["plain"], 40) << "tiled kernels know all of it";
+  EXPECT_EQ(runs["reference"], kCases);
+  EXPECT_EQ(runs["plain"], kCases) << "tiled kernels know all of it";
+  for (const char* what : {"documents", "past", "bf16", "terms in bf16", "terms with a past"})
+    EXPECT_GE(covered[what], 2) << what;
 }
 
 // Blocks that no query sees are not visited: a window costs what it shows.
@@ -315,6 +329,18 @@ TEST(AttentionKernels, EqualTheFormulaAtOneThousandAndFarFromTheirKeys) {
              .learned = learned,
              .type = type});
     }
+  }
+}
+
+// So many key blocks that some share a part of a table's gradient.
+TEST(AttentionKernels, EqualTheFormulaWhereKeyBlocksShareATable) {
+  for (const torch::ScalarType type : {torch::kFloat, torch::kBFloat16}) {
+    check({.sequences = 1,
+           .queries = 1200,
+           .keys = 1200,
+           .bias = kForms[4],
+           .window = 1150,
+           .type = type});
   }
 }
 
