@@ -1,6 +1,7 @@
 // Keys of the model, its batches and its text.
 #include <cmath>
 
+#include "base/strings.h"
 #include "config/field_builders.h"
 #include "config/validate.h"
 
@@ -25,12 +26,14 @@ void add_shape(Fields& f, ModelConfig& m) {
 }
 
 void add_positions(Fields& f, ModelConfig& m) {
+  const auto has_table = [](const PositionMethod& method) { return method.has_table; };
   add(f, "position", choice(m.position),
       "Positional encoding. alibi: a bias on each attention score, linear in the distance.");
   add(f, "max_sequence_length", &m.max_sequence_length,
       "Rows of the learned position table: the longest input. Default: the trained length.")
       .range(1, 1 << 24)
-      .only_if(position_method(m.position).has_table, "model.position is \"learned\"");
+      .only_if(position_method(m.position).has_table,
+               cat("model.position is \"", positions_where(has_table), "\""));
   for (const Position position : all_positions())
     if (const auto add_fields = position_method(position).add_fields) add_fields(f, m);
 }

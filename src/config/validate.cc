@@ -134,10 +134,14 @@ void check_lengths(const Config& c, Faults& faults) {
 void check_stretch(const Config& c, Faults& faults) {
   if (!faults.sound({"/evaluate/stretch", "/model/position"})) return;
   const Stretch stretch = c.evaluate.stretch;
-  const auto stretches = position_method(c.model.position).stretches;
-  if (stretch == Stretch::kNone || (stretches != nullptr && stretches(stretch))) return;
-  faults.add("/evaluate/stretch", "this position method has no distances to stretch that way",
-             "linear and ntk are for alibi and rotary positions, yarn for rotary ones");
+  const auto fits = [stretch](const PositionMethod& method) {
+    return method.stretches != nullptr && method.stretches(stretch);
+  };
+  if (stretch == Stretch::kNone || fits(position_method(c.model.position))) return;
+  faults.add("/evaluate/stretch",
+             cat("model.position ", name_of(c.model.position), " has no distances to stretch by ",
+                 name_of(stretch)),
+             cat(name_of(stretch), " is for ", positions_where(fits)));
 }
 
 void check_protocol(const Config& c, Faults& faults) {
@@ -159,7 +163,8 @@ void check_protocol(const Config& c, Faults& faults) {
     faults.add("/evaluate/sinks",
                cat("attention sinks need a relative bias, found model.position ",
                    name_of(c.model.position)),
-               "choose alibi, t5 or none, or 0 sinks");
+               cat("choose 0 sinks, or a position method of ",
+                   positions_where([](const PositionMethod& m) { return m.counts_distances; })));
   }
   if (faults.sound({"/evaluate/task", "/data/separate_documents"}) && e.task == Task::kPasskey &&
       c.data.separate_documents) {

@@ -54,8 +54,8 @@ class CurveMeasurement {
     const auto limit = position_limit(loaded_.config.model);
     if (limit && reach(length) > *limit) {
       point.applicable = false;
-      point.note =
-          cat("learned positions end at ", *limit, streaming() ? ", and a stream counts on" : "");
+      point.note = cat(name_of(loaded_.config.model.position), " positions end at ", *limit,
+                       streaming() ? ", and a stream counts on" : "");
     }
     return measured;
   }

@@ -96,7 +96,7 @@ class Retrieval {
   // fit, or none is asked.
   std::string why_not(std::int64_t length) const {
     if (const auto limit = position_limit(loaded_.config.model); limit && length > *limit)
-      return cat("learned positions end at ", *limit);
+      return cat(name_of(loaded_.config.model.position), " positions end at ", *limit);
     const PasskeyConfig& rules = options_.rules.passkey;
     for (std::int64_t trial = 0; trial < rules.trials; ++trial) {
       for (const bool false_key : {false, true}) {

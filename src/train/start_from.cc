@@ -41,7 +41,7 @@ void refuse_positions(const ModelConfig& source, const ModelConfig& model,
     throw usage_error("/model/position",
                       cat(name_of(model.position), ", but \"", from, "\" has ",
                           name_of(source.position), ": ", why),
-                      "choose alibi, rotary or none, or train it from nothing");
+                      "choose another position method, or train it from nothing");
   };
   const PositionMethod &from_method = position_method(source.position),
                        &to_method = position_method(model.position);

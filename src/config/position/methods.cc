@@ -33,6 +33,13 @@ std::vector<Position> all_positions() {
   return all;
 }
 
+std::string positions_where(const std::function<bool(const PositionMethod&)>& fits) {
+  std::vector<std::string> names;
+  for (const Position position : all_positions())
+    if (fits(position_method(position))) names.emplace_back(name_of(position));
+  return join(names, ", ");
+}
+
 std::vector<double> initial_slopes(const ModelConfig& model) {
   const auto slopes = position_method(model.position).slopes;
   return slopes == nullptr ? std::vector<double>() : slopes(model);

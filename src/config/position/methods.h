@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -108,6 +109,8 @@ struct PositionMethod {
 
 const PositionMethod& position_method(Position method);
 std::vector<Position> all_positions();
+// The methods that fit, as a message names them: "alibi, t5, none".
+std::string positions_where(const std::function<bool(const PositionMethod&)>& fits);
 
 // Of the config's method, for those who ask about a model.
 std::vector<double> initial_slopes(const ModelConfig& model);  // empty without linear biases
