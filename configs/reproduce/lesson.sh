@@ -1,4 +1,4 @@
-# The lesson page of a small checkpoint.
+# The page of a small checkpoint's attention, with sliders for its slopes.
 train_small "$@"
 measuring "$@"
-"$alibi" inspect lesson "$run" --lengths 1x,2x,4x,8x "${options[@]}" --out "$out/index.html"
+"$alibi" inspect attention "$run" --lengths 1x,2x,4x,8x "${options[@]}" --out "$out/index.html"

@@ -21,6 +21,6 @@ awk -F, '
     if (agree < points) print "one-pass: " points - agree " of " points " lengths lie outside their joint intervals, as " \
                               "one curve in twenty may; a text of few windows has no intervals" > "/dev/stderr" }
 ' "$out/brute-force/curve.csv" "$out/one-pass/curve.csv" |
-  { printf '# A curve from one pass\n\nLoss in nats per token. `scripts/reproduce one-pass` wrote this.\n\n'
+  { printf '# A curve from one pass\n\nLoss in nats per token. `scripts/reproduce one-pass` wrote this.\n\n![perplexity against length](one-pass/curve.svg)\n\n'
     printf '| length | length by length | one pass | joint 95 %% interval | agrees |\n|---|---|---|---|---|\n'
     cat; } | tee "$out/README.md"

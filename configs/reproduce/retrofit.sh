@@ -24,6 +24,6 @@ awk -F, '
     printf "\nThe model with its table, at the trained length: %.2f (%s). Beyond it has no positions.\n", base, base_range
     printf "One seed; batch and learning rate of the second training were the best of 14 pairs on this same text.\n" }
 ' "$out/curve/curve.csv" |
-  { printf '# From learned positions to linear biases\n\nPerplexity after a twentieth more tokens; `scripts/reproduce retrofit` wrote this.\n\n'
+  { printf '# From learned positions to linear biases\n\nPerplexity after a twentieth more tokens; `scripts/reproduce retrofit` wrote this.\n\n![perplexity against length](curve/curve.svg)\n\n'
     printf '| length | of the trained | retrofitted | 95 %% interval | against the table at the trained length |\n|---|---|---|---|---|\n'
     cat; } | tee "$out/README.md"

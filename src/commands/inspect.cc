@@ -51,7 +51,7 @@ int inspect_bias(const Options& options) {
                 significant(-slopes[h] * static_cast<double>(options.length - 1), 6), "\n");
   }
   if (!options.output.empty()) {
-    write_file_atomic(options.output, bias_svg(alibi_bias_plot(slopes, options.length)));
+    write_file_atomic(options.output, bias_svg(slopes, options.length));
     text += "written: " + options.output + "\n";
   }
   return print(text);
@@ -91,10 +91,6 @@ int inspect_data(const Options& options) {
       text.train.learned() < text.train.size() ? ", prompts between <prompt> and </prompt>" : "";
   return print(describe_text(text) + cat("\nfirst ", wide.size(), " tokens, cut at |", prompts,
                                          ":\n", cut_at_tokens(wide, text.tokenizer), "\n"));
-}
-
-AttentionView attention_view(const Options& o) {
-  return {o.target, o.texts, o.lengths, o.overrides, o.output};
 }
 
 using Run = int (*)(const Options&, const CommandLine&);
@@ -185,45 +181,32 @@ Option checkpoint_option(Options& options) {
           .required = true};
 }
 
-std::vector<Option> view_options(Options& options, bool page_required) {
-  return {checkpoint_option(options),
-          {.name = "--text",
-           .meaning = "Text files; default: what the run held out",
-           .target = &options.texts,
-           .one_value = true},
-          {.name = "--lengths",
-           .meaning = "Lengths: 4x or 512",
-           .target = &options.lengths,
-           .commas = true},
-          set_option(options.overrides),
-          {.name = "--out",
-           .meaning = "Page to write",
-           .target = &options.output,
-           .required = page_required}};
-}
-
-Command attention_part(const std::shared_ptr<Options>& options) {
+// "lesson" is the name that the page with sliders once had.
+Command attention_part(const std::shared_ptr<Options>& options, const char* name,
+                       const char* summary) {
   return part(
       options,
       [](const Options& o, const CommandLine& line) {
-        return print(describe_attention(attention_view(o), line));
+        return print(
+            describe_attention({o.target, o.texts, o.lengths, o.overrides, o.output}, line));
       },
-      {.name = "attention",
-       .summary = "How far each head of a trained model reaches, and its matrices",
+      {.name = name,
+       .summary = summary,
        .footer = example("alibi inspect attention runs/quickstart --lengths 1x,4x,16x --out "
                          "attention.html"),
-       .options = view_options(*options, false)});
-}
-
-Command lesson_part(const std::shared_ptr<Options>& options) {
-  return part(options,
-              [](const Options& o, const CommandLine& line) {
-                return print(write_lesson(attention_view(o), line));
-              },
-              {.name = "lesson",
-               .summary = "A page for teaching: click tokens, move slopes",
-               .footer = example("alibi inspect lesson runs/quickstart --out lesson.html"),
-               .options = view_options(*options, true)});
+       .options = {checkpoint_option(*options),
+                   {.name = "--text",
+                    .meaning = "Text files; default: what the run held out",
+                    .target = &options->texts,
+                    .one_value = true},
+                   {.name = "--lengths",
+                    .meaning = "Lengths: 4x or 512",
+                    .target = &options->lengths,
+                    .commas = true},
+                   set_option(options->overrides),
+                   {.name = "--out",
+                    .meaning = "Page to write: matrices, reach, and sliders for ALiBi's slopes",
+                    .target = &options->output}}});
 }
 
 Command checkpoint_part(const std::shared_ptr<Options>& options) {
@@ -263,7 +246,11 @@ Command inspect_command() {
           .summary = "Look at a model, bias, text, checkpoint or the config keys",
           .footer = example("alibi inspect bias --set model.heads=8 --length 64 --out bias.svg"),
           .commands = {model_part(options), memory_part(options), bias_part(options),
-                       data_part(options), attention_part(options), lesson_part(options),
+                       data_part(options),
+                       attention_part(options, "attention",
+                                      "How far each head of a trained model reaches, and a page "
+                                      "to see it work"),
+                       attention_part(options, "lesson", "The same as inspect attention"),
                        checkpoint_part(options), schema_part(options)}};
 }
 

@@ -105,45 +105,31 @@ AttentionPicture picture_of(LoadedModel& loaded, const AttentionView& view,
   return picture;
 }
 
-// Text that is scored for the lesson's curves: enough to see, not to wait for.
-constexpr std::int64_t kLessonTokens = 16'384;
+// Text that is scored for curves of other slopes: enough to see, not to wait for.
+constexpr std::int64_t kSlopeTokens = 16'384;
 
 void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPicture& picture) {
-  if (loaded.model->slopes().empty()) {
-    throw usage_error("inspect lesson", "found a model with " + picture.position + " positions",
-                      "the lesson is about ALiBi's slopes; inspect attention draws any model");
-  }
   const std::vector<std::int64_t> lengths = parse_lengths(view.lengths, picture.trained_length);
   EvaluateConfig rules;
-  rules.max_tokens = kLessonTokens;
+  rules.max_tokens = kSlopeTokens;
   const EvaluationText text = read_evaluation_text(view.texts, loaded, sample_rule(lengths, rules));
-  MeasuringLine line("inspect lesson", "measuring", "curves");
+  MeasuringLine line("inspect attention", "measuring other slopes", "curves");
   picture.curves = slope_curves(loaded, text.sample, lengths, line.hook());
   line.finish();
-}
-
-std::string written(const AttentionPicture& picture, const std::string& output,
-                    const std::string& title) {
-  write_file_atomic(output, attention_page(picture, title));
-  return "written: " + output + "\n";
 }
 
 }  // namespace
 
 std::string describe_attention(const AttentionView& view, const CommandLine& command_line) {
   LoadedModel loaded = load_model(view.target, view.overrides);
-  const AttentionPicture picture = picture_of(loaded, view, command_line);
+  AttentionPicture picture = picture_of(loaded, view, command_line);
   std::string text;
   if (loaded.model->counts_blocks(loaded.device)) text += describe_shares(loaded, view);
   text += reach_table(picture);
-  return view.output.empty() ? text : text + written(picture, view.output, "");
-}
-
-std::string write_lesson(const AttentionView& view, const CommandLine& command_line) {
-  LoadedModel loaded = load_model(view.target, view.overrides);
-  AttentionPicture picture = picture_of(loaded, view, command_line);
-  measure_slopes(loaded, view, picture);
-  return written(picture, view.output, "How ALiBi attends: " + picture.name);
+  if (view.output.empty()) return text;
+  if (!loaded.model->slopes().empty()) measure_slopes(loaded, view, picture);
+  write_file_atomic(view.output, attention_page(picture));
+  return text + "written: " + view.output + "\n";
 }
 
 }  // namespace alibi

@@ -1,5 +1,4 @@
-// alibi inspect attention, and the lesson page made of it: what a trained model's heads do on a
-// text.
+// alibi inspect attention: what a trained model's heads do on a text.
 #pragma once
 
 #include <string>
@@ -19,10 +18,7 @@ struct AttentionView {
 
 // The share of key blocks that the tiled kernels visit, one row for each head of each layer and one
 // column for each length, where the model runs on such a kernel; then each head's reach, and
-// warnings. Writes the page.
+// warnings. Writes the page, with ALiBi also what other slopes do to perplexity at the lengths.
 std::string describe_attention(const AttentionView& view, const CommandLine& command_line);
-
-// Writes the page alone, with what other slopes do to perplexity at the view's lengths.
-std::string write_lesson(const AttentionView& view, const CommandLine& command_line);
 
 }  // namespace alibi

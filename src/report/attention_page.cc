@@ -6,8 +6,8 @@
 #include "base/strings.h"
 #include "json/write.h"
 #include "report/page_parts.h"
-#include "report/svg.h"
 #include "report/table.h"
+#include "report/template.h"
 
 namespace alibi {
 namespace {
@@ -113,44 +113,6 @@ std::string named_heads(const AttentionPicture& picture, const Holds& holds, con
   return join(names, ", ");
 }
 
-std::string controls(const AttentionPicture& picture) {
-  std::string html = "<div class=\"controls\">";
-  html +=
-      "<label>layer <select id=\"layer\"></select></label>"
-      "<label>head <select id=\"head\"></select></label>";
-  if (!picture.curves.empty()) {
-    html +=
-        "<label>rule <select id=\"rule\"></select></label>"
-        "<label>slopes &times; <input id=\"factor\" type=\"range\" min=\"-2\" max=\"2\" "
-        "value=\"0\" step=\"1\"><output id=\"factor-text\">1</output></label>";
-  }
-  html +=
-      "<label>length <input id=\"length\" type=\"range\" min=\"0\"><output "
-      "id=\"length-text\"></output></label></div>\n";
-  if (picture.curves.empty()) return html;
-  return html +
-         element("p class=\"small\"",
-                 "Rule and slopes change the bias alone: q\u00b7k stays that of the model as it "
-                 "was trained. In layers above the first a model with other slopes would have "
-                 "another q\u00b7k too; the measured curve below has all of it.");
-}
-
-constexpr const char* kStage = R"html(
-<p id="tokens" class="tokens" aria-label="the text; click a token"></p>
-<div class="maps">
-<figure><figcaption>q&middot;k, scaled</figcaption><canvas id="scores"></canvas></figure>
-<figure><figcaption>bias</figcaption><canvas id="biases"></canvas></figure>
-<figure><figcaption>sum</figcaption><canvas id="sums"></canvas></figure>
-<figure><figcaption>softmax</figcaption><canvas id="weights"></canvas></figure>
-</div>
-<p class="small">Rows are queries, columns keys; future keys are blank. Click a token or a row.</p>
-<h3 id="row-title"></h3>
-<div class="wide"><table id="row"></table></div>
-<h2>All heads</h2>
-<p class="small">Softmax of every head for the shown tokens; click one to choose it.</p>
-<div id="all" class="all"></div>
-)html";
-
 }  // namespace
 
 std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
@@ -179,35 +141,18 @@ std::string reach_table(const AttentionPicture& picture) {
   return text;
 }
 
-std::string attention_page(const AttentionPicture& picture, const std::string& title) {
-  const bool lesson = !picture.curves.empty();
-  std::string body;
-  if (lesson) {
-    body += element("p",
-                    "Each head scores every earlier token by q.k, adds a bias that falls with "
-                    "distance by its slope, and shares its attention out by softmax. Choose a "
-                    "head, click a token, change the slopes, and see what they do to the matrices "
-                    "and to the measured perplexity.");
-  }
-  for (const std::string& line : attention_warnings(picture))
-    body += "<p class=\"caution\">" + escape_markup("Warning: " + line) + "</p>\n";
-  body += controls(picture) + kStage;
-  if (lesson) {
-    body +=
-        "<h2>What the slopes do to perplexity</h2>\n<p class=\"small\">Measured on held-out "
-        "text with the weights as they were trained, the slopes alone changed.</p>\n"
-        "<figure><canvas id=\"curve\"></canvas></figure>\n<p id=\"measured-text\"></p>\n"
-        "<div class=\"wide\"><table id=\"curve-table\"></table></div>\n";
-  }
-  body += "<h2>Reach</h2>\n" + element("p", reach_words(picture)) + html_table(reach_rows(picture));
-  body += cat("<h2>Command</h2>\n<pre>", escape_markup(picture.command_line), "</pre>\n");
-  body += cat("<style>", kAttentionStyle, "</style>\n<script>const data = ", page_data(picture),
-              ";\n", kAttentionScript, "</script>\n");
-  return whole_page(
-      title.empty() ? cat("Attention of ", picture.name) : title,
-      {cat(picture.position, ", trained at ", with_commas(picture.trained_length)),
-       picture.checkpoint, "made by alibi " + picture.program_version, picture.created},
-      body);
+std::string attention_page(const AttentionPicture& picture) {
+  Json page =
+      page_head("Attention of " + picture.name,
+                {cat(picture.position, ", trained at ", with_commas(picture.trained_length)),
+                 picture.checkpoint, "made by alibi " + picture.program_version, picture.created},
+                picture.command_line);
+  page.update({{"slopes", !picture.curves.empty()},
+               {"warnings", attention_warnings(picture)},
+               {"reach_words", reach_words(picture)},
+               {"reach", table_value(reach_rows(picture))},
+               {"data", page_data(picture)}});
+  return fill_page("attention.html", page);
 }
 
 }  // namespace alibi

@@ -1,5 +1,5 @@
-// The page of `inspect attention` and the lesson made of it: matrices one can click, sliders for
-// slopes and length. One file without anything from elsewhere.
+// The page of `inspect attention`: matrices one can click, sliders for length and, with ALiBi, for
+// slopes. One file without anything from elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct AttentionPicture {
   std::int64_t trained_length = 0, window = 0;
   std::vector<std::string> tokens;                 // shown
   std::vector<std::vector<AttentionHead>> layers;  // [layer][head]
-  std::vector<SlopeCurve> curves;                  // empty: no lesson on slopes
+  std::vector<SlopeCurve> curves;                  // empty: the bias is not ALiBi's
   std::string program_version, command_line, created;
 };
 
@@ -42,9 +42,6 @@ struct AttentionPicture {
 std::vector<std::string> attention_warnings(const AttentionPicture& picture);
 
 std::string reach_table(const AttentionPicture& picture);  // for the terminal
-std::string attention_page(const AttentionPicture& picture, const std::string& title);
-
-extern const char kAttentionScript[];  // the page's program
-extern const char kAttentionStyle[];
+std::string attention_page(const AttentionPicture& picture);
 
 }  // namespace alibi

@@ -274,6 +274,9 @@ CurveSet mean_curves(const Comparison& c) {
       mean.perplexity = point.perplexity;
       mean.perplexity_low = std::exp(point.loss.low);
       mean.perplexity_high = std::exp(point.loss.high);
+      mean.change_from_1x = point.change.mean;
+      mean.change_low = point.change.low;
+      mean.change_high = point.change.high;
       mean.bits_per_byte = point.bits_per_byte;
       curve.points.push_back(mean);
     }

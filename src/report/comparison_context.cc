@@ -6,8 +6,6 @@
 #include "report/comparison_reports.h"
 #include "report/context.h"
 #include "report/page_parts.h"
-#include "report/plot.h"
-#include "report/table.h"
 
 namespace alibi {
 namespace {
@@ -67,7 +65,7 @@ Table useful_table(const Comparison& c) {
   return table;
 }
 
-std::string far_figure(const Comparison& c, const char* what, Estimate ComparedFarBin::*kind) {
+PlotSpec far_plot(const Comparison& c, const char* what, Estimate ComparedFarBin::*kind) {
   PlotSpec plot;
   plot.title = cat("Far context ", what);
   plot.subtitle = "rise of the loss, mean over seeds, 95 % intervals";
@@ -81,7 +79,7 @@ std::string far_figure(const Comparison& c, const char* what, Estimate ComparedF
     }
     if (!series.points.empty()) plot.series.push_back(std::move(series));
   }
-  return plot.series.empty() ? "" : figure(curve_svg(plot));
+  return plot;
 }
 
 }  // namespace
@@ -94,27 +92,17 @@ std::string comparison_context(const Comparison& c) {
   return text;
 }
 
-std::string comparison_context_html(const Comparison& c) {
-  std::string html;
-  const Table split = split_table(c), useful = useful_table(c);
-  if (!split.rows.empty()) {
-    html += "<h2>Where the gain comes from</h2>\n" +
-            element("p",
-                    "Gain over 1x in nats per token (above 0: better), in two parts: fewer "
-                    "targets with a short context, and the longer context itself.") +
-            html_table(split);
+Json comparison_context_value(const Comparison& c) {
+  Json figures = Json::list();
+  for (const auto& [what, kind] :
+       {std::pair{"swapped for text from elsewhere", &ComparedFarBin::swapped},
+        std::pair{"shuffled", &ComparedFarBin::shuffled}, std::pair{"cut", &ComparedFarBin::cut}}) {
+    const PlotSpec plot = far_plot(c, what, kind);
+    if (!plot.series.empty()) figures.push_back(figure_value(plot));
   }
-  if (useful.rows.empty()) return html;
-  html += "<h2>How far it looks</h2>\n" +
-          element("p",
-                  "Useful context: the farthest distance at which leaving out all that lies "
-                  "farther back measurably raises the loss; noticed context: at which putting "
-                  "text from elsewhere there does. Measured in the longest windows, of at most 8x, "
-                  "at which a model is no worse than at 1x.") +
-          html_table(useful);
-  html += far_figure(c, "swapped for text from elsewhere", &ComparedFarBin::swapped);
-  html += far_figure(c, "shuffled", &ComparedFarBin::shuffled);
-  return html + far_figure(c, "cut", &ComparedFarBin::cut);
+  return {{"split", table_value(split_table(c))},
+          {"useful", table_value(useful_table(c))},
+          {"far", {{"figures", std::move(figures)}}}};
 }
 
 }  // namespace alibi

@@ -24,31 +24,23 @@ void add_estimate(Json& to, const std::string& name, const Estimate& e) {
 }
 
 Json point_object(const ComparedPoint& p) {
-  return {{"length", p.length},
-          {"multiple", p.multiple},
-          {"applicable", p.applicable},
-          {"note", p.note},
-          {"seeds", p.loss.count},
-          {"loss", p.loss.mean},
-          {"loss_low", p.loss.low},
-          {"loss_high", p.loss.high},
-          {"loss_sd", p.loss.deviation},
-          {"perplexity", p.perplexity},
-          {"change", p.change.mean},
-          {"change_low", p.change.low},
-          {"change_high", p.change.high},
-          {"bits_per_byte", p.bits_per_byte},
-          {"early_gain", p.early_gain.mean},
-          {"early_gain_low", p.early_gain.low},
-          {"early_gain_high", p.early_gain.high},
-          {"context_gain", p.context_gain.mean},
-          {"context_gain_low", p.context_gain.low},
-          {"context_gain_high", p.context_gain.high},
-          {"difference", p.difference.mean},
-          {"difference_error", p.difference.error},
-          {"difference_low", p.difference.low},
-          {"difference_high", p.difference.high},
-          {"verdict", verdict_name(p.verdict)}};
+  Json point = {{"length", p.length},
+                {"multiple", p.multiple},
+                {"applicable", p.applicable},
+                {"note", p.note},
+                {"seeds", p.loss.count}};
+  add_estimate(point, "loss", p.loss);
+  point.append("loss_sd", p.loss.deviation);
+  point.append("perplexity", p.perplexity);
+  add_estimate(point, "change", p.change);
+  point.append("bits_per_byte", p.bits_per_byte);
+  add_estimate(point, "early_gain", p.early_gain);
+  add_estimate(point, "context_gain", p.context_gain);
+  point.append("difference", p.difference.mean);
+  point.append("difference_error", p.difference.error);
+  add_estimate(point, "difference", p.difference);
+  point.append("verdict", verdict_name(p.verdict));
+  return point;
 }
 
 // Without its lists.
@@ -116,25 +108,30 @@ Json csv_row(const ComparedVariant& variant, const ComparedPoint& point) {
 
 }  // namespace
 
-std::string comparison_json(const Comparison& c) {
+Json comparison_value(const Comparison& c) {
   Json variants = Json::list(), runs = Json::list();
   for (const ComparedVariant& variant : c.variants) variants.push_back(variant_object(variant));
   for (const ComparedRun& run : c.runs) runs.push_back(run_object(run));
-  const Json root = {{"format_version", kComparisonFormat},
-                     {"kind", "comparison"},
-                     {"program_version", c.program_version},
-                     {"created", c.created},
-                     {"command_line", c.command_line},
-                     {"name", c.name},
-                     {"title", c.title},
-                     {"measure", name_of(c.measure)},
-                     {"reference", c.reference},
-                     {"seeds", c.seeds},
-                     {"protocol", protocol_json(c.protocol)},
-                     {"text", text_json(c.text)},
-                     {"variants", std::move(variants)},
-                     {"runs", std::move(runs)}};
-  return write_json(root, {.indent = 1, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) + "\n";
+  return {{"format_version", kComparisonFormat},
+          {"kind", "comparison"},
+          {"program_version", c.program_version},
+          {"created", c.created},
+          {"command_line", c.command_line},
+          {"name", c.name},
+          {"title", c.title},
+          {"measure", name_of(c.measure)},
+          {"reference", c.reference},
+          {"seeds", c.seeds},
+          {"protocol", protocol_json(c.protocol)},
+          {"text", text_json(c.text)},
+          {"variants", std::move(variants)},
+          {"runs", std::move(runs)}};
+}
+
+std::string comparison_json(const Comparison& c) {
+  return write_json(comparison_value(c),
+                    {.indent = 1, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
+         "\n";
 }
 
 std::string comparison_csv(const Comparison& c) {

@@ -22,7 +22,9 @@
 #include <string>
 #include <vector>
 
+#include "json/value.h"
 #include "report/comparison.h"
+#include "report/table.h"
 
 namespace alibi {
 
@@ -34,18 +36,19 @@ std::string comparison_table(const Comparison& comparison);    // for the termin
 std::string comparison_summary(const Comparison& comparison);  // sentences, one a line
 // What is to be known of points that were measured: "at 1,280 tokens 12 % of ...".
 std::vector<std::string> comparison_notes(const Comparison& comparison);
+Json comparison_value(const Comparison& comparison);  // what comparison.json holds
 std::string comparison_json(const Comparison& comparison);
 std::string comparison_csv(const Comparison& comparison);
 std::string comparison_page(const Comparison& comparison);
 
 // What each variant does with its context: gains split, useful context; empty where not measured.
 std::string comparison_context(const Comparison& comparison);  // for the terminal
-std::string comparison_context_html(const Comparison& comparison);
+Json comparison_context_value(const Comparison& comparison);   // for the page
 
 // ALiBi's slopes as trained, by variant, and by seed where training moves them; empty where all
 // variants have the same.
+Table slopes_table(const Comparison& comparison);
 std::string comparison_slopes(const Comparison& comparison);  // for the terminal
-std::string comparison_slopes_html(const Comparison& comparison);
 
 // One curve per variant, means over seeds with their intervals: what the pictures draw.
 CurveSet mean_curves(const Comparison& comparison);

@@ -4,8 +4,6 @@
 
 #include "base/strings.h"
 #include "report/comparison_reports.h"
-#include "report/page_parts.h"
-#include "report/table.h"
 
 namespace alibi {
 namespace {
@@ -33,6 +31,8 @@ bool all_equal(const Comparison& c) {
   return slopes.size() < 2;
 }
 
+}  // namespace
+
 Table slopes_table(const Comparison& c) {
   Table table{{{"variant", Align::kLeft}, {"seed", Align::kRight}}, {}};
   if (all_equal(c)) return table;
@@ -52,20 +52,9 @@ Table slopes_table(const Comparison& c) {
   return table;
 }
 
-}  // namespace
-
 std::string comparison_slopes(const Comparison& c) {
   const Table table = slopes_table(c);
   return table.rows.empty() ? "" : cat("slopes as trained\n", format_table(table), "\n");
-}
-
-std::string comparison_slopes_html(const Comparison& c) {
-  const Table table = slopes_table(c);
-  if (table.rows.empty()) return "";
-  return "<h2>Slopes</h2>\n" +
-         element("p",
-                 "As trained: by seed where training moved them, else the same for all seeds.") +
-         html_table(table);
 }
 
 }  // namespace alibi

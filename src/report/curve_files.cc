@@ -184,8 +184,11 @@ Json protocol_json(const CurveProtocol& protocol) { return to_json(protocol); }
 
 Json text_json(const CurveText& text) { return to_json(text); }
 
+Json curve_value(const CurveSet& set) { return to_json(set); }
+
 std::string curve_json(const CurveSet& set) {
-  return write_json(to_json(set), {.indent = 1, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
+  return write_json(curve_value(set),
+                    {.indent = 1, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
          "\n";
 }
 

@@ -33,6 +33,7 @@ namespace alibi {
 // Of curve.json; raised too when a figure is measured by another rule, as caches go by it.
 inline constexpr int kCurveFormat = 3;
 
+Json curve_value(const CurveSet& set);
 std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
 std::string curve_csv(const CurveSet& set);   // unmeasured figures are empty cells
 

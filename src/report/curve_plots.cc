@@ -9,6 +9,18 @@
 namespace alibi {
 namespace {
 
+bool has_change(const CurvePoint& point) {
+  return measured(point) && std::isfinite(point.change_low) && std::isfinite(point.change_high);
+}
+
+// Whether a curve has intervals of changes from its 1x, which are paired and so narrower than those
+// of the levels themselves.
+bool has_changes(const Curve& curve) {
+  return std::ranges::any_of(curve.points, [](const CurvePoint& point) {
+    return has_change(point) && point.change_low < point.change_high;
+  });
+}
+
 PlotPoint plot_point(const CurvePoint& point, CurveFigure figure) {
   const auto x = static_cast<double>(point.length);
   switch (figure) {
@@ -20,6 +32,17 @@ PlotPoint plot_point(const CurvePoint& point, CurveFigure figure) {
       return {x, point.bits_per_byte};
   }
   return {};
+}
+
+// The level at 1x with the interval of the change from it.
+void shade_change(const CurvePoint& point, CurveFigure figure, PlotPoint& drawn) {
+  drawn.low = drawn.high = kNotMeasured;
+  if (!has_change(point)) return;
+  const double low = (1 + point.change_low) / (1 + point.change_from_1x);
+  const double high = (1 + point.change_high) / (1 + point.change_from_1x);
+  const bool logarithm = figure == CurveFigure::kLoss;
+  drawn.low = logarithm ? drawn.y + std::log(low) : drawn.y * low;
+  drawn.high = logarithm ? drawn.y + std::log(high) : drawn.y * high;
 }
 
 // "not applicable beyond 256", or the lengths themselves when shorter ones are missing too; what
@@ -118,10 +141,15 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
   plot.levels = true;
   plot.marks = trained_marks(set);
   if (plot.marks.size() == 1) plot.x_unit = plot.marks.front().x;
+  const bool changes =
+      figure != CurveFigure::kBitsPerByte && std::ranges::any_of(set.curves, has_changes);
+  if (changes) plot.shaded = "95 % interval of the change from 1x";
   for (const Curve& curve : set.curves) {
     PlotSeries series{curve.label(), missing_note(curve), {}};
     for (const CurvePoint& point : curve.points) {
-      if (point.applicable) series.points.push_back(plot_point(point, figure));
+      if (!point.applicable) continue;
+      series.points.push_back(plot_point(point, figure));
+      if (changes) shade_change(point, figure, series.points.back());
     }
     plot.series.push_back(std::move(series));
   }

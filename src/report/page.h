@@ -8,10 +8,7 @@
 namespace alibi {
 
 // Summary in words with its caution, pictures of perplexity, loss and loss by position, the table,
-// protocol, text, models, command and hashes. All text of the set is escaped. `title` may be empty.
+// protocol, text, models, command and hashes. `title` may be empty.
 std::string curve_page(const CurveSet& set, const std::string& title = {});
-
-// The style sheet of the page; it also recolours inline SVG (classes of svg.h) on a dark screen.
-extern const char kPageStyle[];
 
 }  // namespace alibi

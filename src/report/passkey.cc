@@ -8,8 +8,8 @@
 #include "json/write.h"
 #include "report/csv.h"
 #include "report/page_parts.h"
-#include "report/svg.h"
 #include "report/table.h"
+#include "report/template.h"
 
 namespace alibi {
 namespace {
@@ -28,7 +28,7 @@ Json head_of(const PasskeySet& set) {
           {"text_sha256", set.text.sha256}};
 }
 
-Json cell_object(const PasskeyResult& result, const PasskeyCell& cell) {
+Json cell_object(const PasskeyResult& result, const PasskeyCell& cell, bool with_figures) {
   Json object = {{"name", result.name},
                  {"position", result.position},
                  {"checkpoint", result.checkpoint},
@@ -36,7 +36,7 @@ Json cell_object(const PasskeyResult& result, const PasskeyCell& cell) {
                  {"length", cell.length},
                  {"depth", cell.depth},
                  {"note", cell.note}};
-  if (!cell.note.empty()) return object;
+  if (!with_figures) return object;
   object.update({{"trials", cell.trials},
                  {"found", cell.found},
                  {"share_low", cell.share_low},
@@ -46,8 +46,6 @@ Json cell_object(const PasskeyResult& result, const PasskeyCell& cell) {
                  {"gain_high", cell.gain.high}});
   return object;
 }
-
-std::string number(double value) { return std::isfinite(value) ? significant(value, 6) : ""; }
 
 double share(const PasskeyCell& cell) {
   return static_cast<double>(cell.found) / static_cast<double>(cell.trials);
@@ -104,30 +102,32 @@ std::string explained(const PasskeySet& set) {
                     ", ", set.protocol.device, ".");
 }
 
-// White to the accent colour by the share found.
-std::string colour_cell(const PasskeyCell& cell) {
-  if (!cell.note.empty()) return table_cell("-");
-  return cat("<td title=\"", fixed(100 * cell.share_low, 0), " to ",
-             fixed(100 * cell.share_high, 0), " %\" style=\"background:rgba(0,114,178,",
-             fixed(0.6 * share(cell), 2), ")\">", found_text(cell), "</td>");
+// Shaded from white to the accent colour by the share found.
+Json page_cell(const PasskeyCell* cell) {
+  if (cell == nullptr) return {{"found", ""}, {"shade", ""}};
+  if (!cell->note.empty()) return {{"found", "-"}, {"shade", ""}};
+  return {{"found", found_text(*cell)},
+          {"shade", fixed(0.6 * share(*cell), 2)},
+          {"range",
+           cat(fixed(100 * cell->share_low, 0), " to ", fixed(100 * cell->share_high, 0), " %")}};
 }
 
-std::string page_table(const PasskeySet& set, const PasskeyResult& result) {
-  std::string html = "<div class=\"wide\"><table>\n<thead><tr><th>length</th>";
+Json page_result(const PasskeySet& set, const PasskeyResult& result) {
+  Json rows = Json::list(), depths = Json::list();
   for (const double depth : depths_of(set))
-    html += element("th", unbroken(cat("depth ", fixed(100 * depth, 0), " %")));
-  html += "<th>gain</th></tr></thead>\n<tbody>\n";
+    depths.push_back(unbroken(fixed(100 * depth, 0) + " %"));
   for (const std::int64_t length : lengths_of(result)) {
-    const bool trained = length == result.trained_length;
-    html += cat(trained ? "<tr class=\"trained\">" : "<tr>",
-                table_cell(with_commas(length) + (trained ? " (trained)" : "")));
-    for (const double depth : depths_of(set)) {
-      const PasskeyCell* cell = cell_at(result, length, depth);
-      html += cell == nullptr ? table_cell("") : colour_cell(*cell);
-    }
-    html += table_cell(row_words(result, length)) + "</tr>\n";
+    Json cells = Json::list();
+    for (const double depth : depths_of(set))
+      cells.push_back(page_cell(cell_at(result, length, depth)));
+    rows.push_back(
+        {{"length", length}, {"cells", std::move(cells)}, {"gain", row_words(result, length)}});
   }
-  return html + "</tbody></table></div>\n";
+  return {{"name", result.name},
+          {"position", result.position},
+          {"trained_length", result.trained_length},
+          {"depths", std::move(depths)},
+          {"rows", std::move(rows)}};
 }
 
 }  // namespace
@@ -155,44 +155,35 @@ std::string passkey_table(const PasskeySet& set) {
 }
 
 std::string passkey_json(const PasskeySet& set) {
-  std::vector<std::string> cells;
+  Json root = head_of(set);
+  root["cells"] = Json::list();
   for (const PasskeyResult& result : set.results)
     for (const PasskeyCell& cell : result.cells)
-      cells.push_back("  " + write_json(cell_object(result, cell), kLogLine));
-  std::string head = write_json(head_of(set), kLogLine);
-  head.pop_back();
-  return cat(head, ",\n \"cells\":[\n", join(cells, ",\n"), "\n]}\n");
+      root["cells"].push_back(cell_object(result, cell, cell.note.empty()));
+  return write_json(root, {.indent = 1,
+                           .levels = 2,
+                           .spaced = true,
+                           .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
+         "\n";
 }
 
 std::string passkey_csv(const PasskeySet& set) {
-  std::string text =
-      "name,position,checkpoint,trained_length,length,depth,note,trials,found,share_low,share_high,"
-      "gain,gain_low,"
-      "gain_high\n";
-  for (const PasskeyResult& result : set.results) {
-    for (const PasskeyCell& cell : result.cells) {
-      text += cat(csv_cell(result.name), ",", result.position, ",", csv_cell(result.checkpoint),
-                  ",", result.trained_length, ",", cell.length, ",", significant(cell.depth, 6),
-                  ",", csv_cell(cell.note), ",", cell.trials, ",", cell.found, ",",
-                  number(cell.share_low), ",", number(cell.share_high), ",", number(cell.gain.mean),
-                  ",", number(cell.gain.low), ",", number(cell.gain.high), "\n");
-    }
-  }
+  std::string text = csv_heading(cell_object({}, {}, true));
+  for (const PasskeyResult& result : set.results)
+    for (const PasskeyCell& cell : result.cells) text += csv_line(cell_object(result, cell, true));
   return text;
 }
 
 std::string passkey_page(const PasskeySet& set, const std::string& title) {
-  std::string body = element("p", explained(set));
-  for (const PasskeyResult& result : set.results)
-    body += element("h2", cat(result.name, " (", result.position, "), trained at ",
-                              with_commas(result.trained_length))) +
-            page_table(set, result);
-  body += cat("<h2>Command</h2>\n<pre>", escape_markup(set.command_line), "</pre>\n");
-  return whole_page(
-      title.empty() ? "A key hidden in a long text" : title,
-      {"measured by alibi " + set.program_version, set.created,
-       cat(set.documents, set.documents == 1 ? " document" : " documents", " a text")},
-      body);
+  Json page =
+      page_head(title.empty() ? "A key hidden in a long text" : title,
+                {"measured by alibi " + set.program_version, set.created,
+                 cat(set.documents, set.documents == 1 ? " document" : " documents", " a text")},
+                set.command_line);
+  Json results = Json::list();
+  for (const PasskeyResult& result : set.results) results.push_back(page_result(set, result));
+  page.update({{"explained", explained(set)}, {"results", std::move(results)}});
+  return fill_page("passkey.html", page);
 }
 
 }  // namespace alibi

@@ -12,22 +12,32 @@
 namespace alibi {
 namespace {
 
-constexpr double kWidth = 760, kPlotHeight = 300, kRight = 20;
-constexpr double kTickSize = 12, kLegendSize = 13, kRow = 19;
+constexpr double kPlotHeight = 300, kRight = 20;
+constexpr double kTitleSize = 16, kLegendSize = 13, kTickSize = 12, kFootSize = 11, kRow = 19;
 constexpr std::size_t kMarkersUpTo = 24;  // points of a series; more are a line without markers
 
 struct LegendEntry {
   double x = 0, y = 0;  // y from the legend's top
   std::string label, note;
+  bool note_below = false;  // else behind the label
   std::size_t style = 0;
 };
 
+struct MarkLabel {
+  std::string text;
+  Xy at;  // the start of the text
+};
+
 struct Layout {
+  double width = 0;
   Axis x, y;
   std::vector<Tick> x_ticks, y_ticks;
-  std::vector<Xy> mark_labels;  // the start of each text
+  std::vector<std::string> title, subtitle, x_title, foot;  // lines
+  std::vector<MarkLabel> mark_labels;
   std::vector<LegendEntry> legend;
   double top = 0, bottom = 0, legend_top = 0, height = 0;
+
+  double room() const { return x.end - x.begin; }
 };
 
 bool drawable(const PlotPoint& point) { return std::isfinite(point.y) && point.x > 0; }
@@ -52,15 +62,17 @@ double place_marks(const PlotSpec& plot, Layout& layout) {
   std::vector<double> row_ends;
   double rows = 0;
   for (const PlotMark& mark : plot.marks) {
-    const double width = text_width(mark.label, kTickSize);
-    const double centre = layout.x.at(mark.x);
     const double left = layout.x.begin;
-    const double start = std::clamp(centre - width / 2, left, std::max(left, kWidth - 4 - width));
+    const std::string text = shorten(mark.label, kTickSize, layout.width - 4 - left);
+    const double width = text_width(text, kTickSize);
+    const double centre = layout.x.at(mark.x);
+    const double start =
+        std::clamp(centre - width / 2, left, std::max(left, layout.width - 4 - width));
     std::size_t row = 0;
     while (row < row_ends.size() && start < row_ends[row] + 10) ++row;
     if (row == row_ends.size()) row_ends.push_back(0);
     row_ends[row] = start + width;
-    layout.mark_labels.push_back({start, static_cast<double>(row)});
+    layout.mark_labels.push_back({text, {start, static_cast<double>(row)}});
     rows = std::max(rows, static_cast<double>(row + 1));
   }
   return rows * 16;
@@ -76,15 +88,14 @@ double place_legend(const PlotSpec& plot, double left, Layout& layout) {
   double y = 0;
   for (const PlotSeries& series : plot.series) {
     LegendEntry entry;
-    const double room = kWidth - kRight - left - 34;
+    const double room = layout.room() - 34;
     entry.label = shorten(series.label, kLegendSize, room);
+    if (!series.note.empty()) entry.note = shorten("(" + series.note + ")", kTickSize, room);
     const double label_width = text_width(entry.label, kLegendSize);
-    if (!series.note.empty()) {
-      entry.note = shorten("(" + series.note + ")", kTickSize, std::max(60.0, room - label_width));
-    }
-    const double width =
-        34 + label_width + (entry.note.empty() ? 0 : text_width(entry.note, kTickSize) + 6);
-    if (x > left && x + width > kWidth - kRight) {
+    const double note_width = entry.note.empty() ? 0 : text_width(entry.note, kTickSize) + 6;
+    entry.note_below = label_width + note_width > room;
+    const double width = 34 + (entry.note_below ? room : label_width + note_width);
+    if (x > left && x + width > layout.x.end) {
       x = left;
       y += kRow;
     }
@@ -92,6 +103,7 @@ double place_legend(const PlotSpec& plot, double left, Layout& layout) {
     entry.y = y;
     entry.style = style_of(plot, layout.legend.size());
     x += width + 18;
+    if (entry.note_below) y += kRow;
     layout.legend.push_back(entry);
   }
   return plot.series.empty() ? 0 : y + kRow;
@@ -122,29 +134,64 @@ void place_axes(const PlotSpec& plot, Layout& layout) {
   for (const Tick& tick : layout.y_ticks)
     widest = std::max(widest, text_width(tick.label, kTickSize));
   layout.x.begin = 32 + widest + 8;
-  layout.x.end = kWidth - kRight;
+  layout.x.end = layout.width - kRight;
   layout.x_ticks = length_ticks(layout.x, lengths, marks, kTickSize);
 }
 
-Layout lay_out(const PlotSpec& plot) {
+std::string foot_text(const PlotSpec& plot, const Layout& layout) {
+  bool intervals = false, values = false, cut = false;
+  for (const PlotSeries& series : plot.series) {
+    intervals = intervals || std::any_of(series.points.begin(), series.points.end(), has_interval);
+    values = values || std::any_of(series.points.begin(), series.points.end(), drawable);
+    for (const PlotPoint& point : series.points)
+      cut =
+          cut || (has_interval(point) && (point.low < layout.y.low || point.high > layout.y.high));
+  }
+  if (!values) return "nothing measured";
+  std::string text =
+      intervals ? cat("shaded: ", plot.shaded, cut ? ", cut off at the frame; " : "; ") : "";
+  if (layout.y.logarithmic) return text + "both axes logarithmic";
+  return text +
+         (layout.y.low > 0 ? "the vertical axis does not start at 0" : "the vertical axis holds 0");
+}
+
+double rows_of(const std::vector<std::string>& lines) { return static_cast<double>(lines.size()); }
+
+Layout lay_out(const PlotSpec& plot, double width) {
   Layout layout;
+  layout.width = width;
   place_axes(plot, layout);
-  const double marks = place_marks(plot, layout);
-  layout.top = 34 + (plot.subtitle.empty() ? 0 : 18) + marks + 8;
+  layout.title = wrapped(plot.title, kTitleSize, layout.room());
+  layout.subtitle = wrapped(plot.subtitle, kTickSize, layout.room());
+  layout.x_title = wrapped(plot.x_title, kLegendSize, layout.room());
+  layout.foot = wrapped(foot_text(plot, layout), kFootSize, layout.room());
+  const double heads = kRow * rows_of(layout.title) + 16 * rows_of(layout.subtitle);
+  layout.top = 16 + heads + place_marks(plot, layout) + 8;
   layout.bottom = layout.top + kPlotHeight;
   layout.y.begin = layout.bottom;
   layout.y.end = layout.top;
-  for (Xy& label : layout.mark_labels) label.y = layout.top - 6 - label.y * 16;
-  layout.legend_top = layout.bottom + (plot.x_unit > 0 ? 74 : 58);
-  layout.height = layout.legend_top + place_legend(plot, layout.x.begin, layout) + 22;
+  for (MarkLabel& label : layout.mark_labels) label.at.y = layout.top - 6 - label.at.y * 16;
+  layout.legend_top = layout.bottom + (plot.x_unit > 0 ? 57 : 42) + 16 * rows_of(layout.x_title);
+  layout.height = layout.legend_top + place_legend(plot, layout.x.begin, layout) + 6 +
+                  14 * rows_of(layout.foot);
   return layout;
+}
+
+// Lines of text below each other; returns where the next one would be.
+double draw_lines(const std::vector<std::string>& lines, Xy at, double row, const TextStyle& style,
+                  Svg& svg) {
+  for (const std::string& line : lines) {
+    svg.text(at, line, style);
+    at.y += row;
+  }
+  return at.y;
 }
 
 void draw_frame(const PlotSpec& plot, const Layout& layout, Svg& svg) {
   const double left = layout.x.begin;
   const double right = layout.x.end;
-  svg.text({left, 25}, shorten(plot.title, 16, right - left), {16, "start", true, false});
-  svg.text({left, 44}, shorten(plot.subtitle, 12, right - left), {12, "start", false, true});
+  const double below = draw_lines(layout.title, {left, 25}, kRow, {kTitleSize, "start", true}, svg);
+  draw_lines(layout.subtitle, {left, below}, 16, {kTickSize, "start", false, true}, svg);
   for (const Tick& tick : layout.y_ticks) {
     const double y = layout.y.at(tick.value);
     svg.line({left, y}, {right, y}, kGridStyle);
@@ -162,21 +209,20 @@ void draw_frame(const PlotSpec& plot, const Layout& layout, Svg& svg) {
   }
   svg.line({left, layout.bottom}, {right, layout.bottom}, kAxisStyle);
   const double title_y = layout.bottom + (plot.x_unit > 0 ? 55 : 40);
-  svg.text({(left + right) / 2, title_y}, plot.x_title, {13, "middle"});
-  svg.text_upwards({18, (layout.top + layout.bottom) / 2}, plot.y_title, {13, "middle"});
+  draw_lines(layout.x_title, {(left + right) / 2, title_y}, 16, {kLegendSize, "middle"}, svg);
+  svg.text_upwards({18, (layout.top + layout.bottom) / 2}, plot.y_title, {kLegendSize, "middle"});
 }
 
 void draw_marks(const PlotSpec& plot, const Layout& layout, Svg& svg) {
   for (std::size_t i = 0; i < plot.marks.size(); ++i) {
     const double x = layout.x.at(plot.marks[i].x);
-    svg.line({x, layout.mark_labels[i].y + 4}, {x, layout.bottom}, kMarkStyle);
+    svg.line({x, layout.mark_labels[i].at.y + 4}, {x, layout.bottom}, kMarkStyle);
   }
-  for (std::size_t i = 0; i < plot.marks.size(); ++i) {
+  for (const auto& [text, at] : layout.mark_labels) {
     // Paper behind a label hides the lines of the marks above it.
-    const Xy at = layout.mark_labels[i];
-    svg.rect({at.x - 2, at.y - 11}, {text_width(plot.marks[i].label, kTickSize) + 2, 14},
+    svg.rect({at.x - 2, at.y - 11}, {text_width(text, kTickSize) + 2, 14},
              R"(class="paper" fill="#ffffff")");
-    svg.text(layout.mark_labels[i], plot.marks[i].label, {kTickSize});
+    svg.text(at, text, {kTickSize});
   }
 }
 
@@ -254,47 +300,31 @@ void draw_series(const PlotSeries& series, std::size_t number, const Layout& lay
 }
 
 void draw_legend(const Layout& layout, Svg& svg) {
-  for (std::size_t i = 0; i < layout.legend.size(); ++i) {
-    const LegendEntry& entry = layout.legend[i];
+  for (const LegendEntry& entry : layout.legend) {
     const double y = layout.legend_top + entry.y;
     svg.line({entry.x, y}, {entry.x + 26, y},
              colour_attributes(entry.style, "stroke") + " stroke-width=\"2\"" +
                  dash_attribute(entry.style));
     draw_marker(entry.style, {entry.x + 13, y}, "", svg);
     // One text, so that the note follows the label in whatever font there is.
+    const std::string place =
+        entry.note_below ? cat("x=\"", coordinate(entry.x + 34), "\" dy=\"15\"") : "dx=\"6\"";
     svg.raw(cat("<text x=\"", coordinate(entry.x + 34), "\" y=\"", coordinate(y + 4.5),
                 "\" font-size=\"", kLegendSize, "\" class=\"ink\" fill=\"#1f2328\">",
                 escape_markup(entry.label)));
     if (!entry.note.empty()) {
-      svg.raw(cat("<tspan dx=\"6\" font-size=\"", kTickSize, "\" class=\"muted\" fill=\"#57606a\">",
-                  escape_markup(entry.note), "</tspan>"));
+      svg.raw(cat("<tspan ", place, " font-size=\"", kTickSize,
+                  "\" class=\"muted\" fill=\"#57606a\">", escape_markup(entry.note), "</tspan>"));
     }
     svg.raw("</text>\n");
   }
 }
 
-std::string foot_text(const PlotSpec& plot, const Layout& layout) {
-  bool intervals = false, values = false, cut = false;
-  for (const PlotSeries& series : plot.series) {
-    intervals = intervals || std::any_of(series.points.begin(), series.points.end(), has_interval);
-    values = values || std::any_of(series.points.begin(), series.points.end(), drawable);
-    for (const PlotPoint& point : series.points)
-      cut =
-          cut || (has_interval(point) && (point.low < layout.y.low || point.high > layout.y.high));
-  }
-  if (!values) return "nothing measured";
-  std::string text =
-      intervals ? cat("shaded: 95 % interval", cut ? ", cut off at the frame; " : "; ") : "";
-  if (layout.y.logarithmic) return text + "both axes logarithmic";
-  return text +
-         (layout.y.low > 0 ? "the vertical axis does not start at 0" : "the vertical axis holds 0");
-}
-
 }  // namespace
 
-std::string curve_svg(const PlotSpec& plot) {
-  const Layout layout = lay_out(plot);
-  Svg svg(kWidth, layout.height, plot.title);
+std::string curve_svg(const PlotSpec& plot, double width) {
+  const Layout layout = lay_out(plot, width);
+  Svg svg(width, layout.height, plot.title);
   draw_frame(plot, layout, svg);
   draw_marks(plot, layout, svg);
   const double opacity = std::min(0.16, 0.5 / static_cast<double>(plot.series.size()));
@@ -303,7 +333,8 @@ std::string curve_svg(const PlotSpec& plot) {
   for (std::size_t i = 0; i < plot.series.size(); ++i)
     draw_series(plot.series[i], style_of(plot, i), layout, svg);
   draw_legend(layout, svg);
-  svg.text({kWidth - kRight, layout.height - 8}, foot_text(plot, layout), {11, "end", false, true});
+  draw_lines(layout.foot, {layout.x.end, layout.height - 14 * rows_of(layout.foot) + 6}, 14,
+             {kFootSize, "end", false, true}, svg);
   return svg.finish();
 }
 

@@ -37,31 +37,19 @@ struct PlotSpec {
   std::vector<PlotMark> marks;
   std::vector<PlotSeries> series;
   bool levels = false;  // not differences: intervals that would flatten the lines are cut off
+  std::string shaded = "95 % interval";
 };
 
-// 760 px wide, any number of series (colours repeat after seven, with another dash). The y axis
+inline constexpr double kBroadPlot = 760, kNarrowPlot = 360;  // px: a page, a phone
+
+// Any number of series (colours repeat after seven, with another dash). The y axis
 // need not start at 0 and is logarithmic beyond a factor of five; a line below the plot says so.
-std::string curve_svg(const PlotSpec& plot);
+std::string curve_svg(const PlotSpec& plot, double width = kBroadPlot);
 
-struct BiasHead {
-  double slope = std::numeric_limits<double>::quiet_NaN();  // NaN: none to name in the caption
-  // Nats added to the score of the key d tokens back, d = 0 .. length-1.
-  std::vector<double> by_distance;
-};
-
-struct BiasPlot {
-  std::string title, subtitle;
-  std::int64_t length = 0;
-  std::vector<BiasHead> heads;
-};
-
-// -slope * d for each head.
-BiasPlot alibi_bias_plot(const std::vector<double>& slopes, std::int64_t length);
-
-// One square per head, queries downwards, keys to the right, future keys blank; one colour scale
-// for all heads, logarithmic in the size of the bias, so that gentle slopes show beside steep ones.
-// Above 128 tokens (64 with more than 16 heads) a cell stands for several tokens, and the picture
-// says so.
-std::string bias_svg(const BiasPlot& plot);
+// ALiBi's bias, -slope x distance: one square per head, queries downwards, keys to the right,
+// future keys blank; one colour scale for all heads, logarithmic in the size of the bias, so that
+// gentle slopes show beside steep ones. Above 128 tokens (64 with more than 16 heads) a cell stands
+// for several tokens, and the picture says so.
+std::string bias_svg(const std::vector<double>& slopes, std::int64_t length);
 
 }  // namespace alibi

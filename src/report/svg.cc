@@ -101,6 +101,19 @@ std::string shorten(std::string_view text, double size, double width) {
   return kept + "...";
 }
 
+std::vector<std::string> wrapped(std::string_view text, double size, double width) {
+  std::vector<std::string> lines;
+  if (text.empty()) return lines;
+  for (const std::string& word : split(text, ' ')) {
+    const std::string longer = lines.empty() ? word : cat(lines.back(), " ", word);
+    if (lines.empty() || text_width(longer, size) > width)
+      lines.push_back(shorten(word, size, width));
+    else
+      lines.back() = longer;
+  }
+  return lines;
+}
+
 Svg::Svg(double width, double height, std::string_view title) {
   const std::string size = cat(coordinate(width), " ", coordinate(height));
   markup_ =

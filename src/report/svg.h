@@ -1,7 +1,7 @@
 // SVG 1.1 by hand: shapes with light colours as attributes and a class beside them.
 //
 // Attributes suit printing and plain rasterisers; a page may override the classes for a dark screen
-// (see page_style.cc): paper, ink, muted, grid, axis, and stroke0 .. stroke6, fill0 .. fill6
+// (templates/page.css): paper, ink, muted, grid, axis, and stroke0 .. stroke6, fill0 .. fill6
 // (series). No ids and no style element, so that many pictures fit into one page.
 #pragma once
 
@@ -29,6 +29,8 @@ std::string coordinate(double value);  // at most two decimals, no trailing zero
 double text_width(std::string_view text, double size);
 // The text, or its start and "..." when it would be wider than `width`.
 std::string shorten(std::string_view text, double size, double width);
+// The text broken at blanks into lines of at most that width; longer words are shortened.
+std::vector<std::string> wrapped(std::string_view text, double size, double width);
 
 // Styles: attribute strings handed to the shapes below.
 inline constexpr std::string_view kGridStyle = R"(class="grid" stroke="#dfe3e8" stroke-width="1")";

@@ -64,7 +64,7 @@ TEST(Evaluate, EveryReportSaysTheUsefulContext) {
   const int figures = figures_of("curve/index.html");
   const auto off = curve_of({"--set", "evaluate.far_context_tokens=0"});
   EXPECT_TRUE(off["curves"][0]["far_context"].is_null());
-  EXPECT_EQ(figures_of("curve/index.html"), figures - 1);
+  EXPECT_EQ(figures_of("curve/index.html"), figures - 2);  // for a page and for a phone
 }
 
 TEST(Evaluate, OnePassAndStreamingAreProtocolsOfTheirOwn) {
@@ -100,22 +100,26 @@ TEST(Evaluate, PasskeysAreAskedByLengthAndDepth) {
   EXPECT_TRUE(trained().has("keys/index.html"));
 }
 
-TEST(Inspect, AttentionAndLessonPagesNeedNothingFromElsewhere) {
-  const ProgramResult result = trained().works(
-      {"inspect", "attention", "runs/tiny", "--lengths", "1x", "--out", "attention.html"});
-  EXPECT_NAMES(result.out, "mean distance");
-  trained().works({"inspect", "lesson", "runs/tiny", "--lengths", "1x,2x", "--out", "lesson.html"});
-  for (const char* page : {"attention.html", "lesson.html"}) {
-    const std::string html = trained().read(page);
+TEST(Inspect, TheAttentionPageNeedsNothingFromElsewhere) {
+  trained().works({"train", "tiny.json", "--set", "run.folder=runs/rotary", "--set",
+                   "model.position=rotary", "--set", "run.train_tokens=1280"});
+  for (const std::string run : {"tiny", "rotary"}) {
+    const ProgramResult result = trained().works(
+        {"inspect", "attention", "runs/" + run, "--lengths", "1x,2x", "--out", "page.html"});
+    EXPECT_NAMES(result.out, "mean distance", "page.html");
+    const std::string html = trained().read("page.html");
     for (const char* outside : {"http://", "https://", "src=", "@import"})
-      EXPECT_EQ(html.find(outside), std::string::npos) << page << " " << outside;
+      EXPECT_EQ(html.find(outside), std::string::npos) << outside;
     const std::size_t start = html.find("const data = ") + 13;
     const auto data = nlohmann::json::parse(html.substr(start, html.find(";\n", start) - start));
     EXPECT_EQ(data["tokens"].size(), 16U);
     EXPECT_EQ(data["layers"][0].size(), 2U);
     EXPECT_EQ(data["layers"][0][0]["scores"].size(), 16U * 17 / 2);
-    EXPECT_EQ(data["curves"].empty(), std::string(page) == "attention.html");
+    // Sliders for slopes where there are slopes.
+    EXPECT_EQ(data["curves"].empty(), run == "rotary");
+    EXPECT_EQ(html.find("id=\"rule\"") == html.npos, run == "rotary");
   }
+  EXPECT_NAMES(trained().works({"inspect", "lesson", "runs/tiny"}).out, "mean distance");
 }
 
 TEST(Inspect, WarnsOfSteepAndFlatHeads) {

@@ -24,8 +24,8 @@ TEST(Page, IsSelfContainedAndHoldsTheFigures) {
   EXPECT_EQ(page.find("src="), std::string::npos);
   EXPECT_EQ(page.find("url("), std::string::npos);
   EXPECT_EQ(page.find("@import"), std::string::npos);
-  // Perplexity, the flat curve close up, loss, loss by position.
-  EXPECT_EQ(named(elements, "svg").size(), 4u);
+  // Perplexity, the flat curve close up, loss, loss by position: each for a page and for a phone.
+  EXPECT_EQ(named(elements, "svg").size(), 8u);
   EXPECT_EQ(named(elements, "table").size(), 2u);
   EXPECT_TRUE(has_text(elements, "22.90"));
   EXPECT_TRUE(has_text(elements, "22.40 to 23.40"));

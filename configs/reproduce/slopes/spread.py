@@ -30,7 +30,9 @@ print(f"""# Drawn and learned slopes
 
 Perplexity, means over {len(comparison["seeds"])} seeds. The spreads are standard deviations of the loss in nats per token: over the
 {len(draws)} draws within a seed, and over seeds with one set of slopes (each pooled: the root of the mean variance).
-`scripts/reproduce slopes` wrote this; every variant and the final slopes are in [index.html](index.html).
+`scripts/reproduce slopes` wrote this; every variant and the final slopes are in [comparison.json](comparison.json).
+
+![perplexity against length](perplexity.svg)
 
 | length | published slopes | learned | drawn, least to most | spread over draws | spread over seeds |
 |---|---|---|---|---|---|""")

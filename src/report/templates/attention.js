@@ -1,28 +1,3 @@
-// The program of the attention page. It computes nothing that was not measured: scores come from
-// the checkpoint, biases and softmax are made of them here, so that sliders can move them.
-#include "report/attention_page.h"
-
-namespace alibi {
-
-const char kAttentionStyle[] = R"css(
-.controls { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; margin: 1rem 0; align-items: center; }
-.controls select, .controls input { font: inherit; vertical-align: middle; }
-.tokens { line-height: 2; overflow-wrap: anywhere; }
-.tokens button { font: .85rem ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--rule);
-  background: transparent; color: inherit; border-radius: 4px; padding: 0 .25rem; margin: 1px; cursor: pointer;
-  white-space: pre; }
-.tokens button[aria-pressed=true] { outline: 2px solid var(--accent); }
-.maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .8rem; }
-.maps figure { margin: 0; } figcaption { font-size: .8rem; color: var(--muted); }
-.maps canvas { width: 100%; image-rendering: pixelated; border: 1px solid var(--rule); cursor: crosshair; }
-.all { display: grid; grid-template-columns: repeat(auto-fill, minmax(4.6rem, 1fr)); gap: .5rem; }
-.all button { padding: 0; border: 1px solid var(--rule); background: transparent; color: var(--muted);
-  font-size: .7rem; cursor: pointer; } .all button[aria-pressed=true] { outline: 2px solid var(--accent); }
-.all canvas { width: 100%; display: block; image-rendering: pixelated; }
-#curve { width: 100%; }
-)css";
-
-const char kAttentionScript[] = R"js(
 "use strict";
 const at = id => document.getElementById(id);
 const state = {layer: 0, head: 0, rule: "as trained", factor: 1, length: data.tokens.length, query: 0};
@@ -192,6 +167,3 @@ for (const id of ["scores", "biases", "sums", "weights"]) at(id).onclick = event
   draw();
 };
 draw();
-)js";
-
-}  // namespace alibi
