@@ -97,8 +97,9 @@ std::string useful_line(const CurveSet& set) {
     if (far.window == 0) continue;
     const std::string window = with_commas(far.window);
     reaches.push_back(cat(set.curves.size() > 1 ? curve.label() + " " : "",
-                          far.bins.empty() ? "not measured (too few windows of " + window + ")"
-                                           : reach_words(useful_context(far)) + " of " + window));
+                          far.bins.empty()
+                              ? "not measured (too few windows of " + window + ")"
+                              : reach_words(useful_context(far)) + ", in windows of " + window));
   }
   return join(reaches, "; ");
 }
@@ -109,8 +110,8 @@ std::string protocol_line(const CurveProtocol& protocol) {
   std::vector<std::string> parts = {protocol_name(protocol)};
   if (protocol.stride > 0) parts.push_back(cat("stride ", with_commas(protocol.stride)));
   if (protocol.sinks > 0) parts.push_back(cat(protocol.sinks, " sinks"));
-  for (const std::string& part : {protocol.precision, protocol.device, protocol.kernel})
-    parts.push_back(part);
+  for (const std::string& part : {protocol.precision, protocol.device}) parts.push_back(part);
+  if (!protocol.kernel.empty()) parts.push_back("kernel " + protocol.kernel);
   std::erase(parts, "");
   return join(parts, ", ");
 }

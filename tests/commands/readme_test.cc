@@ -1,5 +1,5 @@
-// README.md: every `alibi` command line in it parses, and every path it names is there or is made
-// by a command of its own.
+// Documents with commands: every `alibi` command line in them parses, and every path they name is
+// there or is made by a command of their own. Every link of every document leads somewhere.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -16,8 +16,12 @@ using Words = std::vector<std::string>;
 
 struct Readme {
   std::vector<Words> commands;  // of ```sh blocks, without their first word `alibi`
+  std::string config;           // the last ```json block
   std::string text;
 };
+
+constexpr std::array kDocuments = {"README.md", "CONTRIBUTING.md", "configs/GUIDE.md",
+                                   "scripts/README.md", "data/results/books/README.md"};
 
 // A shell line's words: blanks part them, quotes hold them together.
 Words shell_words(const std::string& line) {
@@ -40,17 +44,20 @@ Words shell_words(const std::string& line) {
   return words;
 }
 
-Readme read_readme(const fs::path& path) {
+Readme read_readme(const std::string& name) {
   Readme readme;
-  readme.text = read_file(path);
+  readme.text = read_file(fs::path(ALIBI_SOURCE_DIR) / name);
   std::istringstream lines(readme.text);
-  bool inside = false;
+  bool inside = false, config = false;
   std::string joined;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("```")) {
       inside = !inside && (line == "```sh" || line == "```bash" || line == "```console");
+      config = line == "```json";
+      if (config) readme.config.clear();
       continue;
     }
+    if (config) readme.config += line + "\n";
     if (!inside) continue;
     joined += line;
     if (joined.ends_with('\\')) {
@@ -72,8 +79,6 @@ Readme read_readme(const fs::path& path) {
   return readme;
 }
 
-fs::path readme_path() { return fs::path(ALIBI_SOURCE_DIR) / "README.md"; }
-
 // A word that names a run, a text or another's model, of which this folder has none.
 bool is_missing(const Workplace& place, const std::string& word) {
   constexpr std::array kFolders = {"runs/", "data/", "downloads/", "imports/"};
@@ -86,19 +91,25 @@ bool lacks_its_config(const Workplace& place, const Words& words) {
   return words.size() > 1 && words[0] == "train" && is_missing(place, words[1]);
 }
 
+// The same measurement of a short sequence.
+void shorten(Words& bench) {
+  const auto lengths = std::find(bench.begin(), bench.end(), "--lengths");
+  if (lengths != bench.end() && lengths + 1 != bench.end()) *(lengths + 1) = "64";
+  bench.insert(bench.end(), {"--seconds", "0.01"});
+}
+
 // In a folder that holds the configs but neither text nor runs: a command that is understood finds
 // nothing to work on, at worst (exit code 1); where it names nothing that is missing it works. One
 // that is not understood leaves with exit code 2, one that crashes with 128 or more.
-TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
-  if (!fs::exists(readme_path())) GTEST_SKIP() << "no README.md yet";
-  const Readme readme = read_readme(readme_path());
-  EXPECT_FALSE(readme.commands.empty());
+void expect_understood(const Readme& readme) {
   const Workplace place;
   fs::create_directory_symlink(fs::path(ALIBI_SOURCE_DIR) / "configs", place.path("configs"));
+  if (!readme.config.empty()) place.put("mine.json", readme.config);
   for (Words words : readme.commands) {
     std::string line = "alibi";
     for (const std::string& word : words) line += " " + word;
     if (!words.empty() && words[0] == "train") words.push_back("--print-config");
+    if (!words.empty() && words[0] == "bench") shorten(words);
     const ProgramResult result = place.run(words);
     const bool reads_text =
         words.size() > 1 && (words[0] == "prepare" || words[0] == "compare" || words[1] == "data");
@@ -122,12 +133,22 @@ TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
   }
 }
 
-TEST(Readme, EveryPathItNamesIsThere) {
-  if (!fs::exists(readme_path())) GTEST_SKIP() << "no README.md yet";
+TEST(ReadmeSlow, EveryCommandLineIsUnderstood) {
+  int commands = 0;
+  for (const std::string name : kDocuments) {
+    SCOPED_TRACE(name);
+    const Readme readme = read_readme(name);
+    commands += static_cast<int>(readme.commands.size());
+    expect_understood(readme);
+  }
+  EXPECT_GT(commands, 30);
+}
+
+void expect_paths(const std::string& document) {
   const fs::path root = ALIBI_SOURCE_DIR;
-  const Readme readme = read_readme(readme_path());
-  // Made by scripts, by the build, or as an --output of the README's own commands.
-  const std::regex made("^(data/(books|default|wikitext|tinystories)|build/|runs/)");
+  const Readme readme = read_readme(document);
+  // Made by scripts, by the build, or as an --output of the document's own commands; or a pattern.
+  const std::regex made("^(data/(books|default|wikitext|tinystories)|build/|runs/)|/NAME[./]");
   std::set<std::string> outputs;
   for (const Words& words : readme.commands) {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -142,9 +163,35 @@ TEST(Readme, EveryPathItNamesIsThere) {
     const std::string name = (*at)[2];
     ++count;
     if (std::regex_search(name, made) || outputs.contains(name)) continue;
-    EXPECT_TRUE(fs::exists(root / name)) << "README.md names " << name;
+    EXPECT_TRUE(fs::exists(root / name)) << document << " names " << name;
   }
   EXPECT_GT(count, 0);
+}
+
+TEST(Readme, EveryPathItNamesIsThere) {
+  for (const char* name : kDocuments) expect_paths(name);
+}
+
+// Seen failing with a file renamed.
+TEST(Readme, EveryLinkOfEveryDocumentLeadsSomewhere) {
+  const fs::path root = ALIBI_SOURCE_DIR;
+  std::vector<fs::path> documents = {root / "README.md", root / "CONTRIBUTING.md"};
+  for (const char* folder : {"configs", "data", "scripts", "src", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder))
+      if (entry.path().extension() == ".md") documents.push_back(entry.path());
+  }
+  const std::regex link("\\]\\(([^)#\\s]+)[^)]*\\)");
+  int count = 0;
+  for (const fs::path& document : documents) {
+    const std::string text = read_file(document);
+    for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+      const std::string target = (*at)[1];
+      if (target.find("://") != std::string::npos) continue;
+      ++count;
+      EXPECT_TRUE(fs::exists(document.parent_path() / target)) << document << ": " << target;
+    }
+  }
+  EXPECT_GT(count, 40);
 }
 
 }  // namespace
