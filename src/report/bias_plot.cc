@@ -101,11 +101,18 @@ void draw_cells(double slope, const Grid& grid, Xy corner, Svg& svg) {
   svg.raw("</g>\n");
 }
 
+// "2^-3" or "0.3"
+std::string slope_text(double slope) {
+  int exponent = 0;
+  if (std::frexp(slope, &exponent) != 0.5) return significant(slope, 4);
+  return cat("2^", exponent - 1);
+}
+
 void draw_panel(const std::vector<double>& slopes, std::size_t index, const Grid& grid, Svg& svg) {
   const Xy corner = grid.corner(index);
   const double far = grid.panel;
   const double size = far < 100 ? 10 : 11.5;
-  const std::string slope = significant(slopes[index], 4);
+  const std::string slope = slope_text(slopes[index]);
   const std::string words = cat("head ", index + 1, ", slope ", slope);
   const bool fits = text_width(words, size) <= far + kGap - 4;
   svg.text({corner.x, corner.y - 6}, fits ? words : cat(index + 1, ": ", slope), {size});

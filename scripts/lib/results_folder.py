@@ -1,0 +1,85 @@
+"""The README.md of a folder in data/results: its pictures and perplexities."""
+import json
+import os
+
+OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit")  # written by hand, or by their scripts
+
+
+def table(head, rows):
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
+
+
+def curves_section(folder, file, found):
+    """Pictures of a comparison or a curve, and its perplexities by length."""
+    compared = "variants" in found
+    curves = found["variants"] if compared else found["curves"]
+    place = os.path.dirname(file)
+    pictures = sorted(name for name in os.listdir(os.path.join(folder, place)) if name.endswith(".svg"))[::-1]
+    text = "".join(f"![{name[:-4]} against length]({os.path.join(place, name)})\n\n" for name in pictures)
+    lengths = sorted({point["length"] for curve in curves for point in curve["points"]})
+    measure = "bits_per_byte" if found.get("measure") == "bits_per_byte" else "perplexity"
+    rows = []
+    for curve in curves:
+        values = {point["length"]: point[measure] for point in curve["points"] if point[measure] is not None}
+        cells = [f"{values[length]:{'.1f' if values[length] >= 100 else '.2f'}}" if length in values else "-" for length in lengths]
+        rows.append([curve["name"] or curve["position"], f"{curve['trained_length']:,}", *cells])
+    seeds = len(found.get("seeds", [0]))
+    means = f", means over {seeds} seeds" if seeds > 1 else ", one seed" if compared else ""
+    text += table([f"{measure.replace('_', ' ')} at", "trained at", *(f"{length:,}" for length in lengths)], rows)
+    return text + f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
+
+
+def passkey_section(_folder, file, result):
+    """Shares of keys found, over all depths."""
+    found, lengths = {}, set()
+    for cell in result["cells"]:
+        lengths.add(cell["length"])
+        if not cell["note"]:
+            total = found.setdefault(cell["name"], {}).setdefault(cell["length"], [0, 0])
+            total[0] += cell["found"]
+            total[1] += cell["trials"]
+    rows = [[name, *(f"{100 * of[length][0] / of[length][1]:.0f} %" if length in of else "-" for length in sorted(lengths))]
+            for name, of in found.items()]
+    text = table(["keys given back whole at", *(f"{length:,}" for length in sorted(lengths))], rows)
+    return text + f"\nTokens of context; over all depths. By depth, gains and intervals: [{file}]({file}).\n"
+
+
+SECTIONS = {"comparison.json": curves_section, "curve.json": curves_section, "passkey.json": passkey_section}
+
+
+def folder_page(results, name, what):
+    """Pictures and figures of all that an experiment measured."""
+    folder = os.path.join(results, name)
+    text = f"# {what[0].upper() + what[1:]}\n\n`scripts/reproduce {name}` measures this again and writes a page with all figures.\n"
+    for place, below, names in os.walk(folder):
+        below.sort()
+        for name_of_file in sorted(SECTIONS.keys() & names):
+            path = os.path.join(place, name_of_file)
+            file = os.path.relpath(path, folder)
+            with open(path, encoding="utf-8") as content:
+                section = SECTIONS[name_of_file](folder, file, json.load(content))
+            heading = f"## {os.path.dirname(file)}\n\n" if "/" in file else ""
+            text += f"\n{heading}{section}"
+    return text
+
+
+def folder_pages(results, folders):
+    for name, what in folders:
+        if name not in OWN_README and os.path.isdir(os.path.join(results, name)):
+            yield os.path.join(name, "README.md"), folder_page(results, name, what)
+
+
+def put(results, pages, only_check):
+    """Writes each (name, text), or says which file is not what would be written; the exit code."""
+    stale = 0
+    for name, text in pages:
+        file = os.path.join(results, name)
+        if not only_check:
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(text)
+        elif not os.path.exists(file) or open(file, encoding="utf-8").read() != text:
+            print(f"results-page: {file} is out of date: run scripts/results-page")
+            stale = 1
+    if not stale:
+        print("results-page:", "as they would be written" if only_check else f"wrote the pages of {results}")
+    return stale
