@@ -79,42 +79,19 @@ function draw() {
   if (lesson) drawCurve();
 }
 function drawCurve() {
-  const canvas = at("curve"), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 700, height = 260;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  canvas.style.height = height + "px";
-  const c = canvas.getContext("2d"), style = getComputedStyle(document.body);
-  c.scale(ratio, ratio);
   const trained = data.curves.find(x => x.rule === "as trained" && x.factor === 1), chosen = now();
   const values = [...trained.perplexities, ...chosen.perplexities], lengths = trained.lengths;
-  const low = Math.min(...values) * 0.97, high = Math.max(...values) * 1.03;
-  const x = l => 50 + (width - 70) * (lengths.length > 1 ? Math.log(l / lengths[0]) / Math.log(lengths[lengths.length - 1] / lengths[0]) : 0.5);
-  const y = p => height - 30 - (height - 50) * Math.log(p / low) / Math.log(high / low);
-  c.font = "12px sans-serif";
-  c.fillStyle = c.strokeStyle = style.color;
-  for (const l of lengths) c.fillText(l, x(l) - 10, height - 8);
-  for (const p of [low, Math.sqrt(low * high), high]) c.fillText(p.toPrecision(3), 4, y(p) + 4);
-  c.globalAlpha = 0.5;
-  c.fillRect(x(data.trained), 10, 1, height - 40);
-  c.globalAlpha = 1;
-  c.fillText("trained length", x(data.trained) + 5, 20);
-  const line = (curve, colour, dash) => {
-    c.strokeStyle = colour;
-    c.lineWidth = 2;
-    c.setLineDash(dash);
-    c.beginPath();
-    curve.perplexities.forEach((p, i) => c.lineTo(x(lengths[i]), y(p)));
-    c.stroke();
-  };
-  line(trained, "#888", [5, 4]);
-  line(chosen, "#0072b2", []);
+  const low = Math.min(...values) * 0.97, high = Math.max(...values) * 1.03, last = lengths[lengths.length - 1];
+  const x = l => 50 + 430 * (lengths.length > 1 ? Math.log(l / lengths[0]) / Math.log(last / lengths[0]) : 0.5);
+  const y = p => 200 - 180 * Math.log(p / low) / Math.log(high / low);
+  const line = curve => curve.perplexities.map((p, i) => `${x(lengths[i])},${y(p)}`).join(" ");
+  const text = (at, height, words, anchor) => `<text x="${at}" y="${height}" text-anchor="${anchor}">${words}</text>`;
   const place = lengths.indexOf(stops[state.stop]);
-  if (place >= 0) {
-    c.fillStyle = "#0072b2";
-    c.beginPath();
-    c.arc(x(lengths[place]), y(chosen.perplexities[place]), 6, 0, 7);
-    c.fill();
-  }
+  at("curve").innerHTML = lengths.map(l => text(x(l), 220, l, "middle")).join("")
+    + [low, Math.sqrt(low * high), high].map(p => text(4, y(p) + 4, p.toPrecision(3), "start")).join("")
+    + `<path class="axis" d="M${x(data.trained)} 10V200"/>` + text(x(data.trained) + 5, 20, "trained length", "start")
+    + `<polyline class="axis dashed" points="${line(trained)}"/><polyline class="chosen" points="${line(chosen)}"/>`
+    + (place < 0 ? "" : `<circle cx="${x(lengths[place])}" cy="${y(chosen.perplexities[place])}" r="6"/>`);
   at("measured-text").textContent = place < 0
     ? `Move the length beyond ${data.tokens.length} tokens to walk along the curve.`
     : `At ${lengths[place]} tokens: perplexity ${chosen.perplexities[place].toFixed(2)} with these slopes, `
@@ -159,7 +136,6 @@ if (lesson) {
     draw();
   };
   at("rule").onchange = at("factor").oninput = choose;
-  window.addEventListener("resize", drawCurve);
 }
 for (const id of ["scores", "biases", "sums", "weights"]) at(id).onclick = event => {
   const box = at(id).getBoundingClientRect();
