@@ -117,20 +117,43 @@ std::string read_file(const fs::path& path, std::uint64_t limit) {
   return text;
 }
 
+StagedPath::StagedPath(fs::path target) : target_(std::move(target)), path_(target_) {
+  path_ += ".tmp";
+}
+
+StagedPath::StagedPath(fs::path target, fs::path path)
+    : target_(std::move(target)), path_(std::move(path)), is_folder_(true) {}
+
+StagedPath::~StagedPath() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  if (is_folder_)
+    fs::remove_all(path_, ignored);
+  else
+    fs::remove(path_, ignored);  // no folder that somebody named so
+}
+
+void StagedPath::commit() {
+  rename_durably(path_, target_);
+  path_.clear();
+}
+
+void StagedPath::commit_unsynced() {
+  fs::rename(path_, target_);
+  path_.clear();
+}
+
+void write_file_synced(const fs::path& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.sync();
+  file.close();
+}
+
 void write_file_atomic(const fs::path& path, std::string_view text) {
-  fs::path aside = path;
-  aside += ".tmp";
-  try {
-    OutputFile file(aside);
-    file.write(text);
-    file.sync();
-    file.close();
-    rename_durably(aside, path);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(aside, ignored);
-    throw;
-  }
+  StagedPath staged(path);
+  write_file_synced(staged.path(), text);
+  staged.commit();
 }
 
 fs::path without_slash(const fs::path& path) {

@@ -28,6 +28,7 @@ class OutputFile {
                  std::span<const std::byte> bytes);  // within what was written
   void sync();
   void close();
+  int descriptor() const { return descriptor_; }
 
  private:
   std::filesystem::path path_;
@@ -41,7 +42,29 @@ void fill_standard_descriptors();
 // Whole file as text. Throws Error when it cannot be read or is larger than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1ull << 30);
 
-// Writes `path` beside itself, fsyncs, renames over it, fsyncs the folder: old or new, never half.
+// Output that is whole under its name, or not there: written beside it, then renamed.
+class StagedPath {
+ public:
+  // A file, written to TARGET.tmp.
+  explicit StagedPath(std::filesystem::path target);
+  // What is written to `path`, beside it: a file or a folder.
+  StagedPath(std::filesystem::path target, std::filesystem::path path);
+  ~StagedPath();  // removes what was not committed
+  StagedPath(const StagedPath&) = delete;
+  StagedPath& operator=(const StagedPath&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }  // where to write
+  void commit();           // renames it to the target, durably; what is in it was fsynced before
+  void commit_unsynced();  // renames it only: a crash may take it
+
+ private:
+  std::filesystem::path target_, path_;
+  bool is_folder_ = false;
+};
+
+// Writes all of a file and fsyncs it.
+void write_file_synced(const std::filesystem::path& path, std::string_view text);
+// The same, beside it, then renamed over it: old or new, never half.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
 // "out/" names the folder "out".

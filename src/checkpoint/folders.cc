@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kStepPrefix = "step-";
-constexpr std::string_view kAside = ".tmp-";
+constexpr std::string_view kTemporary = ".tmp-";
 
 std::int64_t parse_step(std::string_view name) {
   if (!name.starts_with(kStepPrefix)) return -1;
@@ -70,20 +70,20 @@ std::vector<StepFolder> step_folders(const fs::path& checkpoints_folder) {
   return folders;
 }
 
-fs::path aside_path(const fs::path& checkpoints_folder, const std::string& name) {
-  return checkpoints_folder / cat(kAside, ::getpid(), "-", name);
+fs::path temporary_path(const fs::path& checkpoints_folder, const std::string& name) {
+  return checkpoints_folder / cat(kTemporary, ::getpid(), "-", name);
 }
 
 void discard_folder(const fs::path& folder) {
-  const fs::path aside = aside_path(folder.parent_path(), "old-" + folder.filename().string());
-  remove_tree(aside);
-  rename_durably(folder, aside);
-  remove_tree(aside);
+  const fs::path doomed = temporary_path(folder.parent_path(), "old-" + folder.filename().string());
+  remove_tree(doomed);
+  rename_durably(folder, doomed);
+  remove_tree(doomed);
 }
 
 void remove_leftovers(const fs::path& checkpoints_folder) {
   for (const fs::path& path : entries(checkpoints_folder)) {
-    if (path.filename().string().starts_with(kAside)) remove_tree(path);
+    if (path.filename().string().starts_with(kTemporary)) remove_tree(path);
   }
   for (const StepFolder& folder : step_folders(checkpoints_folder)) {
     const fs::path successor = checkpoints_folder / step_name(folder.step);

@@ -35,8 +35,8 @@ std::vector<StepFolder> step_folders(const std::filesystem::path& checkpoints_fo
 std::int64_t named_step(const std::filesystem::path& checkpoint_folder);
 
 // Where this process writes or removes what is to be called `name`.
-std::filesystem::path aside_path(const std::filesystem::path& checkpoints_folder,
-                                 const std::string& name);
+std::filesystem::path temporary_path(const std::filesystem::path& checkpoints_folder,
+                                     const std::string& name);
 
 // Takes a folder's name away first, then its content.
 void discard_folder(const std::filesystem::path& folder);

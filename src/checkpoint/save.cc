@@ -12,15 +12,8 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-void write_synced(const fs::path& path, std::string_view text) {
-  OutputFile file(path);
-  file.write(text);
-  file.sync();
-  file.close();
-}
-
 void add_text(const fs::path& folder, const char* name, std::string_view text, Manifest& manifest) {
-  write_synced(folder / name, text);
+  write_file_synced(folder / name, text);
   manifest.files.push_back({name, text.size(), sha256_hex(text)});
 }
 
@@ -45,13 +38,13 @@ void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
   }
   add_tensors(folder, kWeightsFile, checkpoint.weights, manifest);
   add_tensors(folder, kOptimizerFile, checkpoint.optimizer, manifest);
-  write_synced(folder / kManifestName, manifest_text(manifest));
+  write_file_synced(folder / kManifestName, manifest_text(manifest));
   sync_folder(folder);
 }
 
-// A folder cannot be renamed over a full one, so an older save of the step steps aside first, under
+// A folder cannot be renamed over a full one, so an older save of the step is renamed first, under
 // a name that still counts as a checkpoint: at every moment one of the two is there.
-void commit(const fs::path& aside, const fs::path& target) {
+void commit(StagedPath& staged, const fs::path& target) {
   fs::path replaced = target;
   replaced += kReplacedSuffix;
   std::error_code ignored;
@@ -59,7 +52,7 @@ void commit(const fs::path& aside, const fs::path& target) {
     if (fs::exists(replaced, ignored)) discard_folder(replaced);
     rename_durably(target, replaced);
   }
-  rename_durably(aside, target);
+  staged.commit();
   if (fs::exists(replaced, ignored)) discard_folder(replaced);
 }
 
@@ -69,17 +62,12 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, const Checkpoint& c
   make_folders(checkpoints_folder);
   remove_leftovers(checkpoints_folder);
   const std::string name = step_name(checkpoint.progress.step);
-  const fs::path aside = aside_path(checkpoints_folder, name);
-  try {
-    make_folders(aside);
-    write_content(aside, checkpoint);
-    commit(aside, checkpoints_folder / name);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(aside, ignored);
-    throw;
-  }
-  return checkpoints_folder / name;
+  const fs::path target = checkpoints_folder / name;
+  StagedPath staged(target, temporary_path(checkpoints_folder, name));
+  make_folders(staged.path());
+  write_content(staged.path(), checkpoint);
+  commit(staged, target);
+  return target;
 }
 
 }  // namespace alibi

@@ -13,7 +13,7 @@
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/load_model.h"
-#include "commands/aside.h"
+#include "commands/atomic_output.h"
 #include "commands/commands.h"
 #include "config/load.h"
 #include "convert/gguf_model.h"
@@ -211,12 +211,12 @@ int run(Options options) {
     for (const CardPoint& point : about.curve->points)
       about.longest = std::max(about.longest, point.length);
   }
-  write_aside(target, [&](const fs::path& aside) {
+  write_atomically(target, [&](const fs::path& path) {
     about.verified = options.format() == ExportFormat::kHuggingFace
-                         ? export_huggingface(loaded, options, about, aside)
+                         ? export_huggingface(loaded, options, about, path)
                      : options.format() == ExportFormat::kGguf
-                         ? export_gguf(loaded, options, about, aside)
-                         : export_safetensors(loaded, options, aside);
+                         ? export_gguf(loaded, options, about, path)
+                         : export_safetensors(loaded, options, path);
   });
   log_info(cat("step ", loaded.progress.step, " of ", loaded.folder.string()));
   log_info(cat("read back: no row of a tensor differs by more than ",

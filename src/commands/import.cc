@@ -8,7 +8,7 @@
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
-#include "commands/aside.h"
+#include "commands/atomic_output.h"
 #include "commands/commands.h"
 #include "config/load.h"
 #include "convert/huggingface.h"
@@ -65,16 +65,16 @@ int run(const Options& options) {
   for (const auto& [tensor, values] : foreign.weights) parameters += values.numel();
   Checkpoint checkpoint{
       config_json(config), tokenizer.model(), "imported", "", {}, std::move(foreign.weights), {}};
-  write_aside(target, [&](const fs::path& aside) {
+  write_atomically(target, [&](const fs::path& path) {
     leave_if_stopped("import");
-    make_folders(aside);
-    save_checkpoint(aside / "checkpoints", checkpoint);
+    make_folders(path);
+    save_checkpoint(path / "checkpoints", checkpoint);
     leave_if_stopped("import");
-    write_file_atomic(aside / "config.schema.json", config_schema());
-    write_file_atomic(aside / "train.json", continuing_config(config, target, false));
+    write_file_atomic(path / "config.schema.json", config_schema());
+    write_file_atomic(path / "train.json", continuing_config(config, target, false));
     if (has_table)
-      write_file_atomic(aside / "train-alibi.json", continuing_config(config, target, true));
-    sync_folder(aside);
+      write_file_atomic(path / "train-alibi.json", continuing_config(config, target, true));
+    sync_folder(path);
   });
   log_info(summary(config, parameters));
   for (const std::string& note : foreign.notes) log_info("note: " + note);

@@ -28,9 +28,9 @@ void put(const fs::path& path, const std::string& text, OutputFile::Mode mode) {
 
 // Whoever reads it meanwhile finds the old one or the new one.
 void replace(const fs::path& path, const std::string& text) {
-  const fs::path aside = path.string() + ".tmp";
-  put(aside, text, OutputFile::Mode::kCreate);
-  fs::rename(aside, path);
+  StagedPath staged(path);
+  put(staged.path(), text, OutputFile::Mode::kCreate);
+  staged.commit_unsynced();
 }
 
 void remove_events(const fs::path& folder) {

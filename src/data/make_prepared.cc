@@ -47,21 +47,20 @@ std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProg
   }
 }
 
-// Call with the lock held: what an earlier, killed process left aside is removed first. The lock's
+// Call with the lock held: what an earlier, killed process left is removed first. The lock's
 // file goes once the folder stands, or cannot: whoever still waits for it looks for the folder
 // next. `made`: topmost folder above it that was made for it; it goes, too, when nothing comes into
 // it.
 PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path& made) {
-  const fs::path aside = folder.string() + ".tmp";
-  remove_tree(aside);
-  make_folders(aside);
   std::error_code ignored;
   try {
-    fill(aside);
-    sync_folder(aside);
-    rename_durably(aside, folder);
+    StagedPath staged(folder, folder.string() + ".tmp");
+    remove_tree(staged.path());
+    make_folders(staged.path());
+    fill(staged.path());
+    sync_folder(staged.path());
+    staged.commit();
   } catch (...) {
-    fs::remove_all(aside, ignored);
     fs::remove(lock_of(folder), ignored);
     remove_empty_folders(folder.parent_path(), made);
     throw;

@@ -58,7 +58,7 @@ PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokeniz
   const fs::path root =
       data.cache_folder.empty() ? cache_folder() / "prepared" : fs::path(data.cache_folder);
   const fs::path folder = root / cache_name(recipe);
-  const auto fill = [&](const fs::path& aside) { prepare(recipe, threads, progress, aside); };
+  const auto fill = [&](const fs::path& path) { prepare(recipe, threads, progress, path); };
   return open_or_make(folder, fill, progress);
 }
 
@@ -75,7 +75,7 @@ PreparedText prepare_text_into(const fs::path& named, const DataConfig& data,
                       "name the text it was made from");
   note_shared_files(text, progress);
   const Recipe recipe{text, data.valid_fraction, choose_tokenizer(tokenizer, text.kind())};
-  const auto fill = [&](const fs::path& aside) { prepare(recipe, threads, progress, aside); };
+  const auto fill = [&](const fs::path& path) { prepare(recipe, threads, progress, path); };
   return make_prepared(folder, fill);
 }
 

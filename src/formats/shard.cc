@@ -141,20 +141,12 @@ void check_ids(const Check& check, const ShardHeader& header) {
 
 }  // namespace
 
-ShardWriter::ShardWriter(fs::path path, std::int64_t vocabulary)
-    : path_(std::move(path)), aside_(path_.string() + ".tmp") {
+ShardWriter::ShardWriter(fs::path path, std::int64_t vocabulary) : staged_(std::move(path)) {
   ensure(vocabulary > 0 && vocabulary <= kLargestVocabulary, "a vocabulary fits 31 bits");
   header_.vocabulary = vocabulary;
   header_.id_bytes = id_bytes_for(vocabulary);
-  file_ = std::make_unique<OutputFile>(aside_);
+  file_ = std::make_unique<OutputFile>(staged_.path());
   file_->write(RawHeader{});
-}
-
-ShardWriter::~ShardWriter() {
-  if (!file_) return;
-  file_.reset();
-  std::error_code ignored;
-  fs::remove(aside_, ignored);
 }
 
 void ShardWriter::append(std::span<const std::int32_t> ids) {
@@ -180,7 +172,7 @@ ShardHeader ShardWriter::finish() {
   file_->overwrite(0, encode_header(header_));
   file_->sync();
   file_->close();
-  rename_durably(aside_, path_);
+  staged_.commit();
   file_.reset();
   return header_;
 }

@@ -40,9 +40,6 @@ struct ShardHeader {
 class ShardWriter {
  public:
   ShardWriter(std::filesystem::path path, std::int64_t vocabulary);
-  ~ShardWriter();
-  ShardWriter(const ShardWriter&) = delete;
-  ShardWriter& operator=(const ShardWriter&) = delete;
 
   void append(std::span<const std::int32_t> ids);  // each in [0, vocabulary)
   void count_document() { ++header_.documents; }
@@ -50,8 +47,7 @@ class ShardWriter {
   ShardHeader finish();  // fsync and rename; call once, nothing after it
 
  private:
-  std::filesystem::path path_;
-  std::filesystem::path aside_;
+  StagedPath staged_;
   ShardHeader header_;
   Sha256 digest_;
   std::vector<std::byte> buffer_;

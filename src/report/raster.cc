@@ -7,17 +7,13 @@ namespace alibi {
 
 bool write_png(const std::filesystem::path& svg, const std::filesystem::path& png) {
   constexpr double kPatience = 60;  // seconds
-  const std::filesystem::path aside = png.string() + ".tmp";
-  ChildProcess process(
-      {"/usr/bin/env", "rsvg-convert", "--zoom", "2", "--output", aside.string(), svg.string()},
-      "/dev/null");
-  const bool made = process.ended(kPatience) && process.result().code == 0;
-  if (made) {
-    rename_durably(aside, png);
-  } else {
-    remove_tree(aside);
-  }
-  return made;
+  StagedPath staged(png);
+  ChildProcess process({"/usr/bin/env", "rsvg-convert", "--zoom", "2", "--output",
+                        staged.path().string(), svg.string()},
+                       "/dev/null");
+  if (!process.ended(kPatience) || process.result().code != 0) return false;
+  staged.commit();
+  return true;
 }
 
 }  // namespace alibi

@@ -60,7 +60,7 @@ TEST(SaveLoad, RemovesWhatUnfinishedSavesLeft) {
   const TemporaryFolder folder;
   for (const char* name : {".tmp-4194399-step-00000001", ".tmp-1-step-00000001", "notes"})
     make_folders(folder.path() / name);
-  make_folders(aside_path(folder.path(), "step-00000001"));
+  make_folders(temporary_path(folder.path(), "step-00000001"));
   save_checkpoint(folder.path(), example_checkpoint(2));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);
   EXPECT_TRUE(fs::exists(folder.path() / "notes"));

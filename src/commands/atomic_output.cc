@@ -1,4 +1,4 @@
-#include "commands/aside.h"
+#include "commands/atomic_output.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -33,9 +33,9 @@ void remove_left_over(const fs::path& folder, const std::string& name) {
 }
 
 // The user knows the target's name, not the one beside it.
-std::string with_target(std::string text, const std::string& aside, const std::string& target) {
-  for (std::size_t at = text.find(aside); at != std::string::npos; at = text.find(aside, at))
-    text.replace(at, aside.size(), target);
+std::string with_target(std::string text, const std::string& path, const std::string& target) {
+  for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path, at))
+    text.replace(at, path.size(), target);
   return text;
 }
 
@@ -48,28 +48,24 @@ void refuse_existing(const fs::path& given) {
     throw usage_error(target.string(), "exists already", "remove it, or name another --output");
 }
 
-void write_aside(const fs::path& given, const std::function<void(const fs::path&)>& write) {
+void write_atomically(const fs::path& given, const std::function<void(const fs::path&)>& write) {
   const fs::path target = without_slash(given);
   const fs::path folder = fs::absolute(target).parent_path();
   const fs::path made = make_folders(folder);
   const std::string name = target.filename().string();
-  const fs::path aside = target.parent_path() / cat(kPrefix, ::getpid(), "-", name);
-  const auto clean = [&] {
-    std::error_code ignored;
-    fs::remove_all(aside, ignored);
-    remove_empty_folders(folder, made);
-  };
+  const fs::path path = target.parent_path() / cat(kPrefix, ::getpid(), "-", name);
   try {
+    StagedPath staged(target, path);
     remove_left_over(folder, name);
-    remove_tree(aside);
-    write(aside);
-    rename_durably(aside, target);
+    remove_tree(path);
+    write(path);
+    staged.commit();
   } catch (const Error& error) {
-    clean();
-    throw Error({Fault{"", with_target(error.what(), aside.string(), target.string()), ""}},
+    remove_empty_folders(folder, made);
+    throw Error({Fault{"", with_target(error.what(), path.string(), target.string()), ""}},
                 error.exit_code());
   } catch (...) {
-    clean();
+    remove_empty_folders(folder, made);
     throw;
   }
 }
