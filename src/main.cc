@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/mapping_guard.h"
 #include "base/stop.h"
 #include "commands/commands.h"
@@ -20,10 +21,10 @@ int main(int argc, char** argv) {
       throw alibi::Error("standard output", "not everything could be written");
     return code;
   } catch (const alibi::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    alibi::log_error(error.what());
     return static_cast<int>(error.exit_code());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", alibi::foreign_error(error).c_str());
+    alibi::log_error(alibi::foreign_error(error));
   }
   return 1;
 }

@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
+
 namespace alibi {
 namespace {
 
@@ -26,8 +28,10 @@ struct Slot {
 std::array<Slot, 1024> slots;
 
 void put(const char* text) {
-  const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
-  static_cast<void>(written);
+  for (const int descriptor : {STDERR_FILENO, log_file_descriptor()}) {
+    const ssize_t written = ::write(descriptor, text, std::strlen(text));
+    static_cast<void>(written);
+  }
 }
 
 void on_bus_error(int signal, siginfo_t* info, void*) {

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <initializer_list>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace alibi {
 namespace {
@@ -53,7 +53,7 @@ LeaveWhenStopped::LeaveWhenStopped(std::string place)
           try {
             leave_if_stopped(place);
           } catch (const Error& error) {
-            std::fprintf(stderr, "%s\n", error.what());
+            log_error(error.what());
             _exit(static_cast<int>(error.exit_code()));
           }
           std::this_thread::sleep_for(std::chrono::milliseconds(20));

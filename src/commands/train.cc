@@ -1,4 +1,6 @@
 // alibi train: config in, run folder out.
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -8,6 +10,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/strings.h"
+#include "base/version.h"
 #include "commands/commands.h"
 #include "commands/run_files.h"
 #include "commands/text_progress.h"
@@ -34,6 +37,7 @@ struct Options {
   std::vector<std::string> configs, overrides;
   bool resume = false;
   bool print_config = false;
+  std::string log_level = "info";
 };
 
 PreparedText prepare(const Config& config, int threads) {
@@ -124,7 +128,8 @@ int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Check
   return 128 + signal;
 }
 
-int run(const Options& options) {
+int run(const Options& options, const CommandLine& line) {
+  set_log_level(options.log_level);
   Config config = load_config(options.configs, options.overrides);
   check_attention_name(config.runtime.attention.kernel);
   if (options.print_config) {
@@ -136,8 +141,11 @@ int run(const Options& options) {
   const torch::Device device = resolve_machine(config, options.resume);
   const int threads = set_threads(config.runtime.threads);
   if (config.runtime.recompute == Recompute::kBlocks) return_large_blocks();
-  for (const std::string& note : advice(config)) log_info("note: " + note);
   RunFolder folder(config, options.resume);
+  open_log_file(folder.path() / "alibi.log");
+  log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
+                ", ", threads, " threads"));
+  for (const std::string& note : advice(config)) log_info("note: " + note);
   const auto resume = folder.resume_point(config);
   const PreparedText text = prepare(config, threads);
   if (resume) {
@@ -168,8 +176,13 @@ Command train_command() {
                        .target = &options->resume},
                       {.name = "--print-config",
                        .meaning = "Print the resolved config and exit",
-                       .target = &options->print_config}},
-          .run = [options](const CommandLine&) { return run(*options); }};
+                       .target = &options->print_config},
+                      {.name = "--log-level",
+                       .meaning = "Least level of messages on the terminal; debug: with times",
+                       .target = &options->log_level,
+                       .shows_default = true,
+                       .choices = {"debug", "info", "warning", "error"}}},
+          .run = [options](const CommandLine& line) { return run(*options, line); }};
 }
 
 }  // namespace alibi

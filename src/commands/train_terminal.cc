@@ -25,10 +25,13 @@ std::string line_of(const ValidationRecord& v) {
              fixed(std::exp(v.validation_loss), 2), v.best ? "  (best so far)" : "");
 }
 std::string line_of(const MicroBatchRecord& r) {
-  return cat("warning: step ", r.step,
-             " does not fit into memory; from here on in micro batches of ", r.tokens, " tokens");
+  return cat("step ", r.step, " does not fit into memory; from here on in micro batches of ",
+             r.tokens, " tokens");
 }
-std::string line_of(const SaveFailure& failure) { return "warning: not saved: " + failure.problem; }
+std::string line_of(const SaveRecord& save) {
+  return cat("step ", save.step, ": saved ", save.folder);
+}
+std::string line_of(const SaveFailure& failure) { return "not saved: " + failure.problem; }
 
 }  // namespace
 
@@ -36,15 +39,17 @@ TrainTerminal::TrainTerminal(const TrainPlan& plan, torch::Device device, std::i
     : plan_(plan), device_(device), first_step_(first_step), start_(seconds_now()), line_(stderr) {}
 
 void TrainTerminal::take(const Event& event) {
-  std::visit(
-      Overloaded{[&](const StepRecord& step) {
-                   show(step);
-                   print(line_of(step));
-                 },
-                 [&](const ValidationRecord& validation) { print(line_of(validation)); },
-                 [&](const MicroBatchRecord& record) { print(line_of(record)); },
-                 [&](const SaveFailure& failure) { print(line_of(failure)); }, [](const auto&) {}},
-      event);
+  std::visit(Overloaded{[&](const StepRecord& step) {
+                          show(step);
+                          print(LogLevel::kInfo, line_of(step));
+                        },
+                        [&](const ValidationRecord& validation) {
+                          print(LogLevel::kInfo, line_of(validation));
+                        },
+                        [&](const SaveRecord& save) { print(LogLevel::kDebug, line_of(save)); },
+                        [](const ChangeRecord&) {},
+                        [&](const auto& failure) { print(LogLevel::kWarning, line_of(failure)); }},
+             event);
 }
 
 void TrainTerminal::show(const StepRecord& step) {
@@ -62,10 +67,10 @@ void TrainTerminal::show(const StepRecord& step) {
               .eta_seconds = per_step * static_cast<double>(plan_.steps - step.step)});
 }
 
-void TrainTerminal::print(const std::string& text) {
+void TrainTerminal::print(LogLevel level, const std::string& text) {
   if (text.empty()) return;
   line_.interrupt();
-  log_info(text);
+  log(level, text);
 }
 
 }  // namespace alibi

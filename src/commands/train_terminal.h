@@ -1,6 +1,7 @@
 // A training run in the terminal: the live line, and lines between for what is rare.
 #pragma once
 
+#include "base/log.h"
 #include "commands/train_summary.h"
 #include "report/progress.h"
 #include "train/emitter.h"
@@ -16,7 +17,7 @@ class TrainTerminal final : public Sink {
 
  private:
   void show(const StepRecord& step);
-  void print(const std::string& text);
+  void print(LogLevel level, const std::string& text);
 
   TrainPlan plan_;
   torch::Device device_;

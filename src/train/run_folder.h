@@ -1,6 +1,7 @@
 // The folder of one run, held by one process at a time.
 //
 //   RUN/config.json    the resolved config
+//   RUN/alibi.log      messages of all starts, with time and level
 //   RUN/log.jsonl      one line per reported step and per validation
 //   RUN/checkpoints/   see checkpoint/checkpoint.h
 //   RUN/lock           held while a process trains here

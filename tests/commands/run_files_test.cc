@@ -2,6 +2,9 @@
 // that earlier starts logged.
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/strings.h"
 #include "commands/workplace.h"
 #include "support/error_text.h"
@@ -65,6 +68,52 @@ TEST(RunFiles, AreCompleteWhenAFaultEndsTheRun) {
   EXPECT_GT(logged, 0);
   EXPECT_EQ(csv_steps(place), logged);
   EXPECT_EQ(place.read("runs/tiny/report.html").find("http-equiv=\"refresh\""), std::string::npos);
+}
+
+// The lines of alibi.log that hold `text`, with their level.
+std::int64_t logged(const Workplace& place, const std::string& level, const std::string& text) {
+  std::int64_t count = 0;
+  for (const std::string& line : split(place.read("runs/tiny/alibi.log"), '\n'))
+    count += line.find("Z " + level + " ") == 23 && line.find(text) != line.npos ? 1 : 0;
+  return count;
+}
+
+// Seen failing with a log that each start begins anew.
+TEST(RunFiles, TheLogHasTheMessagesOfEveryStart) {
+  const Workplace place;
+  place.works(train({}));
+  place.works(train({"--resume", "--set", "run.train_tokens=7680", "--set", "runtime.threads=1"}));
+  EXPECT_EQ(logged(place, "debug", "alibi train tiny.json"), 2);
+  EXPECT_GE(logged(place, "debug", "checkpoints/step-00000020"), 1);
+  EXPECT_GE(logged(place, "debug", "checkpoints/step-00000030"), 1);
+  EXPECT_EQ(logged(place, "info", "  validation loss "), 3);
+  EXPECT_EQ(logged(place, "info", "resuming after step 20"), 1);
+}
+
+// Seen failing with main() that prints past the log.
+TEST(RunFiles, TheLogHasTheFaultThatEndsARun) {
+  const Workplace place;
+  place.works(train({"--set", "run.name=first"}));
+  ProgramOptions options = place.options();
+  options.largest_file = 100'000;
+  const ProgramResult ended = run_program(train({"--set", "model.width=64"}), options);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(logged(place, "error", split(ended.err.substr(ended.err.rfind("runs/")), '\n').front()),
+            1);
+  const ProgramResult warned = run_program(
+      train({"--resume", "--set", "model.width=64", "--set", "guard.failed_save=warn"}), options);
+  EXPECT_GE(logged(place, "warning", std::strerror(EFBIG)), 1) << warned.err;
+}
+
+TEST(RunFiles, ALogThatCannotBeWrittenEndsNoRun) {
+  const Workplace place;
+  place.works(train({}));
+  std::filesystem::remove(place.path("runs/tiny/alibi.log"));
+  std::filesystem::create_symlink("/dev/full", place.path("runs/tiny/alibi.log"));
+  const ProgramResult resumed =
+      place.works(train({"--resume", "--set", "run.train_tokens=7680", "--log-level", "warning"}));
+  EXPECT_NAMES(resumed.err, "warning:", "alibi.log");
+  EXPECT_EQ(csv_steps(place), 30);
 }
 
 // A resumed run's page names the checkpoint that it goes on from.

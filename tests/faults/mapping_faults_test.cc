@@ -56,6 +56,7 @@ TEST(MappingFaultsSlow, AShardCutShortDuringARunIsOneLine) {
   const ProgramResult result = running.wait();
   EXPECT_EQ(result.code, 1) << result.err;
   EXPECT_NAMES(result.err, "prepared/train-00000.tokens");
+  EXPECT_NAMES(place.read("runs/tiny/alibi.log"), "error:", "prepared/train-00000.tokens");
 }
 
 }  // namespace
