@@ -50,7 +50,7 @@ TEST(Dropout, RowsAreIndependentOfEachOther) {
 }
 
 TEST(Permutation, VisitsEveryIndexOnce) {
-  for (const std::uint64_t size : {1, 2, 3, 10, 64, 1000, 4097}) {
+  for (const std::uint64_t size : {1U, 2U, 3U, 10U, 64U, 1000U, 4097U}) {
     const Permutation permutation(RandomKey{11}, size);
     std::vector<int> seen(size);
     for (std::uint64_t i = 0; i < size; ++i) ++seen.at(permutation(i));
