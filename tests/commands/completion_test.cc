@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/strings.h"
 #include "commands/workplace.h"
 
 namespace alibi {
@@ -18,7 +19,9 @@ class Completion : public testing::Test {
     if (!std::filesystem::exists(options.program)) return {"no " + shell};
     place_.put("complete", place_.works({"completion", shell}).out);
     const ProgramResult result =
-        run_program({"-c", "compdef() { :; }; . ./complete\n" + script}, options);
+        run_program({"-c", cat("alibi() { ", ALIBI_BINARY, " \"$@\"; }; compdef() { :; }\n",
+                               ". ./complete\n", script)},
+                    options);
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     std::istringstream words(result.out);
@@ -31,11 +34,9 @@ class Completion : public testing::Test {
                                "\n_alibi\nprintf '%s\\n' \"${COMPREPLY[@]}\"");
   }
   std::vector<std::string> zsh(const std::string& words, const std::string& prefix) const {
-    return offered("zsh",
-                   "compadd() { print -l -- \"$@\"; }; compset() { PREFIX=${PREFIX#*=}; }; "
-                   "_files() { print files; }\nwords=(" +
-                       words + " '" + prefix + "') CURRENT=${#words} PREFIX='" + prefix +
-                       "'\nCURRENT=${#words}\n_alibi");
+    return offered("zsh", "compadd() { print -l -- \"$@\"; }; _files() { print files; }\nwords=(" +
+                              words + " '" + prefix + "') CURRENT=${#words} PREFIX='" + prefix +
+                              "'\nCURRENT=${#words}\n_alibi");
   }
 
   Workplace place_;
@@ -81,8 +82,8 @@ TEST_F(Completion, ZshKnowsThem) {
   EXPECT_TRUE(holds(zsh("alibi train --set", "model.position="), "model.position=rotary"));
   EXPECT_EQ(zsh("alibi train", "tin"), (Words{"files"}));
   EXPECT_TRUE(holds(zsh("alibi export runs/tiny --to", "g"), "gguf"));
-  EXPECT_TRUE(holds(zsh("alibi export runs/tiny", "--to=g"), "gguf"));
-  EXPECT_TRUE(holds(zsh("alibi train", "--set=model."), "model.position="));
+  EXPECT_TRUE(holds(zsh("alibi export runs/tiny", "--to=g"), "--to=gguf"));
+  EXPECT_TRUE(holds(zsh("alibi train", "--set=model."), "--set=model.position="));
   EXPECT_TRUE(holds(zsh("alibi completion", ""), "fish"));
 }
 
@@ -93,7 +94,10 @@ TEST_F(Completion, FishKnowsThem) {
     ProgramOptions options = place_.options();
     options.program = "/usr/bin/fish";
     const ProgramResult result =
-        run_program({"--no-config", "-c", "source complete; complete -C '" + line + "'"}, options);
+        run_program({"--no-config", "-c",
+                     cat("function alibi; ", ALIBI_BINARY, " $argv; end; source complete; ",
+                         "complete -C '", line, "'")},
+                    options);
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;
   };
@@ -103,6 +107,7 @@ TEST_F(Completion, FishKnowsThem) {
   EXPECT_EQ(fish("alibi generate --re").find("--resume"), std::string::npos);
   EXPECT_NE(fish("alibi train --set model.position=ro").find("model.position=rotary"),
             std::string::npos);
+  EXPECT_NE(fish("cat; alibi train tin").find("tiny.json"), std::string::npos);
 }
 
 TEST_F(Completion, OtherShellsAreRefused) {
