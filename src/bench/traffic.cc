@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 #include "bench/cases.h"
-#include "model/attention_lecture.h"
+#include "bench/textbook_attention.h"
 
 namespace alibi {
 namespace {

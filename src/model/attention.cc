@@ -10,7 +10,6 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "model/attention_device.h"
-#include "model/attention_lecture.h"
 #include "model/attention_reference.h"
 #include "model/attention_tiled.h"
 
@@ -39,14 +38,6 @@ constexpr AttentionKernel tiled(const char* name) {
           },
           /*automatic=*/true,
           &kSet};
-}
-
-AttentionOutputs standard_forward(const AttentionInputs& inputs) {
-  return standard_attention_forward(inputs);
-}
-
-AttentionOutputs flash_forward(const AttentionInputs& inputs) {
-  return flash_attention_forward(inputs);
 }
 
 const char* module_lacks(const CudaModule* module, std::int64_t width) {
@@ -78,14 +69,12 @@ constexpr AttentionKernel on_device(const char* name) {
           kOpened};
 }
 
-constexpr std::array<AttentionKernel, 8> kKernels = {{
+constexpr std::array<AttentionKernel, 6> kKernels = {{
     on_device<cuda_kernels, device_attention_lacks>("cuda"),
     on_device<cudnn_kernels, cudnn_attention_lacks>("cudnn"),
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),
-    {"flash", flash_attention_lacks, flash_forward, flash_attention_backward, false},
-    {"standard", standard_attention_lacks, standard_forward, standard_attention_backward, false},
     {"reference", nothing, reference_attention_forward, reference_attention_backward},
 }};
 

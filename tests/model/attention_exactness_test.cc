@@ -64,7 +64,7 @@ TEST(TranslationInvarianceSlow, OfLinearBiasesAtOffset100000) {
 }
 
 TEST(TranslationInvarianceSlow, OfTablesAndTermsAtOffset100000) {
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : all_kernels()) {
     expect_same_everywhere(kernel, torch::kFloat, {.table = true});
     expect_same_everywhere(kernel, torch::kFloat, {.terms = true});
   }
@@ -72,7 +72,7 @@ TEST(TranslationInvarianceSlow, OfTablesAndTermsAtOffset100000) {
 
 // Without documents the far past is seen, under a bias of up to slope * 100,000.
 TEST(TranslationInvariance, TheBiasIsExactAtDistance100000) {
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : all_kernels()) {
     AttentionInputs inputs = window(100'000, torch::kFloat, kSlopes);
     inputs.q_BHTD = torch::zeros_like(inputs.q_BHTD).narrow(2, 255, 1);
     inputs.options.visible.first_BT = torch::Tensor();
@@ -110,8 +110,8 @@ TEST(AttentionMemorySlow, NoTableOfAllScoresEverExists) {
   if (peak_memory_bytes(torch::kCPU) - before < kTable / 2)
     GTEST_SKIP() << "the peak of memory cannot be measured anew here";
   for (const AttentionKernel& kernel : attention_kernels()) {
-    if (!kernel.automatic) continue;  // written to be read: too slow for this length
-    growth(kernel, 300, kHeads);      // pages of LibTorch that the first call reads in
+    if (!kernel.automatic) continue;
+    growth(kernel, 300, kHeads);  // pages of LibTorch that the first call reads in
     // Measured 0.1 to 0.4 GiB for the reference, whose chunks grow with their keys and leave gaps
     // in the heap, and 0.02 GiB for the tiled kernels.
     EXPECT_LT(growth(kernel, kLength, kHeads), kTable / 2) << kernel.name;

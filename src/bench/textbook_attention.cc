@@ -1,8 +1,9 @@
 // Letters: T queries, S keys, D head width; R queries and C keys of a block. One head at a time:
 //   s = q k^T scale + slope (j - i);  p = softmax(s);  o = p v
-#include "model/attention_lecture.h"
+#include "bench/textbook_attention.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "device/libtorch.h"
@@ -180,6 +181,17 @@ AttentionGradients backward_by_heads(const AttentionInputs& inputs, const Attent
   return {total.q_BHTD.to(type), total.k_BGSD.to(type), total.v_BGSD.to(type)};
 }
 
+const char* flash_lacks(const AttentionProblem& p, torch::Device device) {
+  if (!device.is_cpu()) return "devices";
+  if (p.dropout) return "dropout";
+  return lacks_beyond_fixed_slopes(p);
+}
+
+const char* standard_lacks(const AttentionProblem& p, torch::Device device) {
+  const char* const lack = flash_lacks(p, device);
+  return lack == nullptr && p.keys > kLongestTable ? "tables of so many keys" : lack;
+}
+
 }  // namespace
 
 FlashBlocks flash_blocks(std::int64_t head_width, std::int64_t fast_numbers) {
@@ -187,26 +199,8 @@ FlashBlocks flash_blocks(std::int64_t head_width, std::int64_t fast_numbers) {
   return {keys, std::min(keys, head_width)};
 }
 
-const char* flash_attention_lacks(const AttentionProblem& p, torch::Device device) {
-  if (!device.is_cpu()) return "devices";
-  if (p.dropout) return "dropout";
-  return lacks_beyond_fixed_slopes(p);
-}
-
-const char* standard_attention_lacks(const AttentionProblem& p, torch::Device device) {
-  const char* const lack = flash_attention_lacks(p, device);
-  return lack == nullptr && p.keys > kLongestTable ? "tables of so many keys" : lack;
-}
-
 AttentionOutputs standard_attention_forward(const AttentionInputs& inputs, Traffic* traffic) {
   return forward_by_heads(inputs, [&](const Head& head) { return standard_head(head, traffic); });
-}
-
-AttentionGradients standard_attention_backward(const AttentionInputs& inputs,
-                                               const AttentionOutputs& outputs,
-                                               const torch::Tensor& gradient_BHTD) {
-  return backward_by_heads(inputs, outputs, gradient_BHTD,
-                           {inputs.k_BGSD.size(2), inputs.q_BHTD.size(2)});
 }
 
 AttentionOutputs flash_attention_forward(const AttentionInputs& inputs, std::int64_t fast_numbers,
@@ -216,11 +210,26 @@ AttentionOutputs flash_attention_forward(const AttentionInputs& inputs, std::int
                           [&](const Head& head) { return flash_head(head, blocks, traffic); });
 }
 
-AttentionGradients flash_attention_backward(const AttentionInputs& inputs,
-                                            const AttentionOutputs& outputs,
-                                            const torch::Tensor& gradient_BHTD) {
-  return backward_by_heads(inputs, outputs, gradient_BHTD,
-                           flash_blocks(inputs.q_BHTD.size(3), kFastNumbers));
+std::span<const AttentionKernel> textbook_kernels() {
+  static constexpr std::array<AttentionKernel, 2> kernels = {{
+      {"flash", flash_lacks,
+       [](const AttentionInputs& inputs) { return flash_attention_forward(inputs); },
+       [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
+          const torch::Tensor& gradient_BHTD) {
+         return backward_by_heads(inputs, outputs, gradient_BHTD,
+                                  flash_blocks(inputs.q_BHTD.size(3), kFastNumbers));
+       },
+       /*automatic=*/false},
+      {"standard", standard_lacks,
+       [](const AttentionInputs& inputs) { return standard_attention_forward(inputs); },
+       [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
+          const torch::Tensor& gradient_BHTD) {
+         return backward_by_heads(inputs, outputs, gradient_BHTD,
+                                  {inputs.k_BGSD.size(2), inputs.q_BHTD.size(2)});
+       },
+       /*automatic=*/false},
+  }};
+  return kernels;
 }
 
 }  // namespace alibi

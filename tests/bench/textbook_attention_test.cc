@@ -1,5 +1,5 @@
 // The traffic that the textbook algorithms count is what their analysis says.
-#include "model/attention_lecture.h"
+#include "bench/textbook_attention.h"
 #include "device/libtorch.h"
 
 #include <gtest/gtest.h>

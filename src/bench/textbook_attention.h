@@ -1,6 +1,6 @@
-// Attention as lectures write it, to read and to count with: the standard algorithm, which holds
-// the table of all scores, and FlashAttention (Dao et al. 2022, algorithms 0 and 1, backward 3 and
-// 4), which holds blocks of it. Slow; no run chooses them unless named.
+// Textbook implementations of attention, to read and to count with: the standard algorithm, which
+// holds the table of all scores, and FlashAttention (Dao et al. 2022, algorithms 0 and 1, backward
+// 3 and 4), which holds blocks of it. Slow: `alibi bench attention` and tests alone run them.
 #pragma once
 
 #include "model/attention.h"
@@ -14,20 +14,14 @@ struct Traffic {
 
 inline constexpr std::int64_t kFastNumbers = 16'384;  // M: 64 KiB of fp32
 
-const char* standard_attention_lacks(const AttentionProblem& problem, torch::Device device);
 AttentionOutputs standard_attention_forward(const AttentionInputs& inputs,
                                             Traffic* traffic = nullptr);
-AttentionGradients standard_attention_backward(const AttentionInputs& inputs,
-                                               const AttentionOutputs& outputs,
-                                               const torch::Tensor& gradient_BHTD);
-
-const char* flash_attention_lacks(const AttentionProblem& problem, torch::Device device);
 AttentionOutputs flash_attention_forward(const AttentionInputs& inputs,
                                          std::int64_t fast_numbers = kFastNumbers,
                                          Traffic* traffic = nullptr);
-AttentionGradients flash_attention_backward(const AttentionInputs& inputs,
-                                            const AttentionOutputs& outputs,
-                                            const torch::Tensor& gradient_BHTD);
+
+// "flash" and "standard", forward and backward.
+std::span<const AttentionKernel> textbook_kernels();
 
 // Block sizes of algorithm 1 for head width d and M numbers of fast memory.
 struct FlashBlocks {
