@@ -6,16 +6,16 @@
 namespace alibi {
 
 std::string bench_json(const BenchRecord& record, const std::string& command_line) {
-  std::string text = write_json({{"format_version", 1},
-                                 {"benchmark", record.benchmark},
-                                 {"command", command_line},
-                                 {"machine", record.machine}},
-                                kLogLine);
-  text.pop_back();  // the closing brace
-  text += ",\"rows\":[";
-  for (std::size_t i = 0; i < record.rows.size(); ++i)
-    text += (i == 0 ? "\n" : ",\n") + write_json(record.rows[i], kLogLine);
-  return text + "\n]}\n";
+  JsonStyle style = kLogLine;  // and each member and each row on a line of its own
+  style.indent = 0;
+  style.levels = 2;
+  return write_json({{"format_version", 1},
+                     {"benchmark", record.benchmark},
+                     {"command", command_line},
+                     {"machine", record.machine},
+                     {"rows", record.rows}},
+                    style) +
+         "\n";
 }
 
 std::string milliseconds(const Timing& timing) {

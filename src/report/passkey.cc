@@ -155,16 +155,15 @@ std::string passkey_table(const PasskeySet& set) {
 }
 
 std::string passkey_json(const PasskeySet& set) {
-  Json root = head_of(set);
-  root["cells"] = Json::list();
+  JsonStyle style = kLogLine;  // and each member and each cell on a line of its own
+  style.indent = 1;
+  style.levels = 2;
+  Json json = head_of(set);
+  json["cells"] = Json::list();
   for (const PasskeyResult& result : set.results)
     for (const PasskeyCell& cell : result.cells)
-      root["cells"].push_back(cell_object(result, cell, cell.note.empty()));
-  return write_json(root, {.indent = 1,
-                           .levels = 2,
-                           .spaced = true,
-                           .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
-         "\n";
+      json["cells"].push_back(cell_object(result, cell, cell.note.empty()));
+  return write_json(json, style) + "\n";
 }
 
 std::string passkey_csv(const PasskeySet& set) {
