@@ -1,3 +1,5 @@
+// Why not sentencepiece's own ModelProto: no package of the library installs its header, nor that
+// of the protobuf-lite inside it; and what is checked here would have to be checked behind it.
 #include "formats/tokenizer_model.h"
 
 #include <cmath>
