@@ -1,5 +1,5 @@
 # cmake -DOUTPUT=FILE.cc -DFILES=FILE,... -P EmbedFiles.cmake: writes a source file with the text of each file, to be asked for
-# by its name: page_file() of report/page_files.h.
+# by its name: page_file() of report/template.h.
 string(REPLACE "," ";" files "${FILES}")
 set(entries "")
 foreach(file IN LISTS files)
@@ -7,7 +7,7 @@ foreach(file IN LISTS files)
   file(READ "${file}" text)
   string(APPEND entries "    {\"${name}\", R\"----(${text})----\"},\n")
 endforeach()
-file(WRITE "${OUTPUT}" "#include \"report/page_files.h\"
+file(WRITE "${OUTPUT}" "#include \"report/template.h\"
 
 #include <utility>
 

@@ -19,7 +19,6 @@
 #include "evaluate/protocol.h"
 #include "report/curve_files.h"
 #include "report/curve_plots.h"
-#include "report/page.h"
 
 namespace alibi {
 namespace {

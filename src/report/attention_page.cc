@@ -15,29 +15,17 @@ namespace {
 constexpr double kShortReach = 4;  // tokens: a head that sees no farther is steep
 constexpr double kFlatBias = 1;    // nats at the trained length: a bias below it hardly tells
 
-double rounded(double value) {  // what a picture can show
-  return std::isfinite(value) ? std::round(value * 1000) / 1000 : 0;
-}
-
-Json numbers(const std::vector<float>& values) {
-  Json list = Json::list();
-  for (const float value : values) list.push_back(rounded(value));
-  return list;
-}
-
-// Rows of the lower triangle, one after another.
-Json triangle(const AttentionHead& head, std::size_t size) {
-  Json list = Json::list();
-  for (std::size_t i = 0; i < size; ++i)
-    for (std::size_t j = 0; j <= i; ++j) list.push_back(rounded(head.scores[i * size + j]));
-  return list;
+// Of a row of numbers, the first `count`, with the digits that a picture can show.
+void add_rounded(Json& list, const float* row, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    list.push_back(std::isfinite(row[i]) ? std::round(double{row[i]} * 1000) / 1000 : 0.0);
 }
 
 Json head_json(const AttentionHead& head, std::size_t size) {
-  return {{"slope", head.slope},
-          {"reach", head.reach},
-          {"bias", numbers(head.bias_by_distance)},
-          {"scores", triangle(head, size)}};
+  Json bias = Json::list(), scores = Json::list();
+  add_rounded(bias, head.bias_by_distance.data(), head.bias_by_distance.size());
+  for (std::size_t i = 0; i < size; ++i) add_rounded(scores, &head.scores[i * size], i + 1);
+  return {{"slope", head.slope}, {"reach", head.reach}, {"bias", bias}, {"scores", scores}};
 }
 
 Json curve_object(const SlopeCurve& curve) {
@@ -67,8 +55,8 @@ std::string page_data(const AttentionPicture& picture) {
   return text;
 }
 
-std::string slope_text(const AttentionHead& head) {
-  return std::isfinite(head.slope) ? significant(head.slope, 4) : "-";
+std::string figure_or_dash(double value) {
+  return std::isfinite(value) ? significant(value, 4) : "-";
 }
 
 Table reach_rows(const AttentionPicture& picture) {
@@ -84,8 +72,8 @@ Table reach_rows(const AttentionPicture& picture) {
     for (std::size_t h = 0; h < picture.layers[layer].size(); ++h) {
       const AttentionHead& head = picture.layers[layer][h];
       const double far = head.slope * static_cast<double>(picture.trained_length - 1);
-      table.rows.push_back({cat(layer + 1), cat(h + 1), slope_text(head),
-                            std::isfinite(far) ? significant(-far, 4) : "-", fixed(head.reach, 0),
+      table.rows.push_back({cat(layer + 1), cat(h + 1), figure_or_dash(head.slope),
+                            figure_or_dash(-far), fixed(head.reach, 0),
                             fixed(head.mean_distance, 1)});
     }
   }

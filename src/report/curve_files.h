@@ -36,6 +36,8 @@ inline constexpr int kCurveFormat = 3;
 Json curve_value(const CurveSet& set);
 std::string curve_json(const CurveSet& set);  // invalid UTF-8 becomes U+FFFD; never throws
 std::string curve_csv(const CurveSet& set);   // unmeasured figures are empty cells
+// One HTML page: no script, nothing from outside, light and dark, printable. `title` may be empty.
+std::string curve_page(const CurveSet& set, const std::string& title = {});
 
 // What curve_json wrote, also with the names of protocols as they were once spelt ("one-pass").
 // Throws Error headed by `place`.

@@ -1,5 +1,4 @@
-#include "report/page.h"
-
+// The page of a set of curves.
 #include "base/strings.h"
 #include "report/context.h"
 #include "report/curve_files.h"

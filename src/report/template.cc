@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "json/write.h"
-#include "report/page_files.h"
 #include "report/svg.h"
 #include "report/table.h"
 

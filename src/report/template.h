@@ -24,5 +24,7 @@ namespace alibi {
 // Throws where the text names what `values` lacks: a fault of the program.
 std::string fill(std::string_view text, const Json& values);
 std::string fill_page(std::string_view file, const Json& values);  // of report/templates
+// The files of report/templates, compiled in (cmake/EmbedFiles.cmake).
+std::string_view page_file(std::string_view name);
 
 }  // namespace alibi

@@ -1,7 +1,6 @@
-#include "report/page.h"
-
 #include <gtest/gtest.h>
 
+#include "report/curve_files.h"
 #include "report/curves.h"
 #include "report/markup.h"
 

@@ -5,8 +5,6 @@
 
 #include <cmath>
 
-#include "report/page_files.h"
-
 namespace alibi {
 namespace {
 
