@@ -1,8 +1,6 @@
 #include "bench/attention.h"
 
-#include "base/error.h"
 #include "base/strings.h"
-#include "bench/textbook_attention.h"
 #include "device/device.h"
 #include "device/libtorch.h"
 
@@ -37,21 +35,10 @@ Contender libtorch(const AttentionInputs& inputs) {
           }};
 }
 
-const AttentionKernel& kernel_named(const std::string& name, const AttentionProblem& problem,
-                                    torch::Device device) {
-  for (const AttentionKernel& kernel : textbook_kernels()) {
-    if (name != kernel.name) continue;
-    if (kernel.supports(problem, device)) return kernel;
-    throw usage_error("--kernels",
-                      cat("\"", name, "\" does not know ", kernel.lacks(problem, device)));
-  }
-  return choose_attention(problem, device, name);
-}
-
 std::vector<Contender> contenders(const AttentionBench& bench, const AttentionInputs& inputs) {
   std::vector<Contender> all;
   for (const std::string& name : bench.kernels) {
-    const AttentionKernel* kernel = &kernel_named(name, describe_problem(inputs), bench.device);
+    const AttentionKernel* kernel = &choose_attention(describe_problem(inputs), bench.device, name);
     all.push_back({kernel->name,
                    [kernel](const AttentionInputs& in) { return attention(in, *kernel, false); }});
   }

@@ -13,8 +13,7 @@ namespace alibi {
 
 struct AttentionBench {
   std::vector<AttentionCase> cases;
-  std::vector<std::string>
-      kernels;  // names of attention_kernels() and textbook_kernels(), or "auto"
+  std::vector<std::string> kernels;  // names of attention_kernels(), or "auto"
   SkipRule skip = SkipRule::kEpsilon;
   bool with_libtorch = true;
   torch::Device device = torch::kCPU;

@@ -3,16 +3,12 @@
 #include "bench/textbook_attention.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "device/libtorch.h"
 
 namespace alibi {
 namespace {
-
-// The standard algorithm holds T x S tables: not for long sequences.
-constexpr std::int64_t kLongestTable = 4096;
 
 // One head of one sequence, in fp32 (fp64 for fp64).
 class Head {
@@ -44,7 +40,6 @@ class Head {
     return s_RC.masked_fill_(unseen_RC, -std::numeric_limits<double>::infinity());
   }
 
-  double scale() const { return options_.scale; }
   torch::Tensor q_TD, k_SD, v_SD;
 
  private:
@@ -114,34 +109,6 @@ HeadResult flash_head(const Head& head, const FlashBlocks& blocks, Traffic* traf
   return {o_TD, m_T + l_T.log()};
 }
 
-// Gradients of one head from blocks of `rows` queries by `columns` keys.
-struct HeadGradients {
-  torch::Tensor q_TD, k_SD, v_SD;
-};
-
-HeadGradients head_backward(const Head& head, const torch::Tensor& o_TD, const torch::Tensor& lse_T,
-                            const torch::Tensor& do_TD, const FlashBlocks& blocks) {
-  HeadGradients g{torch::zeros_like(head.q_TD), torch::zeros_like(head.k_SD),
-                  torch::zeros_like(head.v_SD)};
-  const torch::Tensor delta_T = (do_TD * o_TD).sum(1);
-  for (std::int64_t j = 0; j < head.k_SD.size(0); j += blocks.keys) {
-    const std::int64_t columns = std::min(blocks.keys, head.k_SD.size(0) - j);
-    for (std::int64_t i = 0; i < head.q_TD.size(0); i += blocks.queries) {
-      const std::int64_t rows = std::min(blocks.queries, head.q_TD.size(0) - i);
-      const auto of_rows = [&](const torch::Tensor& x) { return x.narrow(0, i, rows); };
-      const auto of_columns = [&](const torch::Tensor& x) { return x.narrow(0, j, columns); };
-      const torch::Tensor p_RC =
-          (head.scores(i, rows, j, columns) - of_rows(lse_T).unsqueeze(1)).exp();
-      of_columns(g.v_SD) += p_RC.t().mm(of_rows(do_TD));
-      const torch::Tensor dp_RC = of_rows(do_TD).mm(of_columns(head.v_SD).t());
-      const torch::Tensor ds_RC = p_RC * (dp_RC - of_rows(delta_T).unsqueeze(1)) * head.scale();
-      of_rows(g.q_TD) += ds_RC.mm(of_columns(head.k_SD));
-      of_columns(g.k_SD) += ds_RC.t().mm(of_rows(head.q_TD));
-    }
-  }
-  return g;
-}
-
 template <class OneHead>
 AttentionOutputs forward_by_heads(const AttentionInputs& inputs, const OneHead& one_head) {
   const auto& q = inputs.q_BHTD;
@@ -156,40 +123,6 @@ AttentionOutputs forward_by_heads(const AttentionInputs& inputs, const OneHead& 
     }
   }
   return outputs;
-}
-
-AttentionGradients backward_by_heads(const AttentionInputs& inputs, const AttentionOutputs& outputs,
-                                     const torch::Tensor& gradient_BHTD,
-                                     const FlashBlocks& blocks) {
-  const auto& q = inputs.q_BHTD;
-  const std::int64_t group = q.size(1) / inputs.k_BGSD.size(1);
-  const auto exact = q.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  AttentionGradients total{torch::empty(q.sizes(), exact),
-                           torch::zeros(inputs.k_BGSD.sizes(), exact),
-                           torch::zeros(inputs.v_BGSD.sizes(), exact)};
-  for (std::int64_t b = 0; b < q.size(0); ++b) {
-    for (std::int64_t h = 0; h < q.size(1); ++h) {
-      const HeadGradients g =
-          head_backward(Head(inputs, b, h), outputs.output_BHTD[b][h].to(exact),
-                        outputs.lse_BHT[b][h], gradient_BHTD[b][h].to(exact), blocks);
-      total.q_BHTD[b][h].copy_(g.q_TD);
-      total.k_BGSD[b][h / group] += g.k_SD;
-      total.v_BGSD[b][h / group] += g.v_SD;
-    }
-  }
-  const auto type = q.scalar_type();
-  return {total.q_BHTD.to(type), total.k_BGSD.to(type), total.v_BGSD.to(type)};
-}
-
-const char* flash_lacks(const AttentionProblem& p, torch::Device device) {
-  if (!device.is_cpu()) return "devices";
-  if (p.dropout) return "dropout";
-  return lacks_beyond_fixed_slopes(p);
-}
-
-const char* standard_lacks(const AttentionProblem& p, torch::Device device) {
-  const char* const lack = flash_lacks(p, device);
-  return lack == nullptr && p.keys > kLongestTable ? "tables of so many keys" : lack;
 }
 
 }  // namespace
@@ -208,28 +141,6 @@ AttentionOutputs flash_attention_forward(const AttentionInputs& inputs, std::int
   const FlashBlocks blocks = flash_blocks(inputs.q_BHTD.size(3), fast_numbers);
   return forward_by_heads(inputs,
                           [&](const Head& head) { return flash_head(head, blocks, traffic); });
-}
-
-std::span<const AttentionKernel> textbook_kernels() {
-  static constexpr std::array<AttentionKernel, 2> kernels = {{
-      {"flash", flash_lacks,
-       [](const AttentionInputs& inputs) { return flash_attention_forward(inputs); },
-       [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
-          const torch::Tensor& gradient_BHTD) {
-         return backward_by_heads(inputs, outputs, gradient_BHTD,
-                                  flash_blocks(inputs.q_BHTD.size(3), kFastNumbers));
-       },
-       /*automatic=*/false},
-      {"standard", standard_lacks,
-       [](const AttentionInputs& inputs) { return standard_attention_forward(inputs); },
-       [](const AttentionInputs& inputs, const AttentionOutputs& outputs,
-          const torch::Tensor& gradient_BHTD) {
-         return backward_by_heads(inputs, outputs, gradient_BHTD,
-                                  {inputs.k_BGSD.size(2), inputs.q_BHTD.size(2)});
-       },
-       /*automatic=*/false},
-  }};
-  return kernels;
 }
 
 }  // namespace alibi

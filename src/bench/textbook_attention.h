@@ -1,6 +1,6 @@
 // Textbook implementations of attention, to read and to count with: the standard algorithm, which
-// holds the table of all scores, and FlashAttention (Dao et al. 2022, algorithms 0 and 1, backward
-// 3 and 4), which holds blocks of it. Slow: `alibi bench attention` and tests alone run them.
+// holds the table of all scores, and FlashAttention (Dao et al. 2022, algorithms 0 and 1), which
+// holds blocks of it. Forward, with slopes, order and documents.
 #pragma once
 
 #include "model/attention.h"
@@ -12,16 +12,10 @@ struct Traffic {
   std::int64_t reads = 0, writes = 0;
 };
 
-inline constexpr std::int64_t kFastNumbers = 16'384;  // M: 64 KiB of fp32
-
 AttentionOutputs standard_attention_forward(const AttentionInputs& inputs,
                                             Traffic* traffic = nullptr);
-AttentionOutputs flash_attention_forward(const AttentionInputs& inputs,
-                                         std::int64_t fast_numbers = kFastNumbers,
+AttentionOutputs flash_attention_forward(const AttentionInputs& inputs, std::int64_t fast_numbers,
                                          Traffic* traffic = nullptr);
-
-// "flash" and "standard", forward and backward.
-std::span<const AttentionKernel> textbook_kernels();
 
 // Block sizes of algorithm 1 for head width d and M numbers of fast memory.
 struct FlashBlocks {

@@ -64,7 +64,7 @@ TEST(TranslationInvarianceSlow, OfLinearBiasesAtOffset100000) {
 }
 
 TEST(TranslationInvarianceSlow, OfTablesAndTermsAtOffset100000) {
-  for (const AttentionKernel& kernel : all_kernels()) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
     expect_same_everywhere(kernel, torch::kFloat, {.table = true});
     expect_same_everywhere(kernel, torch::kFloat, {.terms = true});
   }
@@ -72,7 +72,7 @@ TEST(TranslationInvarianceSlow, OfTablesAndTermsAtOffset100000) {
 
 // Without documents the far past is seen, under a bias of up to slope * 100,000.
 TEST(TranslationInvariance, TheBiasIsExactAtDistance100000) {
-  for (const AttentionKernel& kernel : all_kernels()) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
     AttentionInputs inputs = window(100'000, torch::kFloat, kSlopes);
     inputs.q_BHTD = torch::zeros_like(inputs.q_BHTD).narrow(2, 255, 1);
     inputs.options.visible.first_BT = torch::Tensor();

@@ -262,7 +262,7 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
       covered["terms with a past"] += c.bias.terms && c.keys > c.queries ? 1 : 0;
     }
     const AttentionProblem problem = describe_problem(make_inputs(c));
-    for (const AttentionKernel& kernel : all_kernels())
+    for (const AttentionKernel& kernel : attention_kernels())
       runs[kernel.name] += kernel.supports(problem, torch::kCPU) ? 1 : 0;
   }
   EXPECT_EQ(runs["reference"], kCases);
@@ -367,7 +367,7 @@ void expect_derivative(const char* what, AttentionInputs inputs, torch::Tensor& 
 }
 
 TEST(AttentionKernels, GradientsAreFiniteDifferencesInFp64) {
-  for (const AttentionKernel& kernel : all_kernels()) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
     for (const BiasForms& bias : kForms) {
       for (const bool documents : {false, true}) {
         for (const double dropout : {0.0, 0.3}) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "bench/textbook_attention.h"
 #include "cuda/host_module.h"
 #include "device/libtorch.h"
 #include "model/attention_device.h"
@@ -30,17 +29,10 @@ inline const std::array<AttentionKernel, 2>& device_kernels_on_host() {
   return kernels;
 }
 
-// The textbooks' and the program's.
-inline std::vector<AttentionKernel> all_kernels() {
-  const auto textbook = textbook_kernels(), listed = attention_kernels();
-  std::vector<AttentionKernel> kernels(textbook.begin(), textbook.end());
-  kernels.insert(kernels.end(), listed.begin(), listed.end());
-  return kernels;
-}
-
-// All kernels and, on the CPU, these.
+// Every listed kernel and, on the CPU, these.
 inline std::vector<AttentionKernel> tested_kernels(torch::Device device = torch::kCPU) {
-  std::vector<AttentionKernel> kernels = all_kernels();
+  const auto listed = attention_kernels();
+  std::vector<AttentionKernel> kernels(listed.begin(), listed.end());
   const auto& played = device_kernels_on_host();
   if (device.is_cpu()) kernels.insert(kernels.begin(), played.begin(), played.end());
   return kernels;
