@@ -14,7 +14,6 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kCsv = "log.csv";
 // At most a fiftieth of the time goes into the files between validations.
 constexpr double kLeastSeconds = 10;
 constexpr double kShare = 50;
@@ -65,14 +64,13 @@ template <class R>
 void RunFiles::add(const R& record) {
   history_.add(record);
   csv_.add(record);
-  events_ += event_record(record, static_cast<double>(std::time(nullptr)));
+  events_.pending += event_record(record, static_cast<double>(std::time(nullptr)));
 }
 
 void RunFiles::take(const Event& event) {
-  if (failed_) return;
   if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (is_logged(config_, *step)) add(*step);
-    if (seconds_now() >= next_) write(true);
+    if (seconds_now() >= next_) write(true, false);
   } else if (const auto* validation = std::get_if<ValidationRecord>(&event)) {
     add(*validation);
     write(true, true);
@@ -81,8 +79,10 @@ void RunFiles::take(const Event& event) {
   }
 }
 
-void RunFiles::finish() {
-  if (!failed_) write(false);
+// A run that was finished before has made no samples since this start.
+void RunFiles::finish(bool failed) {
+  const bool shows_samples = history_.last_validation.has_value();
+  write(false, !failed && shows_samples && page_.samples.empty());
 }
 
 void RunFiles::write(bool alive, bool with_samples) {
@@ -91,29 +91,45 @@ void RunFiles::write(bool alive, bool with_samples) {
     if (with_samples) page_.samples = samples_();
     page_.alive = alive;
     page_.updated = utc_timestamp();
-    replace(folder_ / "report.html", run_page(page_, history_));
-    const std::string rows = csv_.take(!alive);
-    if (events_file_.empty()) {
-      replace(folder_ / kCsv, rows);
-      begin_events();
-    } else {
-      put(folder_ / kCsv, rows, OutputFile::Mode::kAppend);
-    }
-    put(folder_ / events_file_, std::exchange(events_, {}), OutputFile::Mode::kAppend);
+    table_.pending += csv_.take(!alive);
+    write_files();
+    failed_ = false;
   } catch (const std::exception& error) {
-    failed_ = true;
-    log_warning(cat("no more report.html, log.csv and events from here on: ", error.what()));
+    if (!std::exchange(failed_, true))
+      log_warning(cat("report.html, log.csv and events are written later: ", error.what()));
   }
   next_ = seconds_now() + std::max(kLeastSeconds, kShare * (seconds_now() - start));
 }
 
-// A resumed run, whose log may have lost lines, begins a new file. TensorBoard reads on at the end
-// of one.
-void RunFiles::begin_events() {
-  const auto now = static_cast<double>(std::time(nullptr));
-  remove_events(folder_);
-  events_file_ = cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
-  put(folder_ / events_file_, event_file_head(now), OutputFile::Mode::kCreate);
+// A resumed run, whose log may have lost lines, begins new files. TensorBoard reads on at the end
+// of one, so that its new file has another name.
+void RunFiles::write_files() {
+  replace(folder_ / "report.html", run_page(page_, history_));
+  if (!begun_) {
+    const auto now = static_cast<double>(std::time(nullptr));
+    remove_events(folder_);
+    table_.path = folder_ / "log.csv";
+    events_.path = folder_ / cat("events.out.tfevents.", static_cast<std::int64_t>(now), ".alibi");
+    events_.pending.insert(0, event_file_head(now));
+    begun_ = true;
+  }
+  append(table_);
+  append(events_);
+}
+
+// Behind what is whole: a write that failed may have left a part.
+void RunFiles::append(Appended& file) {
+  const std::string& text = file.pending;
+  if (file.bytes == 0) {
+    replace(file.path, text);
+  } else {
+    std::error_code missing;
+    if (fs::file_size(file.path, missing) > file.bytes && !missing)
+      fs::resize_file(file.path, file.bytes);
+    put(file.path, text, OutputFile::Mode::kAppend);
+  }
+  file.bytes += text.size();
+  file.pending.clear();
 }
 
 }  // namespace alibi

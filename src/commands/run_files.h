@@ -4,8 +4,8 @@
 //   RUN/log.csv                   the log's figures, a line a step
 //   RUN/events.out.tfevents...    the same for TensorBoard
 //
-// None is part of the run: they are written without fsync, and a failure is a warning. After the
-// first write, what is kept in memory does not grow with the run.
+// None is part of the run: they are written without fsync; a write that fails is a warning and is
+// made good by the next. After the first write, what is kept in memory does not grow with the run.
 #pragma once
 
 #include <filesystem>
@@ -37,13 +37,21 @@ class RunFiles final : public Sink {
 
   // Writes now and then, and at each validation, with new samples.
   void take(const Event& event) override;
-  void finish();  // the files of a run that is not running any more; throws nothing
+  // The files of a run that is not running any more; throws nothing. `failed`: its model may not be
+  // fit to write samples.
+  void finish(bool failed = false);
 
  private:
   template <class R>
   void add(const R& record);
-  void write(bool alive, bool with_samples = false);
-  void begin_events();
+  struct Appended {
+    std::filesystem::path path;
+    std::string pending;      // not in the file yet
+    std::uint64_t bytes = 0;  // of the file, as far as it is whole
+  };
+  void write(bool alive, bool with_samples);
+  void write_files();
+  static void append(Appended& file);
 
   const Config& config_;
   std::filesystem::path folder_;
@@ -51,10 +59,10 @@ class RunFiles final : public Sink {
   RunHistory history_;
   RunCsv csv_;
   Samples samples_;
-  double next_ = 0;          // when to write again, on the clock
-  std::string events_;       // records that are not in their file yet
-  std::string events_file_;  // its name
-  bool failed_ = false;
+  double next_ = 0;  // when to write again, on the clock
+  Appended table_, events_;
+  bool begun_ = false;   // the files of earlier starts are replaced
+  bool failed_ = false;  // the last write
 };
 
 }  // namespace alibi

@@ -117,7 +117,7 @@ int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Check
   try {
     signal = trainer.run({&log, &terminal, &files});
   } catch (...) {
-    files.finish();
+    files.finish(/*failed=*/true);
     throw;
   }
   terminal.finish();

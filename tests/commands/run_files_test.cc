@@ -116,6 +116,20 @@ TEST(RunFiles, ALogThatCannotBeWrittenEndsNoRun) {
   EXPECT_EQ(csv_steps(place), 30);
 }
 
+// Seen failing with files that end with the first write that fails.
+TEST(RunFiles, AreMadeGoodByTheNextWrite) {
+  const Workplace place;
+  const auto in_the_way = place.path("runs/tiny/report.html.tmp");
+  std::filesystem::create_directories(in_the_way);
+  RunningProgram program(train({"--resume", "--set", "run.train_tokens=4000000"}), place.options());
+  ASSERT_TRUE(program.wait_for_output("report.html.tmp"));
+  std::filesystem::remove(in_the_way);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait().code, 128 + SIGTERM);
+  EXPECT_GT(csv_steps(place), 0);
+  EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "<pre>");
+}
+
 // A resumed run's page names the checkpoint that it goes on from.
 TEST(RunFiles, NameTheNewestCheckpoint) {
   const Workplace place;
@@ -123,6 +137,20 @@ TEST(RunFiles, NameTheNewestCheckpoint) {
   EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "step 20");
   place.works(train({"--resume"}));
   EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "step 20");
+}
+
+// Seen failing with samples at validations alone, of which a finished run has no more.
+TEST(RunFiles, OfAFinishedRunKeepItsSamples) {
+  const Workplace place;
+  place.works(train({}));
+  const auto samples = [&] {
+    const std::string page = place.read("runs/tiny/report.html");
+    return page.substr(page.find("<pre>"), page.rfind("</pre>") - page.find("<pre>"));
+  };
+  const std::string before = samples();
+  EXPECT_NE(before.find("</pre>"), std::string::npos) << "two samples at least";
+  place.works(train({"--resume"}));
+  EXPECT_EQ(samples(), before);
 }
 
 }  // namespace
