@@ -1,21 +1,35 @@
 // Text token by token with a key/value cache; with ALiBi as far as memory goes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
-#include "generate/sample.h"
+#include "base/random.h"
 #include "model/gpt.h"
 #include "text/tokenizer.h"
 
 namespace alibi {
+
+struct SampleOptions {
+  double temperature = 1.0;  // 0: the most likely token
+  std::int64_t top_k = 0;    // 0: all
+  double top_p = 1.0;        // smallest set of tokens with at least this probability
+  std::uint64_t seed = 0;
+};
+
+// One token: the index drawn from softmax(logits / temperature) after top-k, then
+// top-p; a function of (seed, position). Tokens in `banned` never come.
+std::int32_t sample(std::span<const float> logits, const SampleOptions& options,
+                    std::int64_t position, std::span<const std::int32_t> banned = {});
 
 struct GenerateOptions {
   SampleOptions sample;
   std::int64_t tokens = 200;  // at most this many new ones
   bool stop_at_end = true;    // an end-of-document token ends the text; it is not reported
   std::int32_t end = Tokenizer::kEnd;
-  // Never made: what follows nothing in training.
+  // Never generated: tokens that follow nothing in training.
   std::vector<std::int32_t> never = {Tokenizer::kUnknown, Tokenizer::kBegin};
   std::int64_t prefill_chunk = 1024;  // prompt tokens per forward pass
 };
