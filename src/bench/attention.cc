@@ -1,4 +1,4 @@
-#include "bench/attention.h"
+#include "bench/bench.h"
 
 #include "base/strings.h"
 #include "device/device.h"
@@ -105,8 +105,7 @@ void add_rows(BenchRecord& record, const AttentionCase& shape, const std::vector
 }  // namespace
 
 BenchRecord bench_attention(const AttentionBench& bench) {
-  BenchRecord record{.benchmark = "attention", .machine = {}, .table = {}, .rows = {}, .notes = {}};
-  const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
+  BenchRecord record{.benchmark = "attention"};
   record.table.columns = {{"problem"},      {"kernel"},    right("forward ms"),  right("both ms"),
                           right("GFLOP/s"), right("both"), right("against last")};
   for (const AttentionCase& shape : bench.cases) {

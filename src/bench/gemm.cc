@@ -1,4 +1,4 @@
-#include "bench/gemm.h"
+#include "bench/bench.h"
 
 #include <functional>
 
@@ -8,6 +8,23 @@
 
 namespace alibi {
 namespace {
+
+struct ModelProduct {
+  std::string name;  // "qkv"
+  std::int64_t outputs, inputs;
+  double count;  // in a step
+};
+
+std::vector<ModelProduct> model_products(const ModelConfig& m, std::int64_t vocabulary) {
+  const auto layers = static_cast<double>(m.layers);
+  const std::int64_t mlp = m.mlp_width.value_or(4 * m.width);
+  const std::int64_t qkv = m.width + 2 * m.key_value_heads.value_or(m.heads) * (m.width / m.heads);
+  return {{"qkv", qkv, m.width, layers},
+          {"out", m.width, m.width, layers},
+          {"up", mlp, m.width, layers},
+          {"down", m.width, mlp, layers},
+          {"head", vocabulary, m.width, 1}};
+}
 
 struct ProductTimes {
   ModelProduct product;
@@ -60,20 +77,8 @@ double overall_rate(const std::vector<ProductTimes>& all, const std::string& by)
 
 }  // namespace
 
-std::vector<ModelProduct> model_products(const ModelConfig& m, std::int64_t vocabulary) {
-  const auto layers = static_cast<double>(m.layers);
-  const std::int64_t mlp = m.mlp_width.value_or(4 * m.width);
-  const std::int64_t qkv = m.width + 2 * m.key_value_heads.value_or(m.heads) * (m.width / m.heads);
-  return {{"qkv", qkv, m.width, layers},
-          {"out", m.width, m.width, layers},
-          {"up", mlp, m.width, layers},
-          {"down", m.width, mlp, layers},
-          {"head", vocabulary, m.width, 1}};
-}
-
 BenchRecord bench_gemm(const GemmBench& bench) {
-  BenchRecord record{.benchmark = "gemm", .machine = {}, .table = {}, .rows = {}, .notes = {}};
-  const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
+  BenchRecord record{.benchmark = "gemm"};
   record.table.columns = {{"product"},
                           {"by"},
                           right("out x in"),

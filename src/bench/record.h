@@ -11,16 +11,17 @@
 namespace alibi {
 
 struct BenchRecord {
-  std::string benchmark;  // "attention"
-  std::string machine;    // processor, threads
-  Table table;
-  std::vector<Json> rows;  // one object each; times in seconds
-  std::vector<std::string> notes;
+  std::string benchmark;     // "attention"
+  std::string machine = {};  // processor, threads
+  Table table = {};
+  std::vector<Json> rows = {};  // one object each; times in seconds
+  std::vector<std::string> notes = {};
 };
 
 // {"format_version":1,"benchmark":...,"command":...,"machine":...,"rows":[...]}
 std::string bench_json(const BenchRecord& record, const std::string& command_line);
 
+inline TableColumn right(const char* title) { return {title, Align::kRight}; }
 std::string milliseconds(const Timing& timing);  // "12.3 (12.1 .. 13.0)"
 void add_timing(Json& row, const std::string& name, const Timing& timing);
 

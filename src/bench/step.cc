@@ -1,8 +1,7 @@
-#include "bench/step.h"
 
 #include "base/clock.h"
 #include "base/strings.h"
-#include "bench/gemm.h"
+#include "bench/bench.h"
 #include "bench/operator_times.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
@@ -10,7 +9,6 @@
 #include "device/memory.h"
 #include "loss/cross_entropy.h"
 #include "model/gpt.h"
-#include "optimizer/clip.h"
 #include "optimizer/optimizer.h"
 
 namespace alibi {
@@ -75,16 +73,19 @@ std::map<std::string, double> operations(const StepBench& bench, GptImpl& model,
 
 // Bytes that parts without products must move in one step, at least: what they read and write once.
 // Norms: x in and y out; dy, x and the other gradient in, dx out. Optimizer: weight, gradient and
-// two moments in, three of them out. Clipping: the gradients once for their norm, in and out to
+// state in, all but the gradient out. Clipping: the gradients once for their norm, in and out to
 // scale them.
 std::map<std::string, double> moved_bytes(const StepBench& bench, GptImpl& model,
                                           std::int64_t tokens) {
   const ModelConfig& m = bench.config.model;
   const double number = activation_type(bench.config.runtime.precision) == torch::kBFloat16 ? 2 : 4;
   const auto weights = 4 * static_cast<double>(model.parameter_count());
+  std::int64_t state = 0;
+  for (const auto& [name, parameter] : named_parameters(model))
+    state += optimizer_state_bytes(bench.config.optimizer, {name, parameter.sizes().vec()});
   const auto norms = static_cast<double>((2 * m.layers + 1) * tokens * m.width);
   return {{"norms", 6 * number * norms},
-          {"optimizer", 7 * weights},
+          {"optimizer", 3 * weights + 2 * static_cast<double>(state)},
           {"gradient norm, clip", 3 * weights}};
 }
 
@@ -103,13 +104,13 @@ std::pair<std::string, std::string> rate_cells(double rate, double best) {
 // `seconds`: of one of the steps that were watched, to which the parts add up.
 void add_parts(BenchRecord& record, const std::map<std::string, double>& parts, double seconds,
                const Yardsticks& by) {
-  double known = 0;
+  double in_operators = 0;
   std::vector<std::pair<std::string, double>> sorted;
   for (const auto& [name, part] : parts) {
-    known += part;
+    in_operators += part;
     sorted.emplace_back(name, part);
   }
-  sorted.emplace_back("outside operators", seconds - known);
+  sorted.emplace_back("outside operators", seconds - in_operators);
   std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second > b.second; });
   for (const auto& [name, part] : sorted) {
     const auto per_second = [&, name = name, part = part](const std::map<std::string, double>& of) {
@@ -194,7 +195,7 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
               {"profiled_seconds", watched}};
   add_timing(row, "step", timing);
   record.rows.push_back(std::move(row));
-  // A device works while its operators return at once: what was watched says nothing of it.
+  // Operators on a device return before its work is done: their times here are not its times.
   if (bench.device.is_cpu()) add_parts(record, parts, watched, by);
   record.notes.push_back(
       cat("length ", length, ": peak memory ", human_bytes(static_cast<double>(memory)),
@@ -207,8 +208,7 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
 }  // namespace
 
 BenchRecord bench_step(const StepBench& bench) {
-  BenchRecord record{.benchmark = "step", .machine = {}, .table = {}, .rows = {}, .notes = {}};
-  const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
+  BenchRecord record{.benchmark = "step"};
   record.table.columns = {{"part"},         right("ms"),   right("share"),    right("GFLOP/s"),
                           right("of rate"), right("GB/s"), right("of a copy")};
   for (const std::int64_t length : bench.lengths) bench_length(bench, length, record);

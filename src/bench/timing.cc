@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 namespace alibi {
+namespace {
 
 Timing summarise(std::vector<double> seconds) {
   ensure(!seconds.empty(), "there is something measured");
@@ -15,6 +16,8 @@ Timing summarise(std::vector<double> seconds) {
       seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
   return {median, seconds.front(), seconds.back(), static_cast<int>(seconds.size())};
 }
+
+}  // namespace
 
 std::vector<Timing> time_in_turns(const std::vector<std::function<void()>>& functions,
                                   const Rounds& rounds) {

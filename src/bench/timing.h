@@ -1,4 +1,4 @@
-// Repeated measurements of a few functions, taken in turns so that a machine's moods hit all alike.
+// Repeated measurements of a few functions, interleaved, so that noise affects all equally.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,6 @@ struct Rounds {
   double seconds = 1.0;  // then go on until this much time has passed
   int most = 200;
 };
-
-Timing summarise(std::vector<double> seconds);
 
 // One Timing per function.
 std::vector<Timing> time_in_turns(const std::vector<std::function<void()>>& functions,

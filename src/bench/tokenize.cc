@@ -1,4 +1,4 @@
-#include "bench/tokenize.h"
+#include "bench/bench.h"
 
 #include <cmath>
 
@@ -33,8 +33,7 @@ BenchRecord bench_tokenize(const std::vector<std::string>& files, const Tokenize
   std::vector<std::function<void()>> functions;
   for (const int count : counts) functions.emplace_back([&encode, count] { encode(count); });
   const std::vector<Timing> timings = time_in_turns(functions, rounds);
-  BenchRecord record{.benchmark = "tokenize", .machine = {}, .table = {}, .rows = {}, .notes = {}};
-  const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
+  BenchRecord record{.benchmark = "tokenize"};
   record.table.columns = {right("threads"), right("ms"), right("MB/s"), right("tokens/s")};
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const double rate = static_cast<double>(bytes) / timings[i].median;

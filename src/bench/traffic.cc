@@ -1,4 +1,4 @@
-#include "bench/traffic.h"
+#include "bench/bench.h"
 
 #include "base/strings.h"
 #include "bench/cases.h"
@@ -24,9 +24,7 @@ void add_row(BenchRecord& record, std::int64_t length, const std::string& algori
 
 BenchRecord count_traffic(std::int64_t head_width, const std::vector<std::int64_t>& lengths,
                           const std::vector<std::int64_t>& fast_numbers) {
-  BenchRecord record{
-      .benchmark = "attention traffic", .machine = {}, .table = {}, .rows = {}, .notes = {}};
-  const auto right = [](const char* title) { return TableColumn{title, Align::kRight}; };
+  BenchRecord record{.benchmark = "attention traffic"};
   record.table.columns = {right("length"), {"algorithm"},   right("M"),
                           right("reads"),  right("writes"), right("fewer than standard")};
   for (const std::int64_t length : lengths) {

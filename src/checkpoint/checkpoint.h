@@ -11,8 +11,8 @@
 //     step-00000123.old/        only after a kill while step 123 was saved a second time
 //     .tmp-PID-step-00000124/   a save not finished; the next save removes those of dead processes
 //
-// A save fsyncs every file, the folder, renames it once and fsyncs the folder above. No file says
-// which checkpoint is newest: it is the one with the highest step whose manifest verifies.
+// A save fsyncs every file, the folder, renames it once and fsyncs the folder above. No file names
+// the newest checkpoint: it is the one with the highest step whose manifest verifies.
 // One process at a time may save into a folder; the run folder's lock sees to that.
 #pragma once
 
@@ -61,7 +61,7 @@ std::string checkpoint_config(const std::filesystem::path& checkpoint_folder);
 std::string checkpoint_tokenizer_hash(const std::filesystem::path& checkpoint_folder);
 
 // Turns RUN, RUN/checkpoints, RUN/best or a checkpoint's folder into the latter. A run gives its
-// newest valid one; `best` the one with the lowest validation loss. Throws Error that says what is
+// newest valid one; `best` the one with the lowest validation loss. Throws Error naming what is
 // missing: nothing there, a run without checkpoint yet, all damaged, no checkpoint at all.
 std::filesystem::path resolve_checkpoint(const std::filesystem::path& given);
 

@@ -25,6 +25,12 @@ ProgressFile read_progress(const fs::path& folder) {
   return file;
 }
 
+// Throws Error with one line for each listed file that is damaged.
+void verify(const Manifest& manifest, const fs::path& folder) {
+  const std::vector<Fault> faults = manifest_faults(manifest, folder);
+  if (!faults.empty()) throw Error(faults, ExitCode::kFailure);
+}
+
 }  // namespace
 
 std::vector<Fault> checkpoint_faults(const fs::path& checkpoint_folder) {
@@ -41,10 +47,7 @@ std::vector<Fault> checkpoint_faults(const fs::path& checkpoint_folder) {
 std::string checkpoint_config(const fs::path& checkpoint_folder) {
   Manifest manifest = checkpoint_manifest(checkpoint_folder);
   std::erase_if(manifest.files, [](const ManifestFile& file) { return file.name != kConfigFile; });
-  if (const std::vector<Fault> faults = manifest_faults(manifest, checkpoint_folder);
-      !faults.empty()) {
-    throw Error(faults, ExitCode::kFailure);
-  }
+  verify(manifest, checkpoint_folder);
   return read_file(checkpoint_folder / kConfigFile, kLargestText);
 }
 
@@ -62,9 +65,7 @@ Checkpoint load_checkpoint(const fs::path& given, Load parts) {
     std::erase_if(manifest.files,
                   [](const ManifestFile& file) { return file.name == kOptimizerFile; });
   }
-  if (const std::vector<Fault> faults = manifest_faults(manifest, folder); !faults.empty()) {
-    throw Error(faults, ExitCode::kFailure);
-  }
+  verify(manifest, folder);
   Checkpoint checkpoint;
   ProgressFile file = read_progress(folder);
   checkpoint.progress = file.progress;

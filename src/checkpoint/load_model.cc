@@ -41,7 +41,7 @@ ModelPlan plan_model(const std::filesystem::path& given,
   Config config =
       parse_config(checkpoint_config(folder), (folder / "config.json").string(), overrides);
   check_attention_name(config.runtime.attention.kernel);
-  // Where a model was trained says nothing of where it is run.
+  // A model may run on another device than it was trained on.
   if (!names_key(overrides, "runtime.device")) config.runtime.device = Device::kAuto;
   const torch::Device device = open_device(config.runtime.device);
   if (!names_key(overrides, "runtime.precision") && config.runtime.precision == Precision::kTf32 &&

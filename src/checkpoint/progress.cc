@@ -43,7 +43,7 @@ constexpr JsonOptions kProgressLimits{.depth = 2, .values = 200'100};
 constexpr std::int64_t kMostTokens = 1'000'000'000'000'000;  // as run.train_tokens
 constexpr std::int64_t kMostThreads = 4096;
 
-// No run counts so: such a file was not written by this program, whatever its checksum says.
+// No run has such counts: the file was not written by this program, even where its checksum holds.
 void check_counts(const Progress& p, const std::string& place) {
   const auto check = [&](const char* name, std::int64_t found, std::int64_t most) {
     if (found <= most) return;

@@ -74,9 +74,9 @@ std::optional<std::filesystem::path> CheckpointSaver::committed() {
 }
 
 std::optional<std::filesystem::path> CheckpointSaver::finish() {
-  const bool told = !std::exchange(pending_, false);
+  const bool reported = !std::exchange(pending_, false);
   work_.wait();
-  return told ? std::nullopt : std::optional(result_);
+  return reported ? std::nullopt : std::optional(result_);
 }
 
 }  // namespace alibi

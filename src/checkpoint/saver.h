@@ -33,7 +33,7 @@ class CheckpointSaver {
 
   std::filesystem::path folder_;
   bool in_background_;
-  bool pending_ = false;          // saved, but not yet told
+  bool pending_ = false;          // saved, not yet reported
   std::filesystem::path result_;  // written by the thread that saves, read once it is done
   Tensors weights_, optimizer_;   // the copy; its memory is used again
   BackgroundWork work_;           // last: its thread works on all above

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
-#include "evaluate/lengths.h"
 #include "evaluate/protocol.h"
 
 namespace alibi {

@@ -4,7 +4,6 @@
 #include "base/strings.h"
 #include "data/prepare.h"
 #include "device/device.h"
-#include "evaluate/lengths.h"
 #include "evaluate/protocol.h"
 
 namespace alibi {
@@ -40,9 +39,9 @@ CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) 
   const std::vector<std::int32_t> scored = text.sample.scored();
   const TextSize size = text_size(tokenizer, scored);
   const std::int64_t targets = std::ssize(scored);
-  return {
-      text.files, text.sample.words(), text.sample.hash(), targets, text.sample.available - targets,
-      size.bytes, size.words};
+  return {text.files, text.sample.describe(),          text.sample.hash(),
+          targets,    text.sample.available - targets, size.bytes,
+          size.words};
 }
 
 }  // namespace alibi

@@ -87,8 +87,9 @@ int inspect_data(const Options& options) {
   std::vector<std::int64_t> wide(
       static_cast<std::size_t>(std::min(options.sample, text.train.size())));
   text.train.read(0, wide);
-  const std::string prompts =
-      text.train.learned() < text.train.size() ? ", prompts between <prompt> and </prompt>" : "";
+  const std::string prompts = text.train.target_count() < text.train.size()
+                                  ? ", prompts between <prompt> and </prompt>"
+                                  : "";
   return print(describe_text(text) + cat("\nfirst ", wide.size(), " tokens, cut at |", prompts,
                                          ":\n", cut_at_tokens(wide, text.tokenizer), "\n"));
 }

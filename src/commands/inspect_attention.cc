@@ -14,7 +14,7 @@
 #include "config/lengths.h"
 #include "device/libtorch.h"
 #include "evaluate/attention_picture.h"
-#include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
 #include "report/table.h"
 
 namespace alibi {

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "device/device.h"
-#include "device/memory_limit.h"
+#include "device/memory.h"
 #include "report/table.h"
 #include "train/memory_plan.h"
 
@@ -76,7 +76,7 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
                                              with_commas(*c.batch.micro_batch_tokens), " tokens")},
                        {"parts", describe_parts(parts)},
                        {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
-                       {"precision", precision_words(c.runtime.precision)},
+                       {"precision", describe_precision(c.runtime.precision)},
                        {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
                                      "; an eighth of each estimate is kept free")}}) +
          "\n" + format_table(table);

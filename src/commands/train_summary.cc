@@ -42,7 +42,7 @@ std::string position_words(const Config& c, const GptImpl& model) {
 }
 
 std::string text_words(const PreparedText& text) {
-  const std::int64_t tokens = text.train.size(), learned = text.train.learned();
+  const std::int64_t tokens = text.train.size(), learned = text.train.target_count();
   return cat(
       with_commas(tokens), " tokens to train on",
       learned < tokens ? cat(" (", with_commas(learned), " learned, the others prompts)") : "",
@@ -99,7 +99,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
                    with_commas(plan.steps * plan.tokens_per_step), " tokens (",
                    percent_of(total, static_cast<double>(text.train.size())), " of the text)")},
        {"device", describe_device(device)},
-       {"precision", precision_words(c.runtime.precision)},
+       {"precision", describe_precision(c.runtime.precision)},
        {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_words(device) : "")},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"estimates",

@@ -24,6 +24,9 @@ std::string line_of(const ValidationRecord& v) {
   return cat("step ", v.step, "  validation loss ", fixed(v.validation_loss, 4), "  perplexity ",
              fixed(std::exp(v.validation_loss), 2), v.best ? "  (best so far)" : "");
 }
+std::string line_of(const ChangeRecord& r) {
+  return cat("note: from step ", r.step, " on ", r.changed);
+}
 std::string line_of(const MicroBatchRecord& r) {
   return cat("step ", r.step, " does not fit into memory; from here on in micro batches of ",
              r.tokens, " tokens");
@@ -39,17 +42,17 @@ TrainTerminal::TrainTerminal(const TrainPlan& plan, torch::Device device, std::i
     : plan_(plan), device_(device), first_step_(first_step), start_(seconds_now()), line_(stderr) {}
 
 void TrainTerminal::take(const Event& event) {
-  std::visit(Overloaded{[&](const StepRecord& step) {
-                          show(step);
-                          print(LogLevel::kInfo, line_of(step));
-                        },
-                        [&](const ValidationRecord& validation) {
-                          print(LogLevel::kInfo, line_of(validation));
-                        },
-                        [&](const SaveRecord& save) { print(LogLevel::kDebug, line_of(save)); },
-                        [](const ChangeRecord&) {},
-                        [&](const auto& failure) { print(LogLevel::kWarning, line_of(failure)); }},
-             event);
+  std::visit(
+      Overloaded{
+          [&](const StepRecord& step) {
+            show(step);
+            print(LogLevel::kInfo, line_of(step));
+          },
+          [&](const ValidationRecord& validation) { print(LogLevel::kInfo, line_of(validation)); },
+          [&](const SaveRecord& save) { print(LogLevel::kDebug, line_of(save)); },
+          [&](const ChangeRecord& change) { print(LogLevel::kInfo, line_of(change)); },
+          [&](const auto& failure) { print(LogLevel::kWarning, line_of(failure)); }},
+      event);
 }
 
 void TrainTerminal::show(const StepRecord& step) {

@@ -1,5 +1,6 @@
 // Keys of training, evaluation and the machine.
 #include "config/field_builders.h"
+#include "config/protocols.h"
 
 namespace alibi {
 
@@ -129,6 +130,7 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
 Fields evaluate_fields(EvaluateConfig& e) {
   const bool scores = e.task == Task::kPerplexity;
   const char* scores_words = "evaluate.task is \"perplexity\"";
+  const ProtocolRow& protocol = protocol_row(e.protocol);
   Fields f;
   add(f, "task", choice(e.task),
       "perplexity: loss of held-out text. passkey: retrieval of a key hidden in it.")
@@ -144,19 +146,18 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .free();
   add(f, "stride", &e.stride, "Targets scored per sliding window. Default: half of each length.")
       .range(1, 1 << 24)
-      .only_if(scores && e.protocol == Protocol::kSliding, "evaluate.protocol is \"sliding\"")
+      .only_if(scores && protocol.slides, protocol_condition(&ProtocolRow::slides))
       .free();
   add(f, "sinks", &e.sinks,
       "Attention sinks: first tokens of the text that always stay in the streaming cache.")
       .range(0, 1 << 20)
-      .only_if(scores && e.protocol == Protocol::kStreaming, "evaluate.protocol is \"streaming\"")
+      .only_if(scores && protocol.streams, protocol_condition(&ProtocolRow::streams))
       .free();
   add(f, "split_stride", &e.split_stride,
       "Also scores sliding windows of this stride (at most a quarter of the shortest length), "
       "which splits each change from 1x into fewer early tokens and longer context.")
       .range(1, 1 << 24)
-      .only_if(scores && e.protocol == Protocol::kNonOverlapping,
-               "evaluate.protocol is \"non_overlapping\"")
+      .only_if(scores && protocol.side_by_side, protocol_condition(&ProtocolRow::side_by_side))
       .free();
   add(f, "far_context_tokens", &e.far_context_tokens,
       "About how many targets the useful context is measured on: far tokens removed, swapped or "

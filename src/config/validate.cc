@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "config/lengths.h"
+#include "config/protocols.h"
 
 namespace alibi {
 namespace {
@@ -147,12 +148,12 @@ void check_stretch(const Config& c, Faults& faults) {
 void check_protocol(const Config& c, Faults& faults) {
   const EvaluateConfig& e = c.evaluate;
   if (faults.sound({"/evaluate/protocol", "/evaluate/stretch"}) &&
-      e.protocol == Protocol::kOnePass && e.stretch != Stretch::kNone && !e.stretch_factor) {
+      protocol_row(e.protocol).one_pass && e.stretch != Stretch::kNone && !e.stretch_factor) {
     faults.add("/evaluate/stretch", "one pass has one stretch for all lengths",
                "give evaluate.stretch_factor");
   }
   if (faults.sound({"/evaluate/protocol", "/data/separate_documents"}) &&
-      e.protocol == Protocol::kStreaming && c.data.separate_documents) {
+      protocol_row(e.protocol).streams && c.data.separate_documents) {
     faults.add("/evaluate/protocol",
                "a stream crosses the borders that data.separate_documents keeps",
                "choose another protocol");

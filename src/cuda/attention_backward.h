@@ -39,7 +39,7 @@ class AttentionDelta {
   }
 };
 
-// What the gradients need to know of a query.
+// What the gradients need of a query.
 struct GradientRow {
   int position, start;  // start beyond every key: the row is not there
   float lse, delta;     // lse in base 2

@@ -68,7 +68,7 @@ class AttentionKeyGradient {
         static_cast<std::uint32_t>(kRowsStart + query * static_cast<int>(sizeof(GradientRow))));
   }
 
-  // The first tile with a query that stands at the block's first key or behind it.
+  // The first tile with a query at the block's first key or behind it.
   ALIBI_KERNEL int first_tile() const {
     const int query = n_ * kKeyBlock - a_.offset();
     return query < 0 ? 0 : query / kQueries;

@@ -1,6 +1,6 @@
 // Attention with online softmax, forward: one block of query rows, key blocks from its own position
 // backwards (FlashAttention-2, Dao 2023, algorithm 1) until none before can matter
-// (kernels/attention_skip.h; a row's reference stands for its sum, a lower bound of it).
+// (kernels/attention_skip.h; a row's reference is a lower bound of its sum).
 #pragma once
 
 #include <cmath>

@@ -10,7 +10,7 @@ namespace alibi {
 // Opens cuDNN; before everything else here. Throws std::runtime_error.
 void open_cudnn(const char* library);
 
-// Throws std::runtime_error with cuDNN's words unless `status` is good.
+// Throws std::runtime_error with cuDNN's message unless `status` is good.
 void expect_good(const char* what, const cudnn_frontend::error_t& status);
 
 // Not for several threads at once.

@@ -75,7 +75,7 @@ class Cudnn {
   AttentionPlans plans_;
 };
 
-// No exception leaves the library: `failed` stands for one, whose words error_text tells.
+// No exception leaves the library: error_text gives the message of the one that became `failed`.
 template <class Result, class Function>
 Result guarded(Result failed, Function function) {
   try {

@@ -24,8 +24,8 @@ void read_ring(const TokenShards& tokens, std::int64_t first, std::span<std::int
 
 }  // namespace
 
-std::int64_t Batch::learned() const {
-  return std::ssize(targets) - std::ranges::count(targets, kNotLearned);
+std::int64_t Batch::target_count() const {
+  return std::ssize(targets) - std::ranges::count(targets, kIgnoreIndex);
 }
 
 void mark_documents(Batch& batch) {
@@ -92,16 +92,11 @@ Batch BatchReader::read(std::int64_t step) const {
     read_ring(tokens_, start + tokens_.size() - 1, ring);
     std::transform(ring.begin(), ring.end() - 1, batch.inputs.begin() + i * window_, unmarked);
     std::transform(ring.begin() + 1, ring.end(), batch.targets.begin() + i * window_,
-                   [](std::int64_t id) { return is_marked(id) ? kNotLearned : id; });
+                   [](std::int64_t id) { return is_marked(id) ? kIgnoreIndex : id; });
   }
   batch.end = tokens_.end();
   if (separate_documents_) mark_documents(batch);
   return batch;
-}
-
-double BatchReader::epochs(std::int64_t steps) const {
-  return static_cast<double>(steps) * static_cast<double>(windows_ * window_) /
-         static_cast<double>(tokens_.size());
 }
 
 }  // namespace alibi

@@ -1,7 +1,7 @@
 // Which tokens a step sees: a pure function of (seed, step), nothing else.
 //
 // The text is a ring of N tokens: target t is token t, its input token t - 1 (the last token, an
-// eos, stands before the first). Windows of L targets are laid end to end over endless copies of
+// eos, comes before the first). Windows of L targets are laid end to end over endless copies of
 // the ring, so the tail of one epoch and the head of the next share a window and no target is ever
 // dropped. Within each epoch the windows come in an order drawn from (seed, epoch).
 //
@@ -19,20 +19,20 @@
 
 namespace alibi {
 
-inline constexpr std::int64_t kNotLearned = -1;
+inline constexpr std::int64_t kIgnoreIndex = -1;
 
 struct Batch {
   std::int64_t rows = 0;
   std::int64_t length = 0;
   std::vector<std::int64_t> inputs;   // rows * length
-  std::vector<std::int64_t> targets;  // rows * length; kNotLearned where it is read only
+  std::vector<std::int64_t> targets;  // rows * length; kIgnoreIndex where it is read only
   std::vector<std::int64_t>
       document_starts;                 // per input: first position of its row it may see; or empty
   std::int64_t end = Tokenizer::kEnd;  // the token behind every document
-  std::int64_t learned() const;        // targets
+  std::int64_t target_count() const;   // targets
 };
 
-// Fills `document_starts` of a batch: a document begins at the eos that stands before its first
+// Fills `document_starts` of a batch: a document begins at the eos before its first
 // token.
 void mark_documents(Batch& batch);
 
@@ -46,7 +46,6 @@ class BatchReader {
   // The shape of a step: the one of the config, or, with a length mixture, drawn by (seed, step).
   BatchShape shape_at(std::int64_t step) const;
   std::int64_t window_start(std::int64_t sample) const;  // first target (in the ring) of a sample
-  double epochs(std::int64_t steps) const;               // how often the text has been seen by then
 
  private:
   const TokenShards& tokens_;

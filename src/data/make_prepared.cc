@@ -48,7 +48,7 @@ std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProg
 }
 
 // Call with the lock held: what an earlier, killed process left is removed first. The lock's
-// file goes once the folder stands, or cannot: whoever still waits for it looks for the folder
+// file goes once the folder is there, or cannot be: whoever still waits for it looks for the folder
 // next. `made`: topmost folder above it that was made for it; it goes, too, when nothing comes into
 // it.
 PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path& made) {

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "data/prepare_progress.h"
 #include "data/prepared.h"
 
 namespace alibi {

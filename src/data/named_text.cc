@@ -52,7 +52,7 @@ void check_there(const Names& names, const std::string& key) {
     std::error_code code;
     const fs::file_status status = fs::status(name, code);
     if (fs::exists(status)) continue;
-    std::string way_out = "data/README.md says where text comes from";
+    std::string way_out = "see data/README.md for sources of text";
     if (name.starts_with("data/books/")) way_out = "scripts/unpack-books FOLDER makes data/books";
     if (name.starts_with("data/default/")) way_out = "scripts/default-corpus makes data/default";
     throw Error(name, cat(code ? code.message() : "is missing", "; ", key, " names it"), way_out);
@@ -97,7 +97,7 @@ void add_folder(const fs::path& folder, TextFiles& found) {
 
 void add_file(const fs::path& file, TextFiles& found) {
   if (!is_text_file(file)) {
-    throw Error(file.string(), cat("cannot tell what \"", file.extension().string(), "\" holds"),
+    throw Error(file.string(), cat("has the unknown extension \"", file.extension().string(), "\""),
                 "expected .txt or .jsonl (also .gz, .xz, .zst), .bin of token ids, or a folder");
   }
   if (MappedFile(file).bytes().empty()) throw Error(file.string(), "is empty");
@@ -138,7 +138,7 @@ NamedText find_named_text(const Names& train_names, const Names& valid_names) {
   check_there(train, "data.train");
   check_there(valid, "data.valid");
   if (const auto at = std::ranges::find_if(train, is_prepared); at != train.end()) {
-    throw usage_error("data.train", *at + " is a prepared folder and stands beside other text",
+    throw usage_error("data.train", *at + " is a prepared folder beside other text",
                       "name it alone, or name the text it was made from");
   }
   Names all = train;

@@ -28,10 +28,10 @@ struct NamedText {
 };
 
 // The files that data.train and data.valid name. A name with '*', '?' or '[' in it that is no file
-// or folder stands for what it matches, in order; folders are walked recursively, in sorted order.
-// Throws Error: a name that is missing, unreadable, empty or of another ending; a folder without
-// text. Throws a usage Error at data.train: no name, token ids beside text, a prepared folder
-// beside anything; at data.valid: names beside a prepared folder.
+// or folder is a pattern for what it matches, in order; folders are walked recursively, in sorted
+// order. Throws Error: a name that is missing, unreadable, empty or of another ending; a folder
+// without text. Throws a usage Error at data.train: no name, token ids beside text, a prepared
+// folder beside anything; at data.valid: names beside a prepared folder.
 NamedText find_named_text(const std::vector<std::string>& train,
                           const std::vector<std::string>& valid);
 

@@ -12,7 +12,6 @@
 #include "data/named_text.h"
 #include "data/recipe.h"
 #include "data/tokenise.h"
-#include "data/tokenizer_choice.h"
 
 namespace alibi {
 namespace fs = std::filesystem;

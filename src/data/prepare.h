@@ -2,13 +2,12 @@
 //
 //   names -> kind and files -> recipe -> documents on two sides -> tokenizer -> shards -> folder
 //
-// data/named_text.h, recipe.h, corpus.h, tokenizer_choice.h, tokenise.h, make_prepared.h.
+// data/named_text.h, recipe.h, corpus.h, tokenise.h, make_prepared.h.
 #pragma once
 
 #include <filesystem>
 
 #include "config/config.h"
-#include "data/prepare_progress.h"
 #include "data/prepared.h"
 
 namespace alibi {

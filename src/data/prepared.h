@@ -1,4 +1,4 @@
-// A folder of tokenised text, complete in itself and never changed once its name stands:
+// A folder of tokenised text, complete in itself and never changed once it is there:
 //
 //   prepared.json         format_version, what tokenizer, files with checksums, statistics
 //   tokenizer.model       sentencepiece model; absent in byte mode
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "data/shards.h"
@@ -55,5 +56,15 @@ PreparedText open_prepared(const std::filesystem::path& folder);
 void write_prepared(const std::filesystem::path& folder, const Tokenizer& tokenizer,
                     const TokenShards& train, const TokenShards& valid,
                     const PreparedStatistics& statistics);
+
+// What preparing text reports while it runs. Either function may be empty.
+struct PrepareProgress {
+  std::function<void(const std::string&)> note;                      // a line for people
+  std::function<void(std::int64_t done, std::int64_t total)> bytes;  // of text tokenised
+
+  void say(const std::string& line) const {
+    if (note) note(line);
+  }
+};
 
 }  // namespace alibi

@@ -35,7 +35,7 @@ TokenShards TokenShards::open(const std::vector<fs::path>& files, std::int64_t e
     digest.update(header.payload_sha256);
     shards.starts_.push_back(shards.starts_.back() + header.tokens);
     shards.documents_ += header.documents;
-    shards.learned_ += marks ? file->count_below(expected_vocabulary) : header.tokens;
+    shards.target_count_ += marks ? file->count_below(expected_vocabulary) : header.tokens;
     shards.files_.push_back(std::move(file));
   }
   shards.hash_ = digest.hex();
@@ -67,7 +67,7 @@ void TokenShards::read(std::int64_t first, std::span<std::int64_t> out) const {
         std::min(starts_[file + 1] - first, static_cast<std::int64_t>(out.size()));
     const auto part = out.first(static_cast<std::size_t>(here));
     files_[file]->read(first - starts_[file], part);
-    if (learned_ < size())
+    if (target_count_ < size())
       std::ranges::transform(part, part.begin(), [this](std::int64_t id) { return from_file(id); });
     out = out.subspan(static_cast<std::size_t>(here));
     first += here;

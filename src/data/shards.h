@@ -28,8 +28,8 @@ class TokenShards {
   std::int64_t size() const { return starts_.back(); }
   std::int64_t documents() const { return documents_; }
   std::int64_t vocabulary() const { return vocabulary_; }
-  std::int32_t end() const { return end_; }          // the token behind every document
-  std::int64_t learned() const { return learned_; }  // tokens without a mark
+  std::int32_t end() const { return end_; }                    // the token behind every document
+  std::int64_t target_count() const { return target_count_; }  // tokens without a mark
   // Ids, marked where they are not learned.
   std::int32_t operator[](std::int64_t index) const;                 // inside 0 .. size() - 1
   void read(std::int64_t first, std::span<std::int64_t> out) const;  // wholly inside
@@ -44,7 +44,7 @@ class TokenShards {
   std::vector<std::shared_ptr<const ShardFile>> files_;
   std::vector<std::int64_t> starts_ = {0};  // file i holds tokens starts_[i] .. starts_[i + 1] - 1
   std::int64_t documents_ = 0;
-  std::int64_t learned_ = 0;
+  std::int64_t target_count_ = 0;
   std::int64_t vocabulary_ = 0;
   std::int32_t end_ = Tokenizer::kEnd;
   std::string hash_;

@@ -16,7 +16,7 @@
 namespace alibi {
 namespace {
 
-// A reader that does not know the text's size keeps every m-th group, m a power of two, at most
+// A reader to whom the text's size is unknown keeps every m-th group, m a power of two, at most
 // this many times as many as are wanted: parts then lie within a quarter of a spacing of an even
 // grid.
 constexpr std::int64_t kSpare = 4;
@@ -34,7 +34,7 @@ using ReadTokens =
 void take_off_marks(TextSample& sample) {
   if (std::ranges::none_of(sample.ids, is_marked)) return;
   for (std::int32_t& id : sample.ids) {
-    sample.learned.push_back(!is_marked(id));
+    sample.target_mask.push_back(!is_marked(id));
     id = static_cast<std::int32_t>(unmarked(id));
   }
 }
@@ -99,7 +99,7 @@ class Collector {
     std::erase_if(kept_, [&](const auto&) { return index++ % 2 == 1; });
   }
 
-  // From kept groups side by side; the first one's context stands before it.
+  // From kept groups side by side; the first one's context comes before it.
   void copy(std::int64_t first, const SampleRun& run, std::vector<std::int32_t>& ids) const {
     const std::int64_t group_tokens = rule_.group * rule_.window;
     const std::int64_t end = first + run.count;
@@ -153,21 +153,15 @@ std::vector<std::int32_t> TextSample::scored() const {
   std::vector<std::int32_t> all;
   for (const SampleRun& run : runs) {
     for (std::int64_t i = run.first; i < run.first + run.count; ++i)
-      if (is_learned(i)) all.push_back(ids[static_cast<std::size_t>(i)]);
+      if (is_target(i)) all.push_back(ids[static_cast<std::size_t>(i)]);
   }
   return all;
 }
 
-bool TextSample::scores_anything() const {
-  for (const SampleRun& run : runs) {
-    for (std::int64_t i = run.first; i < run.first + run.count; ++i)
-      if (is_learned(i)) return true;
-  }
-  return false;
-}
+bool TextSample::scores_anything() const { return !scored().empty(); }
 
-bool TextSample::is_learned(std::int64_t index) const {
-  return learned.empty() || learned[static_cast<std::size_t>(index)];
+bool TextSample::is_target(std::int64_t index) const {
+  return target_mask.empty() || target_mask[static_cast<std::size_t>(index)];
 }
 
 std::string TextSample::hash() const {
@@ -176,7 +170,7 @@ std::string TextSample::hash() const {
   return sha256_hex(std::as_bytes(std::span(all)));
 }
 
-std::string TextSample::words() const {
+std::string TextSample::describe() const {
   const std::int64_t taken = targets() / rule.window;
   const std::int64_t prompts = targets() - std::ssize(scored());
   const std::string left_out = prompts > 0 ? cat(", less ", prompts, " tokens of prompts") : "";

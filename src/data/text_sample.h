@@ -2,9 +2,9 @@
 // alone would measure its first documents.
 //
 // The text is cut into n whole windows side by side. All are taken when they fit into `most`
-// tokens; else k groups of neighbouring windows, spread evenly. Before each taken part stand the
-// tokens that precede it in the text, as context that is not scored; before the text's first token
-// stands nothing. Of a text with prompts only what is learned is scored.
+// tokens; else k groups of neighbouring windows, spread evenly. Each taken part comes with the
+// tokens that precede it in the text, as context that is not scored; the text's first token has
+// none. Of a text with prompts, which are no targets, the rest is scored.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct WindowRange {
 // Which of `windows` windows are taken: rising, never touching.
 std::vector<WindowRange> spread_windows(std::int64_t windows, const SampleRule& rule);
 
-// Tokens that stand side by side in the text and are targets: ids[first] ... of a TextSample. The
+// Consecutive tokens of the text that are targets: ids[first] ... of a TextSample. The
 // `context` ids before them precede them in the text.
 struct SampleRun {
   std::int64_t first = 0, count = 0, context = 0;
@@ -42,16 +42,16 @@ struct TextSample {
   std::vector<std::int32_t> ids;  // the runs, each behind its context
   std::vector<SampleRun> runs;    // whole windows
   SampleRule rule;
-  std::int64_t available = 0;      // tokens of the whole text
-  std::int64_t windows = 0;        // whole windows in it
-  std::vector<bool> learned = {};  // of each id; empty: all
+  std::int64_t available = 0;          // tokens of the whole text
+  std::int64_t windows = 0;            // whole windows in it
+  std::vector<bool> target_mask = {};  // of each id; empty: all are
 
   std::int64_t targets() const;  // tokens in the runs
-  bool is_learned(std::int64_t index) const;
-  std::vector<std::int32_t> scored() const;  // of the targets those that are learned
+  bool is_target(std::int64_t index) const;
+  std::vector<std::int32_t> scored() const;  // without prompts
   bool scores_anything() const;              // whether scored() holds any
   std::string hash() const;                  // SHA-256 of scored() as little-endian 32-bit numbers
-  std::string words() const;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
+  std::string describe() const;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
 };
 
 // Without a whole window in the text there are no runs.

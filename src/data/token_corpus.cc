@@ -1,4 +1,4 @@
-#include "data/token_corpus.h"
+#include "data/corpus.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "data/corpus.h"
-#include "data/prepare_progress.h"
 #include "data/prepared.h"
 #include "data/shards.h"
 #include "text/tokenizer.h"

@@ -1,4 +1,5 @@
 #include "device/cuda_library.h"
+#include "base/strings.h"
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
@@ -24,7 +25,7 @@ std::string why_no_device(void* driver) {
   return {};
 }
 
-// Of device 0; "" where the driver does not tell.
+// Of device 0; "" where the driver gives none.
 std::string device_name(void* driver) {
   using Name = int (*)(char*, int, int);
   const auto name = reinterpret_cast<Name>(dlsym(driver, "cuDeviceGetName"));
@@ -35,7 +36,7 @@ std::string device_name(void* driver) {
 
 std::filesystem::path library_beside_torch(const char* name) {
   Dl_info info{};
-  // Any function that lives in libtorch_cpu.so tells where that library is.
+  // The address of any function in libtorch_cpu.so leads to its path.
   const auto address = reinterpret_cast<const void*>(&at::get_num_threads);
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return name;
   return std::filesystem::path(info.dli_fname).parent_path() / name;
@@ -60,6 +61,48 @@ CudaState open_once() {
 const CudaState& open_cuda_library() {
   static const CudaState state = open_once();
   return state;
+}
+
+namespace {
+
+CudaKernels open_beside_program(const char* file) {
+  const CudaState& cuda = open_cuda_library();
+  if (!cuda.usable) return {nullptr, cuda.reason};
+  const char* const folder = std::getenv("ALIBI_KERNELS");  // tests lie elsewhere
+  if (folder != nullptr) return open_cuda_kernels(std::filesystem::path(folder) / file);
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {nullptr, "/proc/self/exe: " + error.message()};
+  return open_cuda_kernels(program.parent_path() / file);
+}
+
+}  // namespace
+
+CudaKernels open_cuda_kernels(const std::filesystem::path& library) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(library, ignored))
+    return {nullptr, cat(library.string(), " is missing: ", kCudaModuleFile,
+                         " is built where nvcc is there, ", kCudnnModuleFile,
+                         " after scripts/setup --cuda")};
+  void* opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) return {nullptr, dlerror()};
+  const auto table = reinterpret_cast<CudaModuleFunction>(dlsym(opened, kCudaModuleSymbol));
+  if (table == nullptr) return {nullptr, cat(library.string(), " lacks ", kCudaModuleSymbol)};
+  const CudaModule* module = table();
+  if (module->version != kCudaModuleVersion || module->call_bytes != sizeof(DeviceAttention))
+    return {nullptr, cat(library.string(), " is of version ", module->version,
+                         ", this program expects ", kCudaModuleVersion, ": build both anew")};
+  return {module, {}};
+}
+
+const CudaKernels& cuda_kernels() {
+  static const CudaKernels kernels = open_beside_program(kCudaModuleFile);
+  return kernels;
+}
+
+const CudaKernels& cudnn_kernels() {
+  static const CudaKernels kernels = open_beside_program(kCudnnModuleFile);
+  return kernels;
 }
 
 }  // namespace alibi

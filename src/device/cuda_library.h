@@ -1,7 +1,10 @@
 // CUDA support, opened at run time so that a machine without a device needs none of its libraries.
 #pragma once
 
+#include <filesystem>
 #include <string>
+
+#include "device/cuda_module.h"
 
 namespace alibi {
 
@@ -15,5 +18,20 @@ struct CudaState {
 // before any tensor is made: LibTorch looks for CUDA once, at first use. Later calls return the
 // first answer.
 const CudaState& open_cuda_library();
+
+// Kernels for a CUDA device in a library beside the program: our own, built where nvcc is there, or
+// cuDNN's, built where the headers of its frontend are.
+struct CudaKernels {
+  const CudaModule* module = nullptr;
+  std::string reason;  // why not, when there are none
+};
+
+// Opens `library` and checks that it belongs to this program.
+CudaKernels open_cuda_kernels(const std::filesystem::path& library);
+
+// Those beside the program, or in the folder ALIBI_KERNELS; only after open_cuda_library() found a
+// device, whose CUDA runtime it shares. Later calls return the first answer.
+const CudaKernels& cuda_kernels();   // libalibi_cuda.so
+const CudaKernels& cudnn_kernels();  // libalibi_cudnn.so
 
 }  // namespace alibi

@@ -1,4 +1,3 @@
-#include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
 
 namespace alibi {

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/strings.h"
-#include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
 #include "device/libtorch.h"
 #include "kernels/processor.h"
@@ -55,14 +54,14 @@ void synchronize(torch::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize(device.index());
 }
 
-std::string precision_words(Precision resolved) {
+std::string describe_precision(Precision resolved) {
   if (resolved == Precision::kBf16) return "bf16 activations, fp32 weights";
   return resolved == Precision::kTf32 ? "fp32, matrix products in tf32" : "fp32";
 }
 
 namespace {
 
-std::string processor_words() {
+std::string describe_processor() {
   return cat(at::get_cpu_capability(), cpu_has_fast_bf16() ? " with bf16" : "");
 }
 
@@ -76,11 +75,11 @@ std::string describe_device(torch::Device device) {
                    ? "LibTorch and kernels of our own"
                    : cat("LibTorch alone (kernels of our own: ", kernels.reason, ")"));
   }
-  return cat("cpu, ", at::get_num_threads(), " threads, ", processor_words());
+  return cat("cpu, ", at::get_num_threads(), " threads, ", describe_processor());
 }
 
 std::string describe_arithmetic(torch::Device device) {
-  return device.is_cuda() ? "cuda" : "cpu, " + processor_words();
+  return device.is_cuda() ? "cuda" : "cpu, " + describe_processor();
 }
 
 }  // namespace alibi

@@ -26,7 +26,7 @@ int set_threads(std::int64_t threads);
 std::string describe_arithmetic(torch::Device device);
 std::string describe_device(torch::Device device);  // "cpu, 2 threads, AVX-512 bf16"
 
-std::string precision_words(Precision resolved);
+std::string describe_precision(Precision resolved);
 
 // Returns when all that is queued on the device is done; at once on the CPU.
 void synchronize(torch::Device device);

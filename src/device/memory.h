@@ -10,7 +10,7 @@
 
 namespace alibi {
 
-// What a file like /proc/self/status or /proc/meminfo says of `key`, which it counts in kB; 0 where
+// The value of `key` in a file like /proc/self/status or /proc/meminfo, which count in kB; 0 where
 // file or key is missing.
 std::int64_t proc_bytes(const std::filesystem::path& file, const std::string& key);
 
@@ -32,12 +32,12 @@ void give_back_freed_memory();
 // would hold up to three times what is in use. Costs a tenth to a third of the speed.
 void return_large_blocks();
 
-// Whether what was thrown says that memory did not last, the processor's or a device's.
+// Whether memory ran out, the processor's or a device's.
 bool is_out_of_memory(const std::exception& error);
 
-// Runs `work`; false where its memory did not last.
+// Runs `work`; false where memory ran out.
 template <class Work>
-bool memory_lasts(const Work& work) {
+bool fits_in_memory(const Work& work) {
   try {
     work();
     return true;
@@ -47,8 +47,22 @@ bool memory_lasts(const Work& work) {
   }
 }
 
-// Whether it says that a CUDA device, or a library on it, failed in another way. This process can
-// do nothing more on it.
+// Whether a CUDA device, or a library on it, failed in another way. This process can do nothing
+// more on it.
 bool is_device_failure(const std::exception& error);
+
+// How much memory this process may take: the least of what the machine has free, what its control
+// groups allow and what `ulimit -v` leaves. A container's limit does not show in the machine's
+// memory, and crossing it is no failed allocation but SIGKILL.
+struct MemoryLimit {
+  std::int64_t bytes = 0;  // for this process in all, what it holds already included
+  std::string source;      // "memory of this machine", "control group memory.max", "ulimit -v"
+};
+
+// `root` holds proc/ and sys/; another one is for tests.
+MemoryLimit memory_limit(const std::filesystem::path& root = "/");
+
+// What a device has in all; on the CPU as above.
+MemoryLimit memory_limit(torch::Device device);
 
 }  // namespace alibi

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "config/protocols.h"
 #include "device/memory.h"
 #include "evaluate/far_context.h"
 #include "evaluate/figures.h"
@@ -18,7 +19,10 @@ constexpr std::int64_t kFarMultiple = 8;
 class CurveMeasurement {
  public:
   CurveMeasurement(LoadedModel& loaded, const TextSample& sample, const CurveOptions& options)
-      : loaded_(loaded), sample_(sample), options_(options) {
+      : loaded_(loaded),
+        sample_(sample),
+        options_(options),
+        protocol_(protocol_row(options.rules.protocol)) {
     const Config& config = loaded.config;
     curve_.position = name_of(config.model.position);
     curve_.checkpoint = loaded.folder.string();
@@ -29,13 +33,13 @@ class CurveMeasurement {
     curve_.parameters = loaded.model->parameter_count();
     curve_.slopes = loaded.model->slopes();
     for (const std::int64_t length : options.lengths) all_.push_back(empty_point(length));
-    passes_ = options.rules.protocol == Protocol::kOnePass ? 1
-              : options.rules.split_stride                 ? 2 * std::ssize(all_)
-                                                           : std::ssize(all_);
+    passes_ = protocol_.one_pass           ? 1
+              : options.rules.split_stride ? 2 * std::ssize(all_)
+                                           : std::ssize(all_);
   }
 
   Curve run() {
-    if (options_.rules.protocol == Protocol::kOnePass)
+    if (protocol_.one_pass)
       one_pass();
     else
       each_length();
@@ -55,26 +59,25 @@ class CurveMeasurement {
     if (limit && reach(length) > *limit) {
       point.applicable = false;
       point.note = cat(name_of(loaded_.config.model.position), " positions end at ", *limit,
-                       streaming() ? ", and a stream counts on" : "");
+                       protocol_.streams ? ", and a stream counts on" : "");
     }
     return measured;
   }
 
   // The largest position that a pass at this length counts to.
   std::int64_t reach(std::int64_t length) const {
-    if (!streaming()) return length;
+    if (!protocol_.streams) return length;
     std::int64_t longest = 0;
     for (const SampleRun& run : sample_.runs)
       longest = std::max(longest, std::max<std::int64_t>(0, run.context - 1) + run.count);
     return longest;
   }
-  bool streaming() const { return options_.rules.protocol == Protocol::kStreaming; }
 
   // A length that does not fit into memory is a labelled point; the others are measured.
   void each_length() {
     for (MeasuredLength& measured : all_) {
       const std::int64_t length = measured.point.length;
-      if (measured.point.applicable && !memory_lasts([&] {
+      if (measured.point.applicable && !fits_in_memory([&] {
             fill(measured, timed(measured.point, [&](const ScoringOptions& scoring) {
                    return score_length(loaded_, sample_, options_.rules, length, scoring);
                  }));
@@ -82,21 +85,23 @@ class CurveMeasurement {
         label_out_of_memory(measured);
       ++pass_;
       if (!options_.rules.split_stride) continue;
-      if (measured.point.applicable && !memory_lasts([&] {
+      if (measured.point.applicable && !fits_in_memory([&] {
             fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
                                                            scoring_of(measured.point)));
           }))
-        add_note(measured.point, cat("its split: ", kOutOfMemory));
+        note_out_of_memory(measured.point, "its split: ");
       ++pass_;
     }
   }
 
-  static void add_note(CurvePoint& point, const std::string& words) {
-    point.note += (point.note.empty() ? "" : "; ") + words;
+  // `part`: of what a point is made of; "": all of it.
+  static void note_out_of_memory(CurvePoint& point, const char* part = "") {
+    point.out_of_memory = true;
+    point.note += cat(point.note.empty() ? "" : "; ", part, kOutOfMemory);
   }
   static void label_out_of_memory(MeasuredLength& measured) {
     measured.point.applicable = false;
-    measured.point.note = kOutOfMemory;
+    note_out_of_memory(measured.point);
   }
 
   void one_pass() {
@@ -109,7 +114,7 @@ class CurveMeasurement {
     }
     if (longest == nullptr) return;
     std::vector<ScoredLength> scored;
-    const bool lasted = memory_lasts([&] {
+    const bool lasted = fits_in_memory([&] {
       scored = timed(longest->point, [&](const ScoringOptions& scoring) {
         return score_one_pass(loaded_, sample_, lengths, scoring);
       });
@@ -160,8 +165,8 @@ class CurveMeasurement {
   }
 
   // In the longest windows, of at most kFarMultiple times the trained length, at which the model is
-  // no worse than at the trained length: where it is, leaving context out repairs it, and says
-  // nothing of what context is worth.
+  // no worse than at the trained length: where it is, leaving context out repairs it, which
+  // does not measure what context is worth.
   void look_far() {
     const auto base = std::find_if(curve_.points.begin(), curve_.points.end(), [&](const auto& p) {
       return p.applicable && p.length == curve_.trained_length;
@@ -169,7 +174,7 @@ class CurveMeasurement {
     if (base == curve_.points.end()) return;
     CurvePoint* longest = &*base;
     for (CurvePoint& point : curve_.points) {
-      if (streaming()) break;  // its losses are not those of windows
+      if (protocol_.streams) break;  // its losses are not those of windows
       if (point.applicable && point.length <= kFarMultiple * curve_.trained_length &&
           point.length > longest->length && point.loss <= base->loss)
         longest = &point;
@@ -180,17 +185,18 @@ class CurveMeasurement {
       const std::int64_t total = passes_ * sample_.targets();
       scoring.progress = [this, total](std::int64_t) { options_.progress(total, total); };
     }
-    if (!memory_lasts([&] {
+    if (!fits_in_memory([&] {
           curve_.far_context =
               measure_far_context(loaded_.model, sample_,
                                   {longest->length, options_.rules.far_context_tokens}, scoring);
         }))
-      add_note(*longest, cat("its far context: ", kOutOfMemory));
+      note_out_of_memory(*longest, "its far context: ");
   }
 
   LoadedModel& loaded_;
   const TextSample& sample_;
   const CurveOptions& options_;
+  const ProtocolRow& protocol_;
   Curve curve_;
   std::vector<MeasuredLength> all_;
   std::int64_t passes_ = 1, pass_ = 0;

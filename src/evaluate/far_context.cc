@@ -16,7 +16,7 @@ std::vector<Ids> chosen_windows(const TextSample& sample, std::int64_t length, s
   std::vector<std::int64_t> starts;
   for (const SampleRun& run : sample.runs) {
     const std::int64_t first =
-        run.context > 0 ? run.first : run.first + 1;  // an input stands before
+        run.context > 0 ? run.first : run.first + 1;  // an input comes before
     for (std::int64_t at = first; at + length <= run.first + run.count; at += length)
       starts.push_back(at);
   }

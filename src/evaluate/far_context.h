@@ -3,7 +3,7 @@
 // Windows of the longest length are read in two halves. The near half is scored: its target number
 // d has d tokens of true context in that half, and the far half before them. That is then swapped
 // for text from elsewhere in the sample, or shuffled, or left out, and the same targets are scored
-// again: the paired differences, by d, say what the context beyond d tokens is worth. Their
+// again: the paired differences, by d, measure what the context beyond d tokens is worth. Their
 // intervals are joint over d.
 #pragma once
 

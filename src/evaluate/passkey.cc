@@ -38,7 +38,7 @@ Ids filler_from(const TextSample& filler, std::int32_t end, RandomKey key, std::
   const auto start = static_cast<std::size_t>(uniform(key, 0) * static_cast<double>(all.size()));
   Ids ids;
   for (std::size_t i = 0; std::ssize(ids) < count; ++i) {
-    ensure(i < all.size() || !ids.empty(), "a filler has words");
+    ensure(i < all.size() || !ids.empty(), "a filler has tokens");
     const std::int32_t id = all[(start + i) % all.size()];
     if (id != end) ids.push_back(id);  // it becomes one document
   }
@@ -110,19 +110,19 @@ class Retrieval {
 
   void count_cell() {
     ++cells_;
-    tell();
+    report_progress();
   }
 
   void fill(PasskeyCell& cell) {
     const std::int64_t length = cell.length;
     const double depth = cell.depth;
-    const Answered told = answer(length, depth, false), untold = answer(length, depth, true);
+    const Answered stated = answer(length, depth, false), control = answer(length, depth, true);
     std::vector<float> gains;
-    for (std::size_t i = 0; i < told.loss.size(); ++i)
-      gains.push_back(untold.loss[i] - told.loss[i]);
+    for (std::size_t i = 0; i < stated.loss.size(); ++i)
+      gains.push_back(control.loss[i] - stated.loss[i]);
     const Interval interval = middle_95(bootstrap_means(gains, 1));
     cell.trials = std::ssize(gains);
-    cell.found = told.found;
+    cell.found = stated.found;
     const Interval share = wilson_95(cell.found, cell.trials);
     cell.share_low = share.low;
     cell.share_high = share.high;
@@ -141,7 +141,7 @@ class Retrieval {
             passkey_text(loaded_.tokenizer, filler_,
                          {length, depth, trial, options_.rules.passkey.documents, false_key}));
       answer_batch(texts, length, all);
-      tell();
+      report_progress();
     }
     return all;
   }
@@ -170,7 +170,7 @@ class Retrieval {
   }
 
   LoadedModel& loaded_;
-  void tell() const {
+  void report_progress() const {
     const PasskeyConfig& rules = options_.rules.passkey;
     if (options_.progress)
       options_.progress(cells_, std::ssize(options_.lengths) * std::ssize(rules.depths));
@@ -238,7 +238,7 @@ PasskeyResult measure_passkeys(LoadedModel& loaded, const TextSample& filler,
       cell.length = length;
       cell.depth = depth;
       cell.note = note;
-      if (note.empty() && !memory_lasts([&] { retrieval.fill(cell); })) cell.note = kOutOfMemory;
+      if (note.empty() && !fits_in_memory([&] { retrieval.fill(cell); })) cell.note = kOutOfMemory;
       retrieval.count_cell();
     }
   }

@@ -2,7 +2,7 @@
 // Jaggi 2023, section 4.2).
 //
 // A text of `length` tokens is held-out text with a statement of a five-digit key, and a question.
-// A line ends after every key, so that its tokens are the same wherever it stands. With several
+// A line ends after every key, so that its tokens are the same at every depth. With several
 // documents each has its own key under its own name, and one of them is asked for.
 #pragma once
 
@@ -26,7 +26,7 @@ struct PasskeyPlace {
   double depth = 0;  // 0: the sentence begins its document, 1: it ends it
   std::int64_t trial = 0;
   std::int64_t documents = 1;
-  bool false_key = false;  // states another key than the one that the answer gives
+  bool false_key = false;  // the control: states another key than the answer
 };
 
 // The least length that holds a text's sentences.

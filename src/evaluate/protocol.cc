@@ -1,9 +1,15 @@
 #include "evaluate/protocol.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
+#include "base/error.h"
+#include "base/strings.h"
+#include "config/lengths.h"
+#include "config/protocols.h"
+#include "device/device.h"
 #include "evaluate/statistics.h"
-#include "evaluate/streaming.h"
 
 namespace alibi {
 namespace {
@@ -18,7 +24,7 @@ std::vector<PositionBin> position_bins(const TextSample& sample, std::span<const
     for (std::int64_t position = 1; position <= window.length; ++position) {
       if (position > bin->last) ++bin;
       const std::int64_t target = window.first + position - 1;
-      if (!sample.is_learned(target)) continue;
+      if (!sample.is_target(target)) continue;
       bin->loss += losses[static_cast<std::size_t>(target)];
       ++bin->count;
     }
@@ -37,17 +43,41 @@ double short_share(const std::vector<Window>& windows, std::int64_t length) {
   return static_cast<double>(shorter) / static_cast<double>(all);
 }
 
-ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, Protocol protocol,
-                           std::int64_t length, std::int64_t stride,
-                           const ScoringOptions& scoring) {
-  const std::vector<Window> windows = windows_of(protocol, sample, length, stride);
+ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, std::int64_t length,
+                           std::optional<std::int64_t> stride, const ScoringOptions& scoring) {
+  const std::vector<Window> windows = windows_of(sample, length, stride);
   const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
   ScoredLength scored{scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
-  if (protocol == Protocol::kNonOverlapping) {
+  if (!stride) {
     scored.bins = position_bins(sample, all, windows, length);
     scored.short_share = short_share(windows, length);
   }
   return scored;
+}
+
+std::string targets_text(const ProtocolRow& protocol) {
+  return cat(protocol.one_pass ? " The pass scores" : " Every length scores the same targets:",
+             " all of the text, or, where it is longer than evaluate.max_tokens, whole windows of "
+             "the longest length spread evenly over it. The text's first token is predicted from "
+             "an end-of-document token, that of a later part from what precedes it in the text.");
+}
+
+std::string treatment_text(const EvaluateConfig& rules) {
+  const std::string sinks =
+      rules.sinks > 0 ? cat("The first ", rules.sinks, " tokens stay in the cache for good.") : "";
+  if (rules.stretch == Stretch::kNone) return sinks;
+  return cat(sinks, sinks.empty() ? "" : " ", "Positions are stretched (", name_of(rules.stretch),
+             ") by ",
+             rules.stretch_factor ? significant(*rules.stretch_factor, 4)
+                                  : std::string("each length over the trained length"),
+             ".");
+}
+
+std::string split_text(const EvaluateConfig& rules) {
+  if (!rules.split_stride) return "";
+  return cat(" Gains are split with windows slid by ", *rules.split_stride,
+             " targets, so that each but the text's first has at least the length less ",
+             *rules.split_stride, " tokens before it.");
 }
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -71,28 +101,28 @@ ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules
 ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
                           const EvaluateConfig& rules, std::int64_t length,
                           const ScoringOptions& scoring) {
-  if (rules.protocol == Protocol::kStreaming) {
+  const ProtocolRow& protocol = protocol_row(rules.protocol);
+  if (protocol.streams) {
     const std::vector<float> all =
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
     return {scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
   }
+  if (!protocol.slides) return score_windows(loaded, sample, length, std::nullopt, scoring);
   const std::int64_t half = std::max<std::int64_t>(1, length / 2);
-  return score_windows(loaded, sample, rules.protocol, length, rules.stride.value_or(half),
-                       scoring);
+  return score_windows(loaded, sample, length, rules.stride.value_or(half), scoring);
 }
 
 ScoredLength score_full_context(LoadedModel& loaded, const TextSample& sample,
                                 const EvaluateConfig& rules, std::int64_t length,
                                 const ScoringOptions& scoring) {
-  return score_windows(loaded, sample, Protocol::kSliding, length, rules.split_stride.value(),
-                       scoring);
+  return score_windows(loaded, sample, length, rules.split_stride.value(), scoring);
 }
 
 std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& sample,
                                          const std::vector<std::int64_t>& lengths,
                                          const ScoringOptions& scoring) {
   const std::int64_t longest = lengths.back();
-  std::vector<Window> windows = windows_of(Protocol::kNonOverlapping, sample, longest, 0);
+  std::vector<Window> windows = windows_of(sample, longest);
   std::erase_if(windows, [&](const Window& window) { return window.length < longest; });
   const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
   std::vector<ScoredLength> scored;
@@ -101,7 +131,7 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
     one.block = length;  // a window of it
     for (const Window& window : windows) {
       for (std::int64_t i = window.first; i < window.first + length; ++i) {
-        if (!sample.is_learned(i)) continue;
+        if (!sample.is_target(i)) continue;
         one.losses.push_back(all[static_cast<std::size_t>(i)]);
         one.ids.push_back(sample.ids[static_cast<std::size_t>(i)]);
       }
@@ -124,6 +154,93 @@ TextSize text_size(const Tokenizer& tokenizer, std::span<const std::int32_t> ids
     if (surface.empty()) space = true;  // the end of a document
   }
   return size;
+}
+
+CurveProtocol describe_protocol(const Config& config, torch::Device device) {
+  const EvaluateConfig& rules = config.evaluate;
+  const ProtocolRow& row = protocol_row(rules.protocol);
+  CurveProtocol protocol;
+  protocol.name = rules.protocol;
+  protocol.stride = row.slides ? rules.stride.value_or(0) : 0;
+  protocol.sinks = rules.sinks;
+  protocol.split_stride = rules.split_stride.value_or(0);
+  protocol.description = row.description(rules) + targets_text(row) + split_text(rules);
+  protocol.treatment = treatment_text(rules);
+  protocol.document_borders =
+      config.data.separate_documents
+          ? "Each token sees its own document only."
+          : "Documents form one stream and attention crosses their borders, as in training.";
+  protocol.precision = config.runtime.precision == Precision::kBf16
+                           ? "bf16 activations, fp32 logits"
+                           : describe_precision(config.runtime.precision);
+  protocol.device = describe_device(device);
+  return protocol;
+}
+
+namespace {
+
+std::int64_t parse_length(const std::string& text, std::int64_t trained_length) {
+  if (const auto length = length_in_tokens(text, trained_length)) return *length;
+  throw usage_error(
+      "evaluate.lengths",
+      "found \"" + text + "\", expected a length such as 512 or a multiple such as 4x",
+      cat("1x is the trained length ", trained_length));
+}
+
+// Fewer parts than this would be no spread: then a length that does not divide a part ends it with
+// a shorter window.
+constexpr std::int64_t kLeastGroups = 8;
+
+}  // namespace
+
+std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
+                                        std::int64_t trained_length) {
+  std::set<std::int64_t> lengths = {trained_length};
+  for (const std::string& text : texts) lengths.insert(parse_length(text, trained_length));
+  return {lengths.begin(), lengths.end()};
+}
+
+SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules) {
+  const std::int64_t longest = lengths.back();
+  const ProtocolRow& protocol = protocol_row(rules.protocol);
+  const bool reads_back = protocol.reads_back() || rules.split_stride;
+  SampleRule rule{
+      .window = longest, .most = rules.max_tokens, .context = reads_back ? longest : 1, .group = 1};
+  std::int64_t group = 1;
+  for (const std::int64_t length : lengths) {
+    // group * longest is a multiple of `length`; what would leave fewer than kLeastGroups is left.
+    const std::int64_t more = length / std::gcd(length, group * longest);
+    if (more > rules.max_tokens / kLeastGroups / longest / group) return rule;
+    group *= more;
+  }
+  if (protocol.side_by_side) rule.group = group;
+  return rule;
+}
+
+void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules) {
+  const std::int64_t shortest = lengths.front();
+  const auto check = [&](const char* key, std::int64_t found, std::int64_t most) {
+    if (found <= most) return;
+    throw usage_error(
+        cat("/evaluate/", key),
+        cat("found ", found, ", expected at most ", most, ", as the shortest length is ", shortest),
+        "lower it");
+  };
+  check("stride", rules.stride.value_or(0), shortest);
+  // Every target then has at least three quarters of each length before it.
+  check("split_stride", rules.split_stride.value_or(0), std::max<std::int64_t>(1, shortest / 4));
+  check("sinks", rules.sinks, shortest - 1);
+}
+
+void check_sample(const TextSample& sample, const std::string& place) {
+  if (!sample.runs.empty() && !sample.scores_anything())
+    throw Error(place, "its sample holds prompts only", "give more text, with completions");
+  if (!sample.runs.empty()) return;
+  throw Error(place,
+              cat("found ", sample.available,
+                  " tokens, expected at least one window of the longest length ",
+                  sample.rule.window, " (1x, the trained length, is always one of them)"),
+              "give more text or shorter lengths");
 }
 
 }  // namespace alibi

@@ -3,10 +3,43 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "evaluate/batch_losses.h"
+#include "data/batches.h"
+#include "device/libtorch.h"
+#include "loss/cross_entropy.h"
 
 namespace alibi {
 namespace {
+
+// Adds targets first .. first + batch.length - 1 of `text` as a row, each with the input before it;
+// `batch.end` comes before the first of all.
+void append_row(Batch& batch, std::span<const std::int32_t> text, std::int64_t first) {
+  for (std::int64_t i = first; i < first + batch.length; ++i) {
+    batch.inputs.push_back(i == 0 ? batch.end : text[static_cast<std::size_t>(i - 1)]);
+    batch.targets.push_back(text[static_cast<std::size_t>(i)]);
+  }
+  ++batch.rows;
+}
+
+// One forward pass: losses in nats, (rows, length) fp32 on the CPU.
+torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& options,
+                           KeyValueCache* cache = nullptr) {
+  const auto on_device = [&](std::vector<std::int64_t>& values) {
+    return torch::from_blob(values.data(), {batch.rows, batch.length}, torch::kLong)
+        .clone()
+        .to(options.device);
+  };
+  ForwardOptions forward;
+  forward.cache = cache;
+  forward.stretch = options.stretch;
+  forward.slopes = options.slopes;
+  if (!batch.document_starts.empty()) forward.document_start_BT = on_device(batch.document_starts);
+  const torch::Tensor hidden_BTC = model->hidden(on_device(batch.inputs), forward);
+  return token_losses(hidden_BTC.flatten(0, 1), model->head_VC(),
+                      on_device(batch.targets).flatten(), options.chunk_rows)
+      .view({batch.rows, batch.length})
+      .to(torch::kCPU, torch::kFloat)
+      .contiguous();
+}
 
 // Losses of consecutive windows of one length, as the rows of one forward pass.
 torch::Tensor window_losses(Gpt& model, std::span<const std::int32_t> text,
@@ -16,38 +49,35 @@ torch::Tensor window_losses(Gpt& model, std::span<const std::int32_t> text,
   batch.end = options.end;
   for (const Window& window : windows) append_row(batch, text, window.first);
   if (options.separate_documents) mark_documents(batch);
-  ForwardOptions forward;
-  forward.stretch = options.stretch;
-  forward.slopes = options.slopes;
-  return batch_losses(model, batch, forward, options.device, options.chunk_rows);
+  return batch_losses(model, batch, options);
 }
 
 }  // namespace
 
-std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length,
-                               std::int64_t stride) {
+std::vector<Window> windows_of(std::int64_t targets, std::int64_t length,
+                               std::optional<std::int64_t> stride) {
   ensure(length > 0 && targets > 0, "windows have a length and a text");
-  const std::int64_t step = protocol == Protocol::kSliding ? stride : length;
+  const std::int64_t step = stride.value_or(length);
   ensure(step > 0 && step <= length, "a stride lies within its window");
   std::vector<Window> windows;
   for (std::int64_t start = 0; start < targets; start += step) {
     const std::int64_t end = std::min(start + step, targets);
     const std::int64_t first = std::max<std::int64_t>(0, end - length);
-    windows.push_back(protocol == Protocol::kSliding ? Window{first, end - first, end - start}
-                                                     : Window{start, end - start, end - start});
+    windows.push_back(stride ? Window{first, end - first, end - start}
+                             : Window{start, end - start, end - start});
   }
   return windows;
 }
 
-std::vector<Window> windows_of(Protocol protocol, const TextSample& sample, std::int64_t length,
-                               std::int64_t stride) {
+std::vector<Window> windows_of(const TextSample& sample, std::int64_t length,
+                               std::optional<std::int64_t> stride) {
   std::vector<Window> all;
   for (const SampleRun& run : sample.runs) {
     // The first token of a context is an input only: what precedes it is not there.
     const std::int64_t most = std::max<std::int64_t>(0, run.context - 1);
-    for (Window window : windows_of(protocol, run.count, length, stride)) {
-      const std::int64_t room = length - window.length;  // less than a stride's worth stood before
-      const std::int64_t back = protocol == Protocol::kSliding ? std::min(most, room) : 0;
+    for (Window window : windows_of(run.count, length, stride)) {
+      const std::int64_t room = length - window.length;  // at the start of the run
+      const std::int64_t back = stride ? std::min(most, room) : 0;
       all.push_back({run.first + window.first - back, window.length + back, window.scored});
     }
   }
@@ -80,7 +110,7 @@ std::vector<float> scored_losses(const TextSample& sample, std::span<const float
   std::vector<float> scored;
   for (const SampleRun& run : sample.runs) {
     for (std::int64_t i = run.first; i < run.first + run.count; ++i)
-      if (sample.is_learned(i)) scored.push_back(losses[static_cast<std::size_t>(i)]);
+      if (sample.is_target(i)) scored.push_back(losses[static_cast<std::size_t>(i)]);
   }
   return scored;
 }
@@ -89,6 +119,86 @@ double mean_of(std::span<const float> losses) {
   double sum = 0;
   for (const float loss : losses) sum += loss;
   return sum / static_cast<double>(losses.size());
+}
+
+namespace {
+
+constexpr std::int64_t kLongestStep = 512;
+
+std::int64_t step_of(const StreamRule& rule) {
+  const std::int64_t room = rule.window - rule.sinks;
+  return std::clamp<std::int64_t>(room / 4, 1, kLongestStep);
+}
+
+// Runs of one shape, side by side as the rows of one stream.
+class Stream {
+ public:
+  Stream(Gpt& model, const TextSample& sample, std::span<const SampleRun> runs,
+         const StreamRule& rule, const ScoringOptions& options)
+      : model_(model),
+        sample_(sample),
+        runs_(runs),
+        options_(options),
+        cache_(model->config().layers, rule.window, rule.sinks),
+        step_(step_of(rule)),
+        // The first token of a context is an input only: what precedes it is not there.
+        lead_(std::max<std::int64_t>(0, runs.front().context - 1)) {}
+
+  // `before`: targets scored by earlier streams.
+  void run(std::vector<float>& losses, std::int64_t before) {
+    const std::int64_t length = lead_ + runs_.front().count;
+    for (std::int64_t at = 0; at < length; at += step_) {
+      const std::int64_t count = std::min(step_, length - at);
+      step(at, count, losses);
+      const std::int64_t scored = std::max<std::int64_t>(0, at + count - lead_);
+      if (options_.progress) options_.progress(before + std::ssize(runs_) * scored);
+    }
+  }
+
+ private:
+  void step(std::int64_t at, std::int64_t count, std::vector<float>& losses) {
+    Batch batch;
+    batch.length = count;
+    batch.end = options_.end;
+    for (const SampleRun& run : runs_) append_row(batch, sample_.ids, run.first - lead_ + at);
+    const torch::Tensor losses_BT = batch_losses(model_, batch, options_, &cache_);
+    for (std::size_t row = 0; row < runs_.size(); ++row) {
+      const float* first = losses_BT.data_ptr<float>() + static_cast<std::int64_t>(row) * count;
+      const std::int64_t unscored = std::clamp<std::int64_t>(lead_ - at, 0, count);
+      std::copy(first + unscored, first + count,
+                losses.begin() + runs_[row].first - lead_ + at + unscored);
+    }
+  }
+
+  Gpt& model_;
+  const TextSample& sample_;
+  std::span<const SampleRun> runs_;
+  const ScoringOptions& options_;
+  KeyValueCache cache_;
+  std::int64_t step_, lead_;
+};
+
+bool one_shape(const SampleRun& a, const SampleRun& b) {
+  return a.count == b.count && a.context == b.context;
+}
+
+}  // namespace
+
+std::vector<float> score_streaming(Gpt& model, const TextSample& sample, const StreamRule& rule,
+                                   const ScoringOptions& options) {
+  ensure(!options.separate_documents, "a stream crosses the borders of documents");
+  const torch::NoGradGuard guard;
+  std::vector<float> losses(sample.ids.size());
+  const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / step_of(rule));
+  std::int64_t scored = 0;
+  for (auto begin = sample.runs.begin(); begin != sample.runs.end();) {
+    auto end = begin;
+    while (end != sample.runs.end() && end - begin < most && one_shape(*begin, *end)) ++end;
+    Stream(model, sample, {begin, end}, rule, options).run(losses, scored);
+    scored += (end - begin) * begin->count;
+    begin = end;
+  }
+  return losses;
 }
 
 }  // namespace alibi

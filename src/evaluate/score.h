@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,22 +18,22 @@
 namespace alibi {
 
 struct Window {
-  std::int64_t first = 0;   // first target (its input stands before it)
+  std::int64_t first = 0;   // first target (its input comes before it)
   std::int64_t length = 0;  // inputs read
   std::int64_t scored = 0;  // targets counted, at the window's end
   bool operator==(const Window&) const = default;
 };
 
-// Windows that score each of `targets` targets exactly once. Non-overlapping: side by side, the
-// last one shorter when `length` does not divide the text. Sliding (Baevski and Auli 2019): each
-// scores `stride` targets with up to `length` inputs of context; early windows are shorter, as
-// nothing stands before.
-std::vector<Window> windows_of(Protocol protocol, std::int64_t targets, std::int64_t length,
-                               std::int64_t stride);
+// Windows that score each of `targets` targets exactly once. Without a stride they do not overlap,
+// and the last one is shorter when `length` does not divide the text. With it they slide (Baevski
+// and Auli 2019): each scores `stride` targets with up to `length` inputs of context; those at the
+// start of the text are shorter.
+std::vector<Window> windows_of(std::int64_t targets, std::int64_t length,
+                               std::optional<std::int64_t> stride = {});
 
-// The same in each run of a sample; windows reach back into a run's context and no further.
-std::vector<Window> windows_of(Protocol protocol, const TextSample& sample, std::int64_t length,
-                               std::int64_t stride);
+// The same in each run of a sample; sliding windows reach back into a run's context, no further.
+std::vector<Window> windows_of(const TextSample& sample, std::int64_t length,
+                               std::optional<std::int64_t> stride = {});
 
 struct ScoringOptions {
   std::int64_t batch_tokens = 8192;  // inputs per forward pass (at least one window)
@@ -49,6 +50,19 @@ struct ScoringOptions {
 // cannot take the windows' length.
 std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options);
+
+// How a text is read through a cache of bounded size: each token keeps the keys and values it was
+// given when it was read.
+struct StreamRule {
+  std::int64_t window = 0;  // positions the cache holds, the newest included
+  std::int64_t sinks = 0;   // of them, the text's first ones, which are never dropped
+};
+
+// Tokens are read in steps of at most a quarter of the window, so each sees between three quarters
+// of the window and the whole of it. Every run of the sample is a stream; the context before it is
+// read and not scored. The result is that of `score`. Not for separate_documents.
+std::vector<float> score_streaming(Gpt& model, const TextSample& sample, const StreamRule& rule,
+                                   const ScoringOptions& options);
 
 // The losses of a sample's scored tokens alone, in order.
 std::vector<float> scored_losses(const TextSample& sample, std::span<const float> losses);

@@ -29,20 +29,6 @@ Blocks blocks_of(std::span<const float> losses, std::int64_t block) {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-double mean_of_row(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-double deviation_of(const std::vector<double>& values) {
-  if (values.size() < 2) return kNone;
-  const double mean = mean_of_row(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
-}
-
 double percentile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(std::floor(at));
@@ -51,6 +37,20 @@ double percentile(const std::vector<double>& sorted, double share) {
 }
 
 }  // namespace
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double deviation_of(std::span<const double> values) {
+  if (values.size() < 2) return kNone;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
 
 std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t last) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
@@ -87,7 +87,7 @@ std::vector<Interval> joint_95(const std::vector<double>& centres,
     largest.resize(std::max(largest.size(), row.size()));
   }
   for (std::size_t i = 0; i < draws.size(); ++i) {
-    const double mean = mean_of_row(draws[i]);
+    const double mean = mean_of(draws[i]);
     for (std::size_t d = 0; d < draws[i].size() && deviations[i] > 0; ++d)
       largest[d] = std::max(largest[d], std::abs(draws[i][d] - mean) / deviations[i]);
   }

@@ -13,12 +13,15 @@ struct Interval {
   double low = 0, high = 0;
 };
 
+double mean_of(std::span<const double> values);
+double deviation_of(std::span<const double> values);  // of a sample; NaN for fewer than two
+
 // 1, 2, 3-4, 5-8, ... up to `last`: positions or distances, each span twice as wide as the one
 // before. Pairs of first and last.
 std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t last);
 
 inline constexpr int kBootstrapDraws = 1000;
-// Resamples of fewer blocks than this say nothing of the text's spread; of one they are all equal.
+// Resamples of fewer blocks than this do not show the text's spread; of one they are all equal.
 inline constexpr std::int64_t kLeastBlocks = 4;
 
 // The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0; none

@@ -8,7 +8,7 @@
 namespace alibi {
 namespace {
 
-// What only a measured curve knows of its variant.
+// What only a measured curve has of its variant.
 void describe_variant(ComparedVariant& variant, const Curve& curve) {
   variant.position = curve.position;
   variant.parameters = curve.parameters;
@@ -20,7 +20,7 @@ void describe_variant(ComparedVariant& variant, const Curve& curve) {
   }
 }
 
-// What is done to some variants only is said where those are described.
+// What is done to some variants only is described with those.
 void merge_protocol(Comparison& all, const CurveProtocol& found) {
   CurveProtocol& shared = all.protocol;
   if (!shared.name) shared = found;

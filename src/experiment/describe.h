@@ -1,4 +1,4 @@
-// What a comparison's reports say beside its figures.
+// The parts of a comparison's report that are not figures.
 #pragma once
 
 #include "experiment/plan.h"
@@ -9,12 +9,12 @@ namespace alibi {
 // Variants and their points, nothing measured yet.
 Comparison describe_plan(const ExperimentPlan& plan);
 
-// Adds what a measured run knows of its variant, of the text and of the protocol; of the protocol
+// Adds what a measured run has of its variant, of the text and of the protocol; of the protocol
 // stays what all runs share. Throws Error when losses of another text would be compared.
 void describe_run(Comparison& all, std::size_t variant, const ComparedRun& run,
                   const CurveSet& found);
 
-// Where every seed of a variant failed, its points say why: kOutOfMemory, or that its run failed.
+// Notes at the points of a variant all of whose seeds failed: kOutOfMemory, or that its run failed.
 void label_failures(Comparison& all);
 
 }  // namespace alibi

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "evaluate/statistics.h"
 
 namespace alibi {
 namespace {
@@ -55,7 +56,7 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
     return over_seeds(all, name, point.length, figure);
   };
   point.loss = estimate(values(variant.name, [](const CurvePoint& p) { return p.loss; }));
-  // Memory may have lasted for some seeds only; without any, the note says why.
+  // Some seeds may have run out of memory; where all have, the note gives the reason.
   point.applicable = point.loss.count > 0 || point.note.empty();
   point.perplexity = std::exp(point.loss.mean);
   const auto figure = [&](double CurvePoint::*member) {
@@ -130,21 +131,14 @@ double student_t_95(int degrees) {
 }
 
 Estimate estimate(std::span<const double> values) {
+  std::vector<double> there(values.begin(), values.end());
+  std::erase_if(there, [](double value) { return std::isnan(value); });
   Estimate e;
-  double sum = 0;
-  for (const double value : values) {
-    if (std::isnan(value)) continue;
-    sum += value;
-    ++e.count;
-  }
+  e.count = static_cast<int>(there.size());
   if (e.count == 0) return e;
-  e.mean = sum / e.count;
+  e.mean = mean_of(there);
   if (e.count == 1) return e;
-  double squares = 0;
-  for (const double value : values) {
-    if (!std::isnan(value)) squares += (value - e.mean) * (value - e.mean);
-  }
-  e.deviation = std::sqrt(squares / (e.count - 1));
+  e.deviation = deviation_of(there);
   e.error = e.deviation / std::sqrt(static_cast<double>(e.count));
   const double reach = student_t_95(e.count - 1) * e.error;
   e.low = e.mean - reach;

@@ -10,7 +10,7 @@
 #include "data/prepare.h"
 #include "data/text_sample.h"
 #include "device/device.h"
-#include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
 #include "model/attention.h"
 #include "train/run_folder.h"
 

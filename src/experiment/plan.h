@@ -12,8 +12,8 @@ namespace alibi {
 struct PlannedRun {
   std::size_t variant;  // index
   std::int64_t seed;
-  // "ntk-seed0-1f2e3d4c": variant and seed; the last part stands for all that decides training, its
-  // end and what a step costs.
+  // "ntk-seed0-1f2e3d4c": variant and seed; the last part is a hash of all that decides training,
+  // its end and what a step costs.
   std::string name;
   std::string trained;  // the same of the variant that trains it: "rotary-seed0-1f2e3d4c"
   Config config;        // its run.folder is FOLDER/runs/TRAINED
@@ -41,8 +41,8 @@ struct ExperimentPlan {
 
 std::string lengths_text(const ExperimentPlan& plan, std::string_view separator);
 
-// Prepares the text (which is kept), so that runs know their data and the held-out text is long
-// enough. Throws Error, with exit code 2 for faults of the file and the configs.
+// Prepares the text (which is kept), so that the data hashes are known and the held-out text is
+// long enough. Throws Error, with exit code 2 for faults of the file and the configs.
 ExperimentPlan plan_experiment(const ComparisonFile& file,
                                const std::vector<std::string>& overrides);
 

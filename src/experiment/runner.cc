@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/checkpoint.h"
+#include "config/protocols.h"
 #include "experiment/describe.h"
 #include "experiment/measured.h"
 #include "experiment/paired.h"
@@ -35,7 +36,7 @@ std::string why_failed(int code, const fs::path& log, std::uint64_t from) {
       split(text.substr(std::min<std::size_t>(from, text.size())), '\n');
   std::erase(lines, "");
   const std::string last = lines.empty() ? "it printed nothing" : lines.back();
-  if (code == kUnknownEnd) return "nobody knows how it ended; its last line: " + last;
+  if (code == kUnknownEnd) return "its exit code is unknown; its last line: " + last;
   if (code == 128 + SIGKILL)
     return cat("killed by signal 9, as the system does where memory runs out; its last line: ",
                last);
@@ -53,7 +54,7 @@ std::vector<std::string> as_options(const std::vector<std::string>& sets) {
   return all;
 }
 
-// All that decides a curve, as overrides: a run's own config may say something else by now.
+// All that decides a curve, as overrides: a run's own config may differ by now.
 std::vector<std::string> protocol_arguments(const Config& config) {
   const EvaluateConfig& e = config.evaluate;
   std::vector<std::string> sets = {
@@ -67,11 +68,11 @@ std::vector<std::string> protocol_arguments(const Config& config) {
       cat("evaluate.stretch=", name_of(e.stretch)),
       cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
       cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
-  if (e.protocol == Protocol::kStreaming) sets.push_back(cat("evaluate.sinks=", e.sinks));
+  if (protocol_row(e.protocol).streams) sets.push_back(cat("evaluate.sinks=", e.sinks));
   return as_options(sets);
 }
 
-// Where a curve is measured: as this comparison says, whatever the run's own config does.
+// Where a curve is measured: by this comparison's config, not the run's own.
 std::vector<std::string> place_arguments(const Config& config) {
   return as_options({cat("runtime.device=", name_of(config.runtime.device)),
                      cat("runtime.threads=", config.runtime.threads)});
@@ -107,7 +108,7 @@ class Runner {
     const Usage usage = read_usage(usage_file(planned));
     const TrainingTotals steps =
         training_totals(read_run_log(fs::path(result.folder) / "log.jsonl"));
-    // A process that was killed has not told its time; the steps it left have.
+    // The usage of a killed process is not recorded; the times of its logged steps are.
     result.train_seconds = std::max(usage.seconds, steps.seconds);
     result.peak_memory_bytes =
         steps.peak_memory_bytes > 0 ? steps.peak_memory_bytes : usage.peak_memory_bytes;
@@ -175,7 +176,7 @@ class Runner {
     curve = measured_.curves.at(0);
     // Another time, or a larger machine, may have the memory.
     if (std::any_of(curve.points.begin(), curve.points.end(),
-                    [](const CurvePoint& point) { return point.out_of_memory(); }))
+                    [](const CurvePoint& point) { return point.out_of_memory; }))
       fs::remove(file, ignored);
     return {};
   }
@@ -201,9 +202,9 @@ class Runner {
     const fs::path log = log_file(run);
     const std::uint64_t before = size_of(log);
     ChildProcess child(arguments, log);
-    for (bool told = false; !child.ended(kLook);) {
-      if (stop_signal() != 0 && !told) child.signal(stop_signal());
-      told = stop_signal() != 0;
+    for (bool passed_on = false; !child.ended(kLook);) {
+      if (stop_signal() != 0 && !passed_on) child.signal(stop_signal());
+      passed_on = stop_signal() != 0;
       look();
     }
     const int code = child.result().code;

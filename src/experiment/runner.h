@@ -4,7 +4,7 @@
 //   FOLDER/configs/NAME.json   what a run was started with
 //   FOLDER/logs/NAME.txt       what its processes printed
 //   FOLDER/runs/NAME/          its run folder; usage.json is there once it is trained
-//   FOLDER/curves/NAME-KEY/    what `alibi evaluate` wrote; KEY stands for checkpoint and protocol
+//   FOLDER/curves/NAME-KEY/    what `alibi evaluate` wrote; KEY: hash of checkpoint and protocol
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct RunProgress {
 
 struct RunnerHooks {
   std::function<void(const RunProgress&)> progress;
-  std::function<void(std::size_t run, const std::string& words)> finished;  // "trained in 51 s"
+  std::function<void(std::size_t run, const std::string& message)> finished;  // "trained in 51 s"
 };
 
 // A run whose process fails is reported in the comparison, and the others go on. Throws Error with

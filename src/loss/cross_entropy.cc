@@ -64,7 +64,7 @@ ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& targe
 ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                       const ChunkScale& scale, bool needs_gradient) {
   const std::int64_t rows = logits_RV.size(0), width = logits_RV.size(1);
-  auto* logits = words(logits_RV);
+  auto* logits = bf16_data(logits_RV);
   const std::int64_t* targets = target_R1.data_ptr<std::int64_t>();
   torch::Tensor losses_R = torch::empty({rows}, torch::TensorOptions(torch::kFloat));
   torch::Tensor log_sums_R = torch::empty_like(losses_R);

@@ -10,7 +10,6 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "model/attention_device.h"
-#include "model/attention_reference.h"
 #include "model/attention_tiled.h"
 
 namespace alibi {
@@ -248,7 +247,7 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
     if (kernel->supports(problem, device)) return *kernel;
     if (kernel->library == nullptr || !device.is_cuda())
       throw usage_error("/runtime/attention/kernel",
-                        cat("\"", choice, "\" does not know ", kernel->lacks(problem, device)),
+                        cat("\"", choice, "\" does not support ", kernel->lacks(problem, device)),
                         "use \"auto\"");
     if (kernel->library().module == nullptr)
       throw usage_error("/runtime/attention/kernel",

@@ -1,7 +1,7 @@
 // Attention with a bias on its scores: one entry, a list of kernels behind it.
 //
 // Shapes: B sequences, H heads, G key/value heads (G divides H), T queries, S keys, D head width.
-// Query i stands at position S - T + i and sees keys j <= S - T + i, or fewer (VisibleKeys). No T x
+// Query i is at position S - T + i and sees keys j <= S - T + i, or fewer (VisibleKeys). No T x
 // S tensor of all rows ever exists.
 #pragma once
 
@@ -43,14 +43,14 @@ struct AttentionGradients {
   ScoreBias bias = {};  // undefined but for forms that need a gradient
 };
 
-struct CudaKernels;  // device/cuda_kernels.h
+struct CudaKernels;  // device/cuda_library.h
 struct TileSet;      // model/attention_tiled.h
 
 // One way to compute it. `forward` and `backward` take what they lack nothing for.
 struct AttentionKernel {
   const char* name;
-  // The first thing of the problem that the kernel does not know, in words for a message; null: it
-  // knows all.
+  // The first feature of the problem that the kernel does not support, for a message; null: it
+  // supports all.
   const char* (*lacks)(const AttentionProblem& problem, torch::Device device);
   AttentionOutputs (*forward)(const AttentionInputs& inputs);
   AttentionGradients (*backward)(const AttentionInputs& inputs, const AttentionOutputs& outputs,
@@ -70,7 +70,7 @@ std::span<const AttentionKernel> attention_kernels();
 
 AttentionProblem describe_problem(const AttentionInputs& inputs);
 
-// For kernels that know linear biases without a gradient, order and documents: what else there is.
+// The same for kernels that support linear biases without a gradient, order and documents only.
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& problem);
 
 // `choice`: "auto" or "check" (first that supports the problem; a device's own kernels by "check"
@@ -93,5 +93,11 @@ torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice
 
 // The same on a given kernel, which must outlive the result's graph; `check` as above.
 torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check);
+
+// The reference implementation: plain formulas on LibTorch operators, in chunks of rows.
+AttentionOutputs reference_attention_forward(const AttentionInputs& inputs);
+AttentionGradients reference_attention_backward(const AttentionInputs& inputs,
+                                                const AttentionOutputs& outputs,
+                                                const torch::Tensor& gradient_BHTD);
 
 }  // namespace alibi

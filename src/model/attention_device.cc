@@ -37,11 +37,11 @@ DeviceRows device_rows(const torch::Tensor& x_BHTD) { return head_rows<std::uint
 
 void expect_queued(const DeviceQueue& queue, int code) {
   if (code == 0) return;
-  const std::string words = queue.module->error_text(code);
+  const std::string text = queue.module->error_text(code);
   // What is wrong with the device may come from any work before this.
   if (queue.module->is_own != nullptr && !queue.module->is_own(code))
-    throw std::runtime_error("CUDA error: " + words);
-  throw Error("CUDA device", "an attention kernel: " + words,
+    throw std::runtime_error("CUDA error: " + text);
+  throw Error("CUDA device", "an attention kernel: " + text,
               "set runtime.attention.kernel to \"reference\", and report this line");
 }
 

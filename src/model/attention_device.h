@@ -2,7 +2,7 @@
 // memory, and where their work is queued.
 #pragma once
 
-#include "device/cuda_kernels.h"
+#include "device/cuda_library.h"
 #include "model/attention.h"
 
 namespace alibi {
@@ -15,8 +15,8 @@ struct DeviceQueue {
 // LibTorch's current stream; throws Error where `kernels` are not there.
 DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device);
 
-// What our kernels do not know (AttentionKernel::lacks) beside bf16, heads of 8 to 256 numbers in
-// steps of 8, linear biases that need no gradient or none at all. cuDNN's: the same of whole
+// What our kernels do not support (AttentionKernel::lacks) beside bf16, heads of 8 to 256 numbers
+// in steps of 8, linear biases that need no gradient or none at all. cuDNN's: the same of whole
 // sequences without documents.
 const char* device_attention_lacks(const AttentionProblem& problem);
 const char* cudnn_attention_lacks(const AttentionProblem& problem);

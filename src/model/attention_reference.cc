@@ -7,7 +7,7 @@
 // Letters: B sequences, H heads, G key/value heads, R rows of a chunk, S keys a chunk can see, D
 // width, L distances of a table. All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact
 // integer distances.
-#include "model/attention_reference.h"
+#include "model/attention.h"
 
 #include <ATen/Parallel.h>
 
@@ -119,7 +119,7 @@ class Reference {
            torch::arange(seen_, options).unsqueeze(0);
   }
 
-  // Where a distance stands in a table.
+  // The index of a distance in a table.
   static torch::Tensor table_place(const torch::Tensor& distance_RS, std::int64_t distances) {
     return distance_RS.clamp(0, distances - 1);
   }
@@ -182,7 +182,7 @@ class Reference {
     return mask_PRS.view({q_BHTD_.size(0), q_BHTD_.size(1), count_, seen_}).to(q_BHTD_.options());
   }
 
-  static bool is_learned(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
+  static bool needs_gradient(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
 
   static void add(torch::Tensor& sum, const torch::Tensor& part) {
     sum = sum.defined() ? sum + part : part;
@@ -190,11 +190,11 @@ class Reference {
 
   void add_bias_gradients(const torch::Tensor& ds_BHRS, AttentionGradients& total) const {
     const ScoreBias& bias = options_.bias;
-    if (is_learned(bias.slopes_H)) {
+    if (needs_gradient(bias.slopes_H)) {
       const torch::Tensor part_H = (ds_BHRS.sum(0) * distance().to(exact_)).sum({1, 2}).neg_();
       add(total.bias.slopes_H, part_H);
     }
-    if (is_learned(bias.table_HL)) {
+    if (needs_gradient(bias.table_HL)) {
       const std::int64_t distances = bias.table_HL.size(1);
       const torch::Tensor ds_MH = ds_BHRS.sum(0).permute({1, 2, 0}).reshape({-1, ds_BHRS.size(1)});
       const torch::Tensor part_LH =
@@ -202,7 +202,7 @@ class Reference {
               .index_add_(0, table_place(distance(), distances).flatten(), ds_MH);
       add(total.bias.table_HL, part_LH.t());
     }
-    if (is_learned(bias.terms_BHS)) {
+    if (needs_gradient(bias.terms_BHS)) {
       if (!total.bias.terms_BHS.defined()) total.bias.terms_BHS = torch::zeros_like(bias.terms_BHS);
       total.bias.terms_BHS.narrow(2, 0, seen_).sub_(ds_BHRS.sum(2));
     }

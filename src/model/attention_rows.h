@@ -1,6 +1,9 @@
 // Layouts of heads that kernels read and write.
 #pragma once
 
+#include <vector>
+
+#include "device/tensor.h"
 #include "kernels/head_rows.h"
 #include "model/attention.h"
 
@@ -19,7 +22,13 @@ torch::Tensor dense_rows(const torch::Tensor& x_BHTD);
 torch::Tensor rows_like(const torch::Tensor& x_BHTD);
 
 // Gradients of q, k and v side by side, as they are in the tensor they were split from
-// (model/split_last.h); apart where queries and keys differ in number. Not filled.
+// (split_last); apart where queries and keys differ in number. Not filled.
 AttentionGradients empty_gradients(const AttentionInputs& inputs);
+
+// Views of x (B, T, W) whose last dimensions are `widths`, which add up to W. Where the views'
+// gradients are side by side in memory, as the tiled kernels leave those of queries, keys and
+// values, they are x's gradient as they are; LibTorch's split copies them together.
+std::vector<torch::Tensor> split_last(const torch::Tensor& x_BTW,
+                                      const std::vector<std::int64_t>& widths);
 
 }  // namespace alibi

@@ -248,21 +248,21 @@ struct BiasParts {
   torch::Tensor slopes_BHN, table_BHPL, terms_BHS;
 };
 
-bool is_learned(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
+bool needs_gradient(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
 
 BiasParts bias_parts(TiledAttention& a, const ScoreBias& bias) {
   const std::int64_t sequences = a.sizes.sequences, heads = a.sizes.heads;
   BiasParts parts;
-  if (is_learned(bias.slopes_H)) {
+  if (needs_gradient(bias.slopes_H)) {
     parts.slopes_BHN = torch::empty({sequences, heads, a.key_blocks()}, torch::kDouble);
     a.slope_parts_BHN = parts.slopes_BHN.data_ptr<double>();
   }
-  if (is_learned(bias.table_HL)) {
+  if (needs_gradient(bias.table_HL)) {
     parts.table_BHPL =
         torch::zeros({sequences, heads, a.key_parts(), a.bias.distances}, torch::kDouble);
     a.table_parts_BHPL = parts.table_BHPL.data_ptr<double>();
   }
-  if (is_learned(bias.terms_BHS)) {
+  if (needs_gradient(bias.terms_BHS)) {
     parts.terms_BHS = torch::empty({sequences, heads, a.sizes.keys}, torch::kDouble);
     a.term_gradient_BHS = parts.terms_BHS.data_ptr<double>();
   }

@@ -1,9 +1,9 @@
 // Keys and values of the past, one pair per layer, for generation and streaming.
 //
 // With a window the cache rolls: it holds at most that many positions, of which the text's first
-// `sinks` stay for good (Xiao et al. 2024, "attention sinks") and the oldest of the others go. What
-// a score knows of distance is then the place in the cache: right for all but the sinks, which
-// count as if they stood just before the oldest of the others.
+// `sinks` stay for good (Xiao et al. 2024, "attention sinks") and the oldest of the others go.
+// Distances in scores are then those of places in the cache: right for all but the sinks, which
+// count as if they came just before the oldest of the others.
 #pragma once
 
 #include <vector>

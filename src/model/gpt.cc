@@ -5,13 +5,11 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
-#include "model/activation.h"
+#include "model/attention_rows.h"
 #include "model/attention_tiled.h"
-#include "model/block.h"
-#include "model/dropout.h"
+#include "model/layers.h"
 #include "model/position/positions.h"
-#include "model/recompute.h"
-#include "model/split_last.h"
+#include "model/shapes.h"
 
 namespace alibi {
 namespace {
@@ -28,19 +26,35 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
 
 GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
                  AttentionConfig attention)
-    : config_(model), vocabulary_(vocabulary), type_(type), attention_(std::move(attention)) {
+    : Module(parameter_shapes(model, vocabulary)),
+      config_(model),
+      vocabulary_(vocabulary),
+      type_(type),
+      attention_(std::move(attention)),
+      embedding_VC_(parameter("embedding")),
+      head_VC_(parameter("head")) {
   const ModelConfig& m = config_;
-  embedding_VC_ = register_parameter("embedding", torch::zeros({vocabulary, m.width}));
-  positions_ = make_positions(m, [this](const std::string& name, torch::Tensor value) {
-    return register_parameter(name, std::move(value));
+  positions_ = make_positions(m, [this](const std::string& name, const torch::Tensor& value) {
+    const torch::NoGradGuard guard;
+    const torch::Tensor mine = parameter(name);
+    ensure(mine.defined() && mine.sizes() == value.sizes(), "a method's parameters are in its row");
+    return mine.copy_(value);
   });
-  if (m.embedding_norm)
-    embedding_norm_ =
-        register_module<NormImpl>("embedding_norm", m.width, m.norm_epsilon, m.norm_bias);
-  for (std::int64_t i = 0; i < m.layers; ++i)
-    blocks_.push_back(register_module<BlockImpl>(cat("block_", i), m));
-  norm_ = register_module<NormImpl>("norm", m.width, m.norm_epsilon, m.norm_bias);
-  if (!m.tied_head) head_VC_ = register_parameter("head", torch::zeros({vocabulary, m.width}));
+  const auto affine = [this](const std::string& name) {
+    return std::make_shared<AffineImpl>(parameter(name + ".weight"), parameter(name + ".bias"));
+  };
+  const auto norm = [&](const std::string& name) {
+    return std::make_shared<NormImpl>(
+        NormImpl{parameter(name + ".weight"), parameter(name + ".bias"), m.norm_epsilon});
+  };
+  if (m.embedding_norm) embedding_norm_ = norm("embedding_norm");
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    const std::string block = cat("block_", i, ".");
+    blocks_.push_back(std::make_shared<BlockImpl>(
+        BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), affine(block + "qkv"),
+                  affine(block + "out"), affine(block + "up"), affine(block + "down")}));
+  }
+  norm_ = norm("norm");
 }
 
 GptImpl::~GptImpl() = default;

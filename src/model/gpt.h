@@ -11,16 +11,31 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "config/config.h"
 #include "device/tensor.h"
-#include "model/forward_options.h"
+#include "model/attention.h"
+#include "model/cache.h"
 #include "model/module.h"
+#include "model/position/stretch.h"
 
 namespace alibi {
 
 class Positions;   // model/position/positions.h
-struct BlockImpl;  // model/block.h
+struct BlockImpl;  // model/layers.h
 struct NormImpl;   // model/layers.h
+
+// What a forward pass is given beside tokens.
+struct ForwardOptions : PositionChanges {
+  KeyValueCache* cache = nullptr;  // continues from its length when given
+  bool training = false;           // dropout on, masks drawn from `random`
+  RandomKey random;
+  torch::Tensor document_start_BT;  // undefined: attend across documents
+  // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
+  std::vector<torch::Tensor>* visited_blocks = nullptr;
+  std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
+  bool recompute = false;  // blocks keep their input only (model/layers.h)
+};
 
 class GptImpl : public Module {
  public:

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "device/libtorch.h"
 #include "model/attention_tiled.h"
-#include "model/block.h"
 #include "model/gpt.h"
+#include "model/layers.h"
 
 namespace alibi {
 namespace {

@@ -36,7 +36,7 @@ struct Statistics {
 NormRows rows_of(const torch::Tensor& x, const torch::Tensor& weight_C, const torch::Tensor& bias_C,
                  const Statistics& statistics) {
   const std::int64_t width = x.size(-1);
-  return {words(x),
+  return {bf16_data(x),
           x.numel() / width,
           width,
           numbers(weight_C),
@@ -63,7 +63,7 @@ torch::Tensor forward_rows(const torch::Tensor& x, const LayerNorm& norm,
   spread(parts(all), 0, nothing, [&](std::int64_t i, void*) {
     const std::int64_t first = i * kRows;
     norm_rows_bf16(part(all, first), static_cast<float>(norm.epsilon),
-                   words(y) + first * all.width);
+                   bf16_data(y) + first * all.width);
   });
   return y;
 }
@@ -88,8 +88,8 @@ Gradients backward_rows(const NormRows& all, const torch::Tensor& dy, const torc
     float* sums = numbers(sums_P2C) + i * 2 * all.width;
     norm_rows_backward_bf16(
         part(all, i * kRows),
-        {words(dy) + at, added.defined() ? words(added) + at : nullptr, words(g.dx) + at, sums,
-         all.bias != nullptr ? sums + all.width : nullptr});
+        {bf16_data(dy) + at, added.defined() ? bf16_data(added) + at : nullptr,
+         bf16_data(g.dx) + at, sums, all.bias != nullptr ? sums + all.width : nullptr});
   });
   torch::Tensor total_2C = torch::zeros({2, all.width}, sums_P2C.options());
   for (std::int64_t i = 0; i < sums_P2C.size(0); ++i) total_2C += sums_P2C[i];

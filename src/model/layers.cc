@@ -1,10 +1,15 @@
 #include "model/layers.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 #include <algorithm>
 #include <initializer_list>
 
 #include "device/libtorch.h"
+#include "kernels/processor.h"
+#include "kernels/row_ops.h"
 #include "products/packed_layers.h"
+#include "products/spread.h"
 
 namespace alibi {
 namespace {
@@ -21,16 +26,11 @@ bool wants_gradients(std::initializer_list<torch::Tensor> of) {
 
 }  // namespace
 
-AffineImpl::AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias) {
-  weight_OI = register_parameter("weight", torch::zeros({outputs, inputs}));
-  if (has_bias) bias_O = register_parameter("bias", torch::zeros({outputs}));
-}
-
 SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
   const torch::ScalarType type = x.scalar_type();
   const auto kind = LinearProducts::best_kind(weight_OI, type);
   if (kind == LinearProducts::Kind::kLibtorch) return {};
-  if (!products_ || !products_->stands_for(weight_OI, type))
+  if (!products_ || !products_->matches(weight_OI, type))
     products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, kind);
   return products_;
 }
@@ -48,11 +48,6 @@ torch::Tensor AffineImpl::add_to(const torch::Tensor& base, const torch::Tensor&
              : packed->forward(x, bias_O, base);
 }
 
-NormImpl::NormImpl(std::int64_t width, double norm_epsilon, bool has_bias) : epsilon(norm_epsilon) {
-  weight_C = register_parameter("weight", torch::ones({width}));
-  if (has_bias) bias_C = register_parameter("bias", torch::zeros({width}));
-}
-
 torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& base,
                         const torch::Tensor& x) {
   const SharedProducts first = up.packed_for(x), second = down.packed_for(x);
@@ -62,6 +57,100 @@ torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& b
                       {down.weight_OI, down.bias_O, second});
   }
   return second->forward(first->forward_gelu(x, up.bias_O, false).after, down.bias_O, base);
+}
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t kGrain = 1 << 14;
+
+class Gelu : public torch::autograd::Function<Gelu> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x) {
+    RECORD_USER_SCOPE("alibi::activation");
+    context->save_for_backward({x});
+    torch::Tensor out = torch::empty_like(x);
+    at::parallel_for(0, x.numel(), kGrain, [&](std::int64_t first, std::int64_t end) {
+      gelu_bf16(bf16_data(x) + first, end - first, bf16_data(out) + first);
+    });
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    RECORD_USER_SCOPE("alibi::activation");
+    const torch::Tensor x = context->get_saved_variables()[0];
+    const torch::Tensor gradient = gradients[0].contiguous();
+    torch::Tensor out = torch::empty_like(x);
+    at::parallel_for(0, x.numel(), kGrain, [&](std::int64_t first, std::int64_t end) {
+      gelu_backward_bf16(bf16_data(x) + first, bf16_data(gradient) + first, end - first,
+                         bf16_data(out) + first);
+    });
+    return {out};
+  }
+};
+
+}  // namespace
+
+torch::Tensor activate(const torch::Tensor& x, Activation activation) {
+  const bool exact = activation == Activation::kGelu;
+  if (exact && x.is_cpu() && x.scalar_type() == torch::kBFloat16 && has_avx512_bf16())
+    return Gelu::apply(x.contiguous());
+  return at::gelu(x, exact ? "none" : "tanh");
+}
+
+torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key) {
+  if (p == 0) return x;
+  torch::Tensor mask = torch::empty(x.sizes(), torch::kFloat);
+  const std::int64_t width = x.size(-1);
+  float* data = mask.data_ptr<float>();
+  at::parallel_for(0, x.numel() / width, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      fill_dropout(key, static_cast<std::uint64_t>(row), p,
+                   {data + row * width, static_cast<std::size_t>(width)});
+    }
+  });
+  return x * mask.to(x.options());
+}
+
+std::int64_t head_width(const ModelConfig& m) { return m.width / m.heads; }
+std::int64_t key_value_heads(const ModelConfig& m) { return m.key_value_heads.value_or(m.heads); }
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct Held : torch::CustomClassHolder {
+  explicit Held(TensorFunction function) : f(std::move(function)) {}
+  TensorFunction f;
+};
+
+class Recomputed : public torch::autograd::Function<Recomputed> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const c10::intrusive_ptr<Held>& held) {
+    context->save_for_backward({x});
+    context->saved_data["f"] = c10::IValue::make_capsule(held);
+    return held->f(x);  // builds no graph here
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::AutoGradMode on(true);
+    const auto held =
+        c10::static_intrusive_pointer_cast<Held>(context->saved_data["f"].toCapsule());
+    const torch::Tensor x = context->get_saved_variables()[0].detach().requires_grad_();
+    const torch::Tensor y = held->f(x);
+    torch::autograd::backward({y}, {gradients[0]});
+    return {x.grad(), torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+torch::Tensor recomputed(const torch::Tensor& x, TensorFunction f) {
+  return Recomputed::apply(x, c10::make_intrusive<Held>(std::move(f)));
 }
 
 }  // namespace alibi

@@ -1,17 +1,20 @@
-// The two parametrised layers of a block. Weights are fp32 masters; products run in the input's
-// type.
+// The layers of a GPT (model/gpt.h). Weights are fp32 masters; products run in the input's type.
 #pragma once
 
+#include <functional>
 #include <memory>
 
+#include "base/random.h"
+#include "config/config.h"
+#include "device/tensor.h"
 #include "model/layer_norm.h"
-#include "model/module.h"
 #include "products/linear_products.h"
 
 namespace alibi {
 
-struct AffineImpl : Module {
-  AffineImpl(std::int64_t inputs, std::int64_t outputs, bool has_bias);
+struct AffineImpl {
+  AffineImpl(const torch::Tensor& weight, const torch::Tensor& bias)
+      : weight_OI(weight), bias_O(bias) {}
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
   // base + forward(x), in one pass where products are packed. base is undefined or in x's type.
   torch::Tensor add_to(const torch::Tensor& base, const torch::Tensor& x);
@@ -24,8 +27,7 @@ struct AffineImpl : Module {
 };
 using Affine = std::shared_ptr<AffineImpl>;
 
-struct NormImpl : Module {
-  NormImpl(std::int64_t width, double norm_epsilon, bool has_bias);
+struct NormImpl {
   torch::Tensor forward(const torch::Tensor& x) { return layer_norm(x, parts()); }
   NormFork fork(const torch::Tensor& x) { return fork_norm(x, parts()); }
   torch::Tensor weight_C, bias_C;  // bias_C undefined without bias
@@ -40,5 +42,27 @@ using Norm = std::shared_ptr<NormImpl>;
 // computed part by part.
 torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& base,
                         const torch::Tensor& x);
+
+// Of x's shape and type, differentiable. Exact GELU of bf16 on a CPU goes through
+// kernels/row_ops.h where the processor can, all else through LibTorch.
+torch::Tensor activate(const torch::Tensor& x, Activation activation);
+
+// x with each element zeroed with probability p and the others divided by 1 - p; x itself when p is
+// 0. The mask is a pure function of the key: the same for any thread count, and after a resume.
+torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key);
+
+std::int64_t head_width(const ModelConfig& model);
+std::int64_t key_value_heads(const ModelConfig& model);
+
+struct BlockImpl {
+  Norm norm_1, norm_2;
+  Affine qkv, out, up, down;
+};
+
+using TensorFunction = std::function<torch::Tensor(const torch::Tensor&)>;
+
+// f(x), of which only x is kept. x needs a gradient; parameters that f uses get theirs while the
+// backward pass calls f again. f must be the same function then: its random masks come from a key.
+torch::Tensor recomputed(const torch::Tensor& x, TensorFunction f);
 
 }  // namespace alibi

@@ -1,20 +1,21 @@
 #include "model/module.h"
 
-#include "base/strings.h"
+#include "device/libtorch.h"
 
 namespace alibi {
 
-Module::Parameters Module::named_parameters() const {
-  Parameters all;
-  for (const auto& [name, parameter] : parameters_) all.insert(name, parameter);
-  for (const auto& [name, module] : modules_) {
-    for (const auto& below : module->named_parameters())
-      all.insert(cat(name, ".", below.key()), below.value());
+Module::Module(const std::vector<ParameterShape>& shapes) {
+  for (const auto& [name, sizes] : shapes) {
+    const bool gain = sizes.size() == 1 && name.ends_with(".weight");
+    torch::Tensor value = gain ? torch::ones(sizes) : torch::zeros(sizes);
+    parameters_.insert(name, value.set_requires_grad(true));
   }
-  return all;
 }
 
-std::vector<torch::Tensor> Module::parameters() const { return named_parameters().values(); }
+torch::Tensor Module::parameter(const std::string& name) const {
+  const torch::Tensor* const found = parameters_.find(name);
+  return found == nullptr ? torch::Tensor() : *found;
+}
 
 void Module::to(torch::Device device) {
   for (const torch::Tensor& parameter : parameters()) parameter.set_data(parameter.to(device));
@@ -22,12 +23,6 @@ void Module::to(torch::Device device) {
 
 void Module::to(torch::ScalarType type) {
   for (const torch::Tensor& parameter : parameters()) parameter.set_data(parameter.to(type));
-}
-
-torch::Tensor Module::register_parameter(const std::string& name, torch::Tensor parameter) {
-  parameter.set_requires_grad(true);
-  parameters_.emplace_back(name, parameter);
-  return parameter;
 }
 
 }  // namespace alibi

@@ -1,14 +1,13 @@
-// Parameters by name, in a tree: the part of torch::nn::Module that a model needs. Its own header
-// costs every file that sees a model more than a second of compilation.
+// A model's parameters by name. LibTorch's own Module costs every file that sees a model more than
+// a second of compilation.
 #pragma once
 
 #include <torch/ordered_dict.h>
 
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "config/config.h"
 #include "device/tensor.h"
 
 namespace alibi {
@@ -17,10 +16,12 @@ class Module {
  public:
   using Parameters = torch::OrderedDict<std::string, torch::Tensor>;
 
-  // Its own in the order of registration, then those of its modules: "block_0.qkv.weight". The
-  // tensors are the model's, not copies.
-  Parameters named_parameters() const;
-  std::vector<torch::Tensor> parameters() const;
+  // fp32 on the CPU, each wants gradients: gains of norms are 1, all else is 0.
+  explicit Module(const std::vector<ParameterShape>& shapes);
+
+  // In the order of the shapes: "block_0.qkv.weight". The tensors are the model's, not copies.
+  Parameters named_parameters() const { return parameters_; }
+  std::vector<torch::Tensor> parameters() const { return parameters_.values(); }
 
   // Each parameter stays the tensor it is; what it holds is moved or converted.
   void to(torch::Device device);
@@ -29,19 +30,10 @@ class Module {
  protected:
   ~Module() = default;
 
-  // Returns the parameter, which wants gradients from here on.
-  torch::Tensor register_parameter(const std::string& name, torch::Tensor parameter);
-
-  template <class Impl, class... Arguments>
-  std::shared_ptr<Impl> register_module(const std::string& name, Arguments&&... arguments) {
-    auto module = std::make_shared<Impl>(std::forward<Arguments>(arguments)...);
-    modules_.emplace_back(name, module);
-    return module;
-  }
+  torch::Tensor parameter(const std::string& name) const;  // undefined: there is none
 
  private:
-  std::vector<std::pair<std::string, torch::Tensor>> parameters_;
-  std::vector<std::pair<std::string, std::shared_ptr<Module>>> modules_;
+  Parameters parameters_;
 };
 
 }  // namespace alibi

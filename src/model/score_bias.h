@@ -9,7 +9,7 @@
 
 namespace alibi {
 
-// The sum of what is defined; each kernel knows these forms (BiasForms). fp32 or fp64.
+// The sum of what is defined; the forms that kernels support (BiasForms). fp32 or fp64.
 struct ScoreBias {
   torch::Tensor slopes_H;   // - slope_h (i - j)
   torch::Tensor table_HL;   // + table[h][min(i - j, L - 1)]
@@ -21,7 +21,7 @@ struct ScoreBias {
   torch::Tensor by_distance(std::int64_t heads, std::int64_t length) const;
 };
 
-// As kernels/visible_keys.h says it.
+// The rule of kernels/visible_keys.h.
 struct VisibleKeys {
   torch::Tensor first_BT;  // int64; undefined: every query sees from key 0
   std::int64_t window = 0, global = 0;

@@ -1,5 +1,5 @@
-// Names and shapes of a model's parameters without the model: what can be said of one that does not
-// fit into memory. A test holds it against GptImpl for every position method.
+// Names and shapes of a model's parameters, from which GptImpl is built; also for models that do
+// not fit into memory.
 #pragma once
 
 #include <cstdint>

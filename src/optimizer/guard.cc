@@ -35,7 +35,7 @@ GuardVerdict verdict_on(Spikes action) {
   return GuardVerdict::kStop;
 }
 
-// The largest number that is no spike after `recent`; infinity while there are too few to tell.
+// The largest number that is no spike after `recent`; infinity while there are too few.
 double spike_limit(const GuardConfig& config, const std::vector<double>& recent) {
   const auto count = static_cast<double>(recent.size());
   if (2 * static_cast<std::int64_t>(recent.size()) < config.spike_window)

@@ -1,11 +1,11 @@
 #include "optimizer/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
-#include "optimizer/adamw.h"
 
 namespace alibi {
 
@@ -96,6 +96,25 @@ void Optimizer::load_state(const std::map<std::string, torch::Tensor>& state) {
                   cat(name, " has shape ", found->second.sizes(), ", expected ", mine.sizes()));
     }
     torch::Tensor(mine).copy_(found->second);
+  }
+}
+
+double gradient_norm(const std::vector<torch::Tensor>& parameters) {
+  const torch::NoGradGuard guard;
+  torch::Tensor sum;
+  for (const torch::Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    const torch::Tensor square = parameter.grad().norm().to(torch::kDouble).square();
+    sum = sum.defined() ? sum + square : square;
+  }
+  return sum.defined() ? std::sqrt(sum.item<double>()) : 0.0;
+}
+
+void clip_gradients(const std::vector<torch::Tensor>& parameters, double norm, double limit) {
+  const torch::NoGradGuard guard;
+  if (limit <= 0 || norm <= limit) return;
+  for (const torch::Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) parameter.mutable_grad().mul_(limit / norm);
   }
 }
 

@@ -45,6 +45,7 @@ struct OptimizerKind {
   void (*update)(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step);
 };
 
+OptimizerKind adamw();
 const std::vector<OptimizerKind>& optimizers();
 
 // The kind that `config` asks for.
@@ -78,5 +79,12 @@ class Optimizer {
   const OptimizerKind* kind_;
   std::vector<ParameterGroup> groups_;
 };
+
+// Square root of the sum of squares over all gradients, summed in fp64; parameters without one
+// count 0.
+double gradient_norm(const std::vector<torch::Tensor>& parameters);
+
+// Multiplies every gradient by limit / norm when norm exceeds limit > 0.
+void clip_gradients(const std::vector<torch::Tensor>& parameters, double norm, double limit);
 
 }  // namespace alibi

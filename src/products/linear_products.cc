@@ -19,7 +19,7 @@ constexpr std::int64_t kPackRows = 128;
 constexpr const char* kPart = "alibi::linear layers";
 
 Matrix<const std::uint16_t> bf16_rows(const torch::Tensor& x_NC) {
-  return {words(x_NC), x_NC.size(0), x_NC.size(1), x_NC.size(1)};
+  return {bf16_data(x_NC), x_NC.size(0), x_NC.size(1), x_NC.size(1)};
 }
 
 Matrix<const float> fp32_rows(const torch::Tensor& w_OI) {
@@ -66,7 +66,7 @@ torch::Tensor product(const torch::Tensor& x_NK, const void* right, std::int64_t
   if (x_NK.size(0) == 0) return out_NC;
   p.left = bf16_rows(x_NK);
   p.right = right;
-  p.out = {words(out_NC), x_NK.size(0), columns, columns};
+  p.out = {bf16_data(out_NC), x_NK.size(0), columns, columns};
   const std::int64_t rows = x_NK.size(0), block = block_rows(rows);
   const std::int64_t row_blocks = (rows + block - 1) / block;
   const std::int64_t panels = (columns + kPanel - 1) / kPanel;
@@ -129,7 +129,7 @@ LinearProducts::LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType
   }
 }
 
-bool LinearProducts::stands_for(const torch::Tensor& weight_OI, torch::ScalarType type) const {
+bool LinearProducts::matches(const torch::Tensor& weight_OI, torch::ScalarType type) const {
   return weight_OI_.data_ptr() == weight_OI.data_ptr() && version_ == weight_OI._version() &&
          type_ == type;
 }
@@ -149,7 +149,7 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
                base.sizes().slice(0, base.dim() - 1) == x.sizes().slice(0, x.dim() - 1),
            "a base for every output of every row, in x's type");
     base_NO = as_rows(base);
-    p.base = words(base_NO);
+    p.base = bf16_data(base_NO);
   }
   p.bias = fp32_or_null(bias_O);
   return like_rows(x, product(as_rows(x), forward_.data_ptr(), outputs_, p));
@@ -167,7 +167,7 @@ LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,
   p.gelu = true;
   if (wants_before) {
     const torch::Tensor before_NO = torch::empty({x_NI.size(0), outputs_}, x_NI.options());
-    p.before = words(before_NO);
+    p.before = bf16_data(before_NO);
     both.before = like_rows(x, before_NO);
   }
   both.after = like_rows(x, product(x_NI, forward_.data_ptr(), outputs_, p));
@@ -200,7 +200,7 @@ torch::Tensor LinearProducts::input_gradient_gelu(const torch::Tensor& dy,
              before_NI.size(0) * outputs_ == dy.numel(),
          "packed; a gradient for every output of every row");
   PackedProduct p;
-  p.gelu_gradient_at = words(before_NI);
+  p.gelu_gradient_at = bf16_data(before_NI);
   return like_rows(dy, product(as_rows(dy), packed_backward(), inputs_, p));
 }
 

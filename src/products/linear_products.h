@@ -20,8 +20,8 @@ class LinearProducts : public torch::CustomClassHolder {
   // Reads the weight now. `type` is that of x.
   LinearProducts(const torch::Tensor& weight_OI, torch::ScalarType type, Kind kind);
 
-  // Whether it still stands for this weight and use.
-  bool stands_for(const torch::Tensor& weight_OI, torch::ScalarType type) const;
+  // Whether it was made of this weight as it is now, for this type.
+  bool matches(const torch::Tensor& weight_OI, torch::ScalarType type) const;
 
   // x (..., I) -> (..., O) in x's type, plus `base` (..., O) of that type. bias_O and base may be
   // undefined.

@@ -6,7 +6,7 @@
 
 namespace alibi {
 
-// A weight as it is used: `products` is packed and stands for it.
+// A weight as it is used: `products` is packed, of this very weight.
 struct PackedAffine {
   torch::Tensor weight_OI, bias_O;  // bias_O may be undefined
   SharedProducts products;

@@ -15,7 +15,7 @@ inline torch::Tensor raw_bytes(std::int64_t count) {
   return torch::empty({count}, torch::TensorOptions(torch::kByte));
 }
 
-inline std::uint16_t* words(const torch::Tensor& bf16) {
+inline std::uint16_t* bf16_data(const torch::Tensor& bf16) {
   return reinterpret_cast<std::uint16_t*>(bf16.data_ptr<at::BFloat16>());
 }
 

@@ -68,7 +68,7 @@ void fields(Fields& f, ValidationRecord& r) {
   f.or_absent("peak_memory_bytes", r.peak_memory_bytes, r.peak_memory_bytes.has_value());
 }
 
-// A config key that --resume took another value for.
+// What --resume changed: a config key with another value, or the processor or kernel.
 struct ChangeRecord {
   std::int64_t step = 0;  // the first that it holds for
   std::string changed;    // "/optimizer/learning_rate: 0.0005, was 0.001"

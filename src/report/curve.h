@@ -39,8 +39,7 @@ struct CurvePoint {
   std::int64_t peak_memory_bytes = 0;
   bool applicable = true;  // false: this model cannot take this length; `note` says why
   std::string note;
-  // Whether anything of it was not measured for lack of memory.
-  bool out_of_memory() const { return note.find(kOutOfMemory) != std::string::npos; }
+  bool out_of_memory = false;  // some of it was not measured for that reason; `note` says what
 };
 
 struct Curve {

@@ -27,6 +27,7 @@ void fields(Fields& f, CurvePoint& p) {
   f("multiple", p.multiple);
   f("applicable", p.applicable);
   f("note", p.note);
+  f.or_absent("out_of_memory", p.out_of_memory, p.out_of_memory);
   f("loss", p.loss);
   f("loss_low", p.loss_low);
   f("loss_high", p.loss_high);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "config/protocols.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -54,7 +55,7 @@ std::string missing_note(const Curve& curve) {
   for (const CurvePoint& point : curve.points) {
     if (point.applicable) {
       longest = std::max(longest, point.length);
-    } else if (point.out_of_memory()) {
+    } else if (point.out_of_memory) {
       lost.push_back(with_commas(point.length));
     } else {
       if (missing.empty() || point.length < shortest_missing) shortest_missing = point.length;
@@ -122,7 +123,7 @@ std::string protocol_line(const CurveSet& set) {
   std::vector<std::string> parts;
   if (const auto protocol = set.protocol.name)
     parts.push_back(
-        cat(name_of(*protocol), *protocol == Protocol::kStreaming ? " cache" : " windows"));
+        cat(name_of(*protocol), protocol_row(*protocol).streams ? " cache" : " windows"));
   if (set.protocol.stride > 0) parts.push_back("stride " + with_commas(set.protocol.stride));
   if (set.protocol.sinks > 0) parts.push_back(cat(set.protocol.sinks, " sinks"));
   if (set.text.tokens_scored > 0) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "config/protocols.h"
 #include "report/curve.h"
 #include "report/table.h"
 
@@ -40,7 +41,7 @@ std::string limit_in_words(const Curve& curve) {
   std::vector<std::string> limits, lost;
   for (const CurvePoint& point : curve.points) {
     if (!point.applicable)
-      (point.out_of_memory() ? lost : limits).push_back(with_commas(point.length));
+      (point.out_of_memory ? lost : limits).push_back(with_commas(point.length));
   }
   std::string text;
   if (!limits.empty()) text += cat(" Not applicable at ", join(limits, ", "), " tokens.");
@@ -68,7 +69,8 @@ std::string whole_curve_in_words(const Curve& curve) {
 }  // namespace
 
 const char* scored_where(const CurveProtocol& protocol) {
-  return protocol.name == Protocol::kOnePass ? " at the longest length" : " at every length";
+  const bool one_pass = protocol.name && protocol_row(*protocol.name).one_pass;
+  return one_pass ? " at the longest length" : " at every length";
 }
 
 std::string protocol_name(const CurveProtocol& protocol) {
@@ -109,7 +111,7 @@ std::string curve_caution(const CurveProtocol& protocol) {
       "a falling curve alone does not show that the longer context is used. The split of the gain "
       "(evaluate.split_stride), the useful context, or the loss at the last positions of a long "
       "window beside that at the last positions of 1x do.";
-  if (protocol.name == Protocol::kSliding) {
+  if (protocol.name && protocol_row(*protocol.name).slides) {
     return "Sliding window: every target but those of the first window has at least length minus "
            "stride "
            "tokens of context, so few targets suffer from a short one; what remains of that effect "
@@ -117,7 +119,7 @@ std::string curve_caution(const CurveProtocol& protocol) {
            "shrinks with length, and " +
            common;
   }
-  if (protocol.name == Protocol::kStreaming) {
+  if (protocol.name && protocol_row(*protocol.name).streams) {
     return "Streaming: every target has nearly a whole cache before it, and what is older is seen "
            "only through what the layers kept of it; " +
            common;

@@ -1,4 +1,4 @@
-// Saves a run's checkpoints, one at a time, and says when they are committed.
+// Saves a run's checkpoints, one at a time, and emits a record when one is committed.
 #pragma once
 
 #include "checkpoint/saver.h"

@@ -61,7 +61,7 @@ void GradientAccumulator::warm_up() {
   batch.length = length <= kWarmUpLength ? length : kWarmUpLength + length % kWarmUpLength;
   batch.inputs.assign(static_cast<std::size_t>(batch.length), 0);
   batch.targets = batch.inputs;
-  memory_lasts([&] { forward_backward(batch); });  // where it does not, the first step says so
+  fits_in_memory([&] { forward_backward(batch); });  // else the first step reports it
   state_.optimizer.zero_gradients();
 }
 
@@ -88,10 +88,10 @@ double GradientAccumulator::forward_backward(Batch& batch) {
   const RandomKey random =
       RandomKey{static_cast<std::uint64_t>(config_.run.seed)}.with("dropout").with(
           static_cast<std::uint64_t>(state_.progress.step));
-  const std::int64_t learned = batch.learned();
+  const std::int64_t targets = batch.target_count();
   LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows, .z_loss = config_.guard.z_loss};
-  mean.divisor = std::max(1.0, static_cast<double>(learned)) / static_cast<double>(parts);
-  mean.left_out = learned < std::ssize(batch.targets);
+  mean.divisor = std::max(1.0, static_cast<double>(targets)) / static_cast<double>(parts);
+  mean.left_out = targets < std::ssize(batch.targets);
   double loss = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     const auto of_part = [&](std::vector<std::int64_t>& values) {

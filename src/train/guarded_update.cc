@@ -1,7 +1,7 @@
 #include "train/guarded_update.h"
 
 #include "base/strings.h"
-#include "optimizer/clip.h"
+#include "optimizer/optimizer.h"
 #include "train/due.h"
 
 namespace alibi {

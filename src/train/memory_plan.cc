@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "device/memory_limit.h"
+#include "device/memory.h"
 #include "model/shapes.h"
 #include "optimizer/optimizer.h"
 
@@ -65,14 +65,14 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
 }
 
 std::string describe_parts(const MemoryParts& p) {
-  const auto words = [](const char* name, std::int64_t bytes) {
+  const auto part = [](const char* name, std::int64_t bytes) {
     return cat(name, " ", human_bytes(static_cast<double>(bytes)));
   };
   return join(
-      std::vector<std::string>{words("program", p.program), words("weights", p.weights),
-                               words("gradients", p.gradients), words("optimizer", p.optimizer),
-                               words("saving", p.saving), words("packed", p.packed),
-                               words("activations", p.activations), words("loss", p.loss)},
+      std::vector<std::string>{part("program", p.program), part("weights", p.weights),
+                               part("gradients", p.gradients), part("optimizer", p.optimizer),
+                               part("saving", p.saving), part("packed", p.packed),
+                               part("activations", p.activations), part("loss", p.loss)},
       ", ");
 }
 

@@ -60,21 +60,19 @@ std::vector<std::string> take_changes(const Config& config, const Checkpoint& re
                         "resume with the old value, or choose another run.folder");
     }
     changes.push_back(cat(key.pointer, ": ", key.second, ", was ", key.first));
-    log_info(cat("note: from step ", progress.step + 1, " on ", changes.back()));
     if (key.pointer == "/batch/micro_batch_tokens") progress.micro_batch_tokens = 0;
   }
   return changes;
 }
 
-void note_arithmetic(const Config& config, torch::Device device, TrainState& state) {
+std::optional<std::string> note_arithmetic(const Config& config, torch::Device device,
+                                           TrainState& state) {
   Progress& progress = state.progress;
   progress.threads = at::get_num_threads();
   const std::string before =
       std::exchange(progress.arithmetic, describe_step_arithmetic(config, device, state.model));
-  if (!before.empty() && before != progress.arithmetic) {
-    log_warning(cat("this run was computed by ", before, " and goes on by ", progress.arithmetic,
-                    ": ", kOtherBits));
-  }
+  if (before.empty() || before == progress.arithmetic) return std::nullopt;
+  return cat("arithmetic: ", progress.arithmetic, ", was ", before, "; ", kOtherBits);
 }
 
 }  // namespace alibi

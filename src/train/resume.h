@@ -1,6 +1,7 @@
-// What a resumed run keeps of the run it goes on with, and what it says where it differs.
+// What a resumed run keeps of the run that it continues, and what differs from it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,8 @@
 
 namespace alibi {
 
-// Opens the device and resolves the precision, which only this machine can tell; a resumed run
-// keeps its first answer.
+// Opens the device and resolves the precision, which depends on this machine; a resumed run keeps
+// its first answer.
 torch::Device resolve_machine(Config& config, bool resume);
 
 // Sets the number of threads that the run was started with, unless runtime.threads names another:
@@ -22,8 +23,9 @@ void resume_threads(const Config& config, const Checkpoint& resume);
 std::vector<std::string> take_changes(const Config& config, const Checkpoint& resume, bool finished,
                                       Progress& progress);
 
-// Notes threads, kernels and processor in the state's progress; warns where they were others: they
-// decide the last bits of the weights.
-void note_arithmetic(const Config& config, torch::Device device, TrainState& state);
+// Stores threads, kernels and processor in the state's progress: they decide the last bits of the
+// weights. "arithmetic: cpu, AVX2 ..., was cpu, AVX512 ..." where the stored ones were others.
+std::optional<std::string> note_arithmetic(const Config& config, torch::Device device,
+                                           TrainState& state);
 
 }  // namespace alibi

@@ -59,7 +59,12 @@ RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(co
     made_from_ = made_from;  // who has not got the lock removes nothing: the folder is another's
 }
 
-RunFolder::~RunFolder() { remove_unused(); }
+RunFolder::~RunFolder() {
+  if (made_from_.empty() || !is_unused()) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  if (path_ != made_from_) remove_empty_folders(path_.parent_path(), made_from_);
+}
 
 bool RunFolder::is_unused() const {
   std::error_code code;
@@ -67,13 +72,6 @@ bool RunFolder::is_unused() const {
   if (!code && log_bytes > 0) return false;
   const fs::directory_iterator entry(checkpoints(), code);
   return code || entry == fs::directory_iterator();
-}
-
-void RunFolder::remove_unused() const {
-  if (made_from_.empty() || !is_unused()) return;
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-  if (path_ != made_from_) remove_empty_folders(path_.parent_path(), made_from_);
 }
 
 std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {

@@ -49,7 +49,6 @@ class RunFolder {
 
  private:
   bool is_unused() const;
-  void remove_unused() const;
 
   std::filesystem::path path_;
   std::filesystem::path made_from_;  // the topmost folder made here; empty: it was there

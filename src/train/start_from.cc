@@ -14,7 +14,7 @@
 namespace alibi {
 namespace {
 
-// Keys of the model in which the two may differ: how it knows positions, and what training drops.
+// Keys of the model in which the two may differ: its positional encoding, and dropout.
 bool may_differ(const std::string& pointer) {
   const std::string section = "/model/";
   if (pointer.ends_with("_dropout")) return true;
@@ -70,13 +70,13 @@ std::string changed_keys(const Differences& differences) {
   return join(changes, ", ");
 }
 
-std::string words_of(const ModelConfig& source, const ModelConfig& model,
-                     const Differences& differences) {
+std::string describe_surgery(const ModelConfig& source, const ModelConfig& model,
+                             const Differences& differences) {
   if (source.position == model.position) return changed_keys(differences);
-  std::string words = cat("positions: ", name_of(source.position), " -> ", name_of(model.position));
+  std::string text = cat("positions: ", name_of(source.position), " -> ", name_of(model.position));
   if (const auto limit = position_limit(source))
-    words += cat("; the table of ", *limit, " positions is gone, and the limit of length with it");
-  return words;
+    text += cat("; the table of ", *limit, " positions is gone, and the limit of length with it");
+  return text;
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Start start_from(const Config& config, const Tokenizer& tokenizer) {
   const Differences differences = identity_differences(its, config);
   refuse_another_model(differences, from);
   refuse_positions(its.model, config.model, from);
-  Start start{std::move(source.weights), words_of(its.model, config.model, differences)};
+  Start start{std::move(source.weights), describe_surgery(its.model, config.model, differences)};
   const std::set<std::string> wanted = parameters_of(config.model);
   for (const std::string& name : parameters_of(its.model))
     if (!wanted.contains(name)) start.weights.erase(name);

@@ -1,9 +1,9 @@
 // The weights that a run with `initialize.from` starts from.
 //
-// Where the source knew positions another way, its model is rebuilt without that (the surgery that
-// turns a GPT-2 with a table of learned positions into a model with linear biases): what belonged
-// to positions is left out, the new method's biases act in attention, and neither table nor limit
-// of length remains. Everything else must be the same model.
+// Where the source has another positional encoding, that is replaced (the surgery that turns a
+// GPT-2 with learned positions into a model with linear biases): the source's position parameters
+// are left out, the new method's biases act in attention, and neither table nor limit of length
+// remains. Everything else must be the same model.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace alibi {
 
 struct Start {
   Tensors weights;      // every parameter of a model of the config, no other
-  std::string surgery;  // what was done to the positions, in words; "": nothing
+  std::string surgery;  // what was done to the positions; "": nothing
 };
 
 // Throws Error naming the key: another tokenizer, other layers, heads or activation than the

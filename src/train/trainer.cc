@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
-#include "optimizer/clip.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/schedule.h"
 #include "train/due.h"
 #include "train/resume.h"
@@ -27,7 +27,8 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
     const bool finished = state_.progress.finished && done();
     changes_ = take_changes(parts.config, *resume, finished, state_.progress);
   }
-  note_arithmetic(parts.config, parts.device, state_);
+  if (auto change = note_arithmetic(parts.config, parts.device, state_))
+    changes_.push_back(std::move(*change));
   const std::int64_t most = parts.most_micro_batch_tokens;
   if (most > 0 && most < micro_batch_tokens()) state_.progress.micro_batch_tokens = most;
 }

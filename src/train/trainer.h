@@ -61,7 +61,7 @@ class Trainer {
   Validator validator_;
   Checkpointer checkpointer_;
   GuardedUpdate update_;
-  std::vector<std::string> changes_;  // of the config, by this resume; not yet emitted
+  std::vector<std::string> changes_;  // by this resume, not yet emitted
 };
 
 }  // namespace alibi

@@ -18,7 +18,7 @@ Validator::Validator(const Config& config, const PreparedText& text, torch::Devi
 std::optional<double> Validator::loss(std::int64_t batch_tokens) {
   struct Stopped {};
   const std::int64_t length = batch_shape(config_.batch).length;
-  const auto windows = windows_of(Protocol::kNonOverlapping, text_, length, 0);
+  const auto windows = windows_of(text_, length);
   ScoringOptions options;
   options.batch_tokens = batch_tokens;
   options.chunk_rows = config_.runtime.loss_chunk_rows;

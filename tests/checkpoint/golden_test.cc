@@ -20,8 +20,7 @@ TEST(Golden, AnOldCheckpointGivesItsLoss) {
       "a near key counts more than a far one and the slope of a line grows");
   const auto length = static_cast<std::int64_t>(targets.size());
   const std::vector<float> losses =
-      score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, length, 16, 0),
-            ScoringOptions());
+      score(loaded.model, targets, windows_of(length, 16), ScoringOptions());
   // Between processors sums of fp32 differ in their order only.
   EXPECT_NEAR(mean_of(losses), 1.931267, 1e-4);
 }

@@ -257,6 +257,7 @@ TEST(Compare, MeasuresAgainWhatDidNotFitIntoMemory) {
   nlohmann::json& point = curve["curves"][0]["points"][2];
   point["applicable"] = false;
   point["note"] = "out of memory";
+  point["out_of_memory"] = true;
   point["loss"] = nullptr;
   write_file_atomic(folder / "curve.json", curve.dump());
   const ProgramResult without = place.works({"compare", "one.json"});

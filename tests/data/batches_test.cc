@@ -61,15 +61,15 @@ TEST(Batch, MarkedTokensAreReadAndNotLearned) {
   ids.push_back(Tokenizer::kEnd);
   const Text text(ids, true);
   const Batch batch = BatchReader(text.shards(), shape(16, 4), 7, false).read(0);
-  EXPECT_EQ(batch.learned(), 64 - 21);
+  EXPECT_EQ(batch.target_count(), 64 - 21);
   std::set<std::int64_t> read;
   for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
     const std::int64_t input = batch.inputs[i], target = batch.targets[i];
     read.insert(input);
     const bool has_prompt_next = input != Tokenizer::kEnd ? input % 3 == 2 && input < 65 : true;
     if (input == 65) continue;  // the end stands behind it
-    EXPECT_EQ(target == kNotLearned, has_prompt_next) << input;
-    EXPECT_TRUE(target == kNotLearned || target == input + 1) << input;
+    EXPECT_EQ(target == kIgnoreIndex, has_prompt_next) << input;
+    EXPECT_TRUE(target == kIgnoreIndex || target == input + 1) << input;
   }
   EXPECT_EQ(read.size(), 64u);
   EXPECT_GE(*read.begin(), Tokenizer::kEnd);
@@ -208,13 +208,6 @@ TEST(Order, DiffersBetweenSeedsAndBetweenEpochs) {
     }
   }
   EXPECT_EQ(orders.size(), 15U);
-}
-
-TEST(Order, EpochsAreCounted) {
-  const Text text(640);
-  const BatchReader reader(text.shards(), shape(32, 4), 0, false);
-  EXPECT_DOUBLE_EQ(reader.epochs(5), 1.0);
-  EXPECT_DOUBLE_EQ(reader.epochs(20), 4.0);
 }
 
 TEST(Order, ATextShorterThanOneWindowIsAnError) {

@@ -61,7 +61,7 @@ TEST(TokenShards, MarksStandBesideIds) {
     const auto files = writer.finish();
     if (files.size() != 2) FAIL();
     const TokenShards shards = TokenShards::open(files, vocabulary);
-    EXPECT_EQ(shards.learned(), 4);
+    EXPECT_EQ(shards.target_count(), 4);
     std::vector<std::int64_t> read(7);
     shards.read(0, read);
     for (std::size_t i = 0; i < ids.size(); ++i) {

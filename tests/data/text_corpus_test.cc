@@ -1,4 +1,4 @@
-#include "data/text_corpus.h"
+#include "data/corpus.h"
 
 #include <gtest/gtest.h>
 

@@ -90,7 +90,7 @@ TEST(TextSample, FilesAndShardsGiveTheSameForAnyNumberOfThreads) {
         const TextSample from_shards = sample_tokens(shards, rule);
         EXPECT_EQ(from_files.ids, from_shards.ids) << most << " " << group << " " << context;
         EXPECT_EQ(from_files.hash(), from_shards.hash());
-        EXPECT_EQ(from_files.words(), from_shards.words());
+        EXPECT_EQ(from_files.describe(), from_shards.describe());
       }
     }
   }
@@ -114,7 +114,7 @@ TEST(TextSample, RunsStandBehindWhatPrecedesThemInTheText) {
                            sample.ids.begin() + run.first + run.count,
                            all.begin() + ranges[i].first * 100 - run.context));
   }
-  EXPECT_NAMES(sample.words(), 20, std::ssize(all) / 100, 100);
+  EXPECT_NAMES(sample.describe(), 20, std::ssize(all) / 100, 100);
 }
 
 // Seen failing with prompts scored.
@@ -133,8 +133,8 @@ TEST(TextSample, PromptsAreReadAndNotScored) {
   EXPECT_EQ(sample.ids, ids("abc|de|"));
   EXPECT_EQ(sample.scored(), ids("c|de|"));
   EXPECT_EQ(sample.targets(), 7);
-  EXPECT_FALSE(sample.is_learned(1));
-  EXPECT_TRUE(sample.is_learned(2));
+  EXPECT_FALSE(sample.is_target(1));
+  EXPECT_TRUE(sample.is_target(2));
 }
 
 // nanoGPT's val.bin: the ids as they are, split where the text was.

@@ -1,7 +1,7 @@
 // Text that others have tokenised, as a run sees it. Seen failing with end tokens kept inside
 // documents, with the held-out tail left in training, and with each part of a long document ending
 // it.
-#include "data/token_corpus.h"
+#include "data/corpus.h"
 
 #include <gtest/gtest.h>
 

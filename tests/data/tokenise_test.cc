@@ -67,7 +67,7 @@ TEST(Tokenise, PromptsAreMarked) {
   const TokenisedText text = test.make(
       {{"a.jsonl", "{\"prompt\": \"ab\", \"completion\": \"c\"}\n"}}, {}, Tokenizer::bytes());
   ASSERT_EQ(text.train.size(), 4);
-  EXPECT_EQ(text.train.learned(), 2);
+  EXPECT_EQ(text.train.target_count(), 2);
   EXPECT_TRUE(is_marked(text.train[1]));
   EXPECT_FALSE(is_marked(text.train[2]));
 }

@@ -1,5 +1,4 @@
 // Which library of kernels is taken, and what is said of others. None is run: that needs a device.
-#include "device/cuda_kernels.h"
 
 #include <gtest/gtest.h>
 

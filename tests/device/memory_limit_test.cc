@@ -1,6 +1,5 @@
 // Which limit counts: free memory, control groups of both kinds, ulimit -v. Seen failing with each
 // of them left out.
-#include "device/memory_limit.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -34,8 +34,8 @@ TEST(Score, EqualsOneForwardPassPerToken) {
   for (const char* position : {"alibi", "rotary", "learned"}) {
     LoadedModel loaded = tiny(position);
     const auto targets = some_targets(50);
-    for (const Protocol protocol : {Protocol::kNonOverlapping, Protocol::kSliding}) {
-      const auto windows = windows_of(protocol, 50, 12, 5);
+    for (const auto stride : {std::optional<std::int64_t>(), std::optional<std::int64_t>(5)}) {
+      const auto windows = windows_of(50, 12, stride);
       ScoringOptions options;
       options.batch_tokens = 30;  // two windows and a half
       options.chunk_rows = 7;
@@ -55,7 +55,7 @@ TEST(Score, EqualsOneForwardPassPerToken) {
 TEST(Score, DoesNotDependOnHowWindowsAreBatched) {
   LoadedModel loaded = tiny("alibi");
   const auto targets = some_targets(100);
-  const auto windows = windows_of(Protocol::kNonOverlapping, 100, 16, 0);
+  const auto windows = windows_of(100, 16);
   ScoringOptions one, all;
   one.batch_tokens = 1;
   all.batch_tokens = 1 << 20;
@@ -70,8 +70,7 @@ TEST(Score, SeparateDocumentsSeeThemselvesOnly) {
   const auto targets = some_targets(44);  // documents end at 22 and 45
   ScoringOptions options;
   options.separate_documents = true;
-  const auto losses =
-      score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, 44, 44, 0), options);
+  const auto losses = score(loaded.model, targets, windows_of(44, 44), options);
   // Target 23 is the first of its document: its only input is the end token, as for target 0.
   for (const std::int64_t at : {23, 24, 30, 43})
     EXPECT_NEAR(losses[static_cast<std::size_t>(at)], direct(loaded, targets, at, at - 22), 2e-5);
@@ -126,8 +125,7 @@ TEST(Curve, EachPointIsTheMeanOfItsScores) {
   const auto targets = some_targets(256);
   for (const CurvePoint& point : curve.points) {
     const auto losses =
-        score(loaded.model, targets, windows_of(Protocol::kNonOverlapping, 256, point.length, 0),
-              ScoringOptions());
+        score(loaded.model, targets, windows_of(256, point.length), ScoringOptions());
     EXPECT_NEAR(point.loss, mean_of(losses), 1e-5);
   }
   for (std::size_t i = 0; i < 2; ++i) {
@@ -149,8 +147,8 @@ TEST(Curve, EachPointIsTheMeanOfItsScores) {
 TEST(Score, ASampleScoresAsTheWholeTextDoes) {
   LoadedModel loaded = tiny("alibi");
   const auto targets = some_targets(400);
-  for (const Protocol protocol : {Protocol::kNonOverlapping, Protocol::kSliding}) {
-    const std::int64_t context = protocol == Protocol::kSliding ? 16 : 1;
+  for (const bool slides : {false, true}) {
+    const std::int64_t context = slides ? 16 : 1;
     TextSample sample;  // targets 0 ... 31 and 160 ... 191
     sample.ids.assign(targets.begin(), targets.begin() + 32);
     sample.ids.insert(sample.ids.end(), targets.begin() + 160 - context, targets.begin() + 192);
@@ -160,9 +158,10 @@ TEST(Score, ASampleScoresAsTheWholeTextDoes) {
                               const std::vector<Window>& windows) {
         return score(loaded.model, ids, windows, ScoringOptions());
       };
-      const auto all = losses(targets, windows_of(protocol, 400, length, length / 4));
-      const auto some = scored_losses(
-          sample, losses(sample.ids, windows_of(protocol, sample, length, length / 4)));
+      const auto stride = slides ? std::optional(length / 4) : std::nullopt;
+      const auto all = losses(targets, windows_of(400, length, stride));
+      const auto some =
+          scored_losses(sample, losses(sample.ids, windows_of(sample, length, stride)));
       ASSERT_EQ(some.size(), 64U);
       for (std::size_t i = 0; i < some.size(); ++i)
         EXPECT_NEAR(some[i], all[i < 32 ? i : i + 128], 1e-5) << length << " " << i;

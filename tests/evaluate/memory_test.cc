@@ -55,10 +55,10 @@ TEST(OutOfMemory, AFailedDeviceIsToldFromMemoryThatDidNotLast) {
 TEST(OutOfMemory, LabelsItsLengthAndMeasuresTheOthers) {
   const Curve curve = failing({}, kTargets, 2 * kTargets, std::bad_alloc());
   ASSERT_EQ(curve.points.size(), 3U);
-  EXPECT_TRUE(curve.points[1].out_of_memory());
+  EXPECT_TRUE(curve.points[1].out_of_memory);
   EXPECT_TRUE(std::isnan(curve.points[1].loss));
   for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
-    EXPECT_FALSE(curve.points[i].out_of_memory()) << i;
+    EXPECT_FALSE(curve.points[i].out_of_memory) << i;
     EXPECT_TRUE(std::isfinite(curve.points[i].perplexity)) << i;
   }
   EXPECT_FALSE(curve.far_context.bins.empty()) << "20 windows of 64 after the first token";
@@ -68,7 +68,7 @@ TEST(OutOfMemory, OnePassLosesAllLengths) {
   EvaluateConfig rules;
   rules.protocol = Protocol::kOnePass;
   for (const CurvePoint& point : failing(rules, 0, kTargets, std::bad_alloc()).points)
-    EXPECT_TRUE(point.out_of_memory()) << point.length;
+    EXPECT_TRUE(point.out_of_memory) << point.length;
 }
 
 TEST(OutOfMemory, OfASplitLeavesTheLoss) {

@@ -8,7 +8,6 @@
 
 #include "evaluate/curve.h"
 #include "evaluate/far_context.h"
-#include "evaluate/streaming.h"
 #include "evaluate/tiny_model.h"
 #include "support/error_text.h"
 
@@ -94,8 +93,8 @@ TEST(Split, AddsUpToTheGain) {
   const CurvePoint& base = curve.points[0];
   for (const CurvePoint& point : curve.points) {
     EXPECT_NEAR(point.early_gain + point.context_gain, base.loss - point.loss, 1e-9);
-    const auto full = score(loaded.model, targets,
-                            windows_of(Protocol::kSliding, 256, point.length, 4), ScoringOptions());
+    const auto full =
+        score(loaded.model, targets, windows_of(256, point.length, 4), ScoringOptions());
     EXPECT_NEAR(point.full_loss, mean_of(full), 1e-5);
     EXPECT_NEAR(point.context_gain, base.full_loss - point.full_loss, 1e-9);
   }

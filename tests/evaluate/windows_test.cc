@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "evaluate/lengths.h"
+#include "evaluate/protocol.h"
 #include "evaluate/score.h"
 #include "support/error_text.h"
 
@@ -29,8 +29,7 @@ std::vector<std::int64_t> contexts(const std::vector<Window>& windows, std::int6
 TEST(Windows, NonOverlappingScoreEachTargetOnce) {
   for (const std::int64_t targets : {1, 2, 7, 8, 9, 64, 100}) {
     for (const std::int64_t length : {1, 2, 7, 8, 64, 200}) {
-      const auto context =
-          contexts(windows_of(Protocol::kNonOverlapping, targets, length, 0), targets);
+      const auto context = contexts(windows_of(targets, length), targets);
       for (std::int64_t i = 0; i < targets; ++i)
         EXPECT_EQ(context[static_cast<std::size_t>(i)], i % length + 1);
     }
@@ -41,8 +40,7 @@ TEST(Windows, SlidingScoreEachTargetOnceWithEnoughContext) {
   for (const std::int64_t targets : {1, 2, 7, 8, 9, 64, 100}) {
     for (const std::int64_t length : {1, 2, 7, 8, 64, 200}) {
       for (std::int64_t stride = 1; stride <= length; stride += length > 10 ? 13 : 1) {
-        const auto context =
-            contexts(windows_of(Protocol::kSliding, targets, length, stride), targets);
+        const auto context = contexts(windows_of(targets, length, stride), targets);
         for (std::int64_t i = 0; i < targets; ++i) {
           // All there is, else at least what the stride leaves of the window.
           const std::int64_t seen = context[static_cast<std::size_t>(i)];
@@ -56,9 +54,8 @@ TEST(Windows, SlidingScoreEachTargetOnceWithEnoughContext) {
 }
 
 TEST(Windows, AStrideOfTheWholeWindowIsNonOverlapping) {
-  EXPECT_EQ(windows_of(Protocol::kSliding, 96, 32, 32),
-            windows_of(Protocol::kNonOverlapping, 96, 32, 0));
-  EXPECT_EQ(windows_of(Protocol::kSliding, 5, 4, 1),
+  EXPECT_EQ(windows_of(96, 32, 32), windows_of(96, 32));
+  EXPECT_EQ(windows_of(5, 4, 1),
             (std::vector<Window>{{0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {0, 4, 1}, {1, 4, 1}}));
 }
 

@@ -1,6 +1,6 @@
 // The activation's fast path against LibTorch's operator in fp64.
-#include "model/activation.h"
 #include "device/libtorch.h"
+#include "model/layers.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,6 @@
 #include "device/libtorch.h"
 #include "device/memory.h"
 #include "model/attention.h"
-#include "model/attention_reference.h"
 #include "model/device_on_host.h"
 #include "support/error_text.h"
 #include "support/tiny_model.h"

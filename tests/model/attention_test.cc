@@ -9,7 +9,6 @@
 
 #include "base/random.h"
 #include "base/strings.h"
-#include "device/cuda_kernels.h"
 #include "device/cuda_library.h"
 #include "model/attention_tiled.h"
 #include "model/device_on_host.h"

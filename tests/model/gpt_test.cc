@@ -8,7 +8,7 @@
 
 #include "base/strings.h"
 #include "loss/cross_entropy.h"
-#include "model/dropout.h"
+#include "model/layers.h"
 #include "support/tiny_model.h"
 
 namespace alibi {

@@ -1,12 +1,12 @@
 // Recomputed blocks and gradients that need no copy: the same bits, less memory.
-#include "model/recompute.h"
 #include "device/libtorch.h"
+#include "model/layers.h"
 
 #include <gtest/gtest.h>
 
 #include "kernels/processor.h"
 #include "model/attention.h"
-#include "model/split_last.h"
+#include "model/attention_rows.h"
 #include "support/tiny_model.h"
 
 namespace alibi {

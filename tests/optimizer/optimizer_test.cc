@@ -6,7 +6,6 @@
 #include <numbers>
 
 #include "device/libtorch.h"
-#include "optimizer/clip.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/schedule.h"
 #include "support/error_text.h"

@@ -108,11 +108,11 @@ TEST(LinearProducts, StandForTheWeightAsItIs) {
   Example e(4, 64, 64);
   const LinearProducts products(e.w_OI, torch::kBFloat16,
                                 LinearProducts::best_kind(e.w_OI, torch::kBFloat16));
-  EXPECT_TRUE(products.stands_for(e.w_OI, torch::kBFloat16));
-  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kFloat));
-  EXPECT_FALSE(products.stands_for(e.w_OI.clone(), torch::kBFloat16));
+  EXPECT_TRUE(products.matches(e.w_OI, torch::kBFloat16));
+  EXPECT_FALSE(products.matches(e.w_OI, torch::kFloat));
+  EXPECT_FALSE(products.matches(e.w_OI.clone(), torch::kBFloat16));
   e.w_OI.add_(1);
-  EXPECT_FALSE(products.stands_for(e.w_OI, torch::kBFloat16));
+  EXPECT_FALSE(products.matches(e.w_OI, torch::kBFloat16));
 }
 
 TEST(LinearProducts, ArePackedOnlyWhereTheShapeAllowsIt) {

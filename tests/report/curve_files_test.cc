@@ -30,7 +30,8 @@ CurveSet example() {
   good.targets = 640;
   missing.length = 128;
   missing.applicable = false;
-  missing.note = "ends at 64";
+  missing.note = "out of memory";
+  missing.out_of_memory = true;
   curve.slopes = {0.5, 0.25};
   curve.points = {good, missing};
   curve.loss_by_position = {{64, {{1, 1, 5.5, 10}, {2, 3, kNotMeasured, 0}}}};
@@ -61,6 +62,8 @@ TEST(CurveFiles, GiveBackWhatWasWritten) {
   EXPECT_EQ(found.command_line, "alibi evaluate");
   EXPECT_EQ(found.protocol.name, Protocol::kOnePass);
   EXPECT_TRUE(std::isnan(found.curves.at(0).points.at(1).loss));
+  EXPECT_FALSE(found.curves.at(0).points.at(0).out_of_memory);
+  EXPECT_TRUE(found.curves.at(0).points.at(1).out_of_memory);
   EXPECT_EQ(found.curves.at(0).loss_by_position.at(0).bins.at(0).loss, 5.5);
   EXPECT_EQ(found.curves.at(1).far_context.window, 0);
 }

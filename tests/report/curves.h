@@ -72,6 +72,7 @@ inline CurvePoint not_applicable(std::int64_t length, const std::string& note) {
   point.multiple = static_cast<double>(length) / 128;
   point.applicable = false;
   point.note = note;
+  point.out_of_memory = note == kOutOfMemory;
   return point;
 }
 

@@ -125,6 +125,20 @@ TEST(Resume, AConstantScheduleMayGoOnPastItsEnd) {
   EXPECT_TRUE(same_tensors(example.newest("run").weights, example.newest("whole").weights));
 }
 
+// Seen failing with a change that is only printed.
+TEST(Resume, AnotherKernelIsAChange) {
+  TrainExample example;
+  example.train(example.config("run"), false, 3);
+  example.train(example.config("run"), true, 4);
+  EXPECT_TRUE(example.events_of<ChangeRecord>().empty());
+  const std::string kernel = "reference";
+  example.train(example.config("run", {"runtime.attention.kernel=" + kernel}), true);
+  const auto changes = example.events_of<ChangeRecord>();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].step, 5);
+  EXPECT_NAMES(changes[0].changed, "arithmetic", kernel);
+}
+
 // Seen failing with changes not logged, logged before the first step that they hold for, and with a
 // finished run not refused.
 TEST(Resume, SomeKeysMayChangeFromAStepOn) {

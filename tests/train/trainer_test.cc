@@ -163,7 +163,7 @@ TEST(Trainer, ValidatesOnWindowsSpreadOverTheHeldOutText) {
   LoadedModel loaded = load_model(example.path("a"), {});
   const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
   const auto loss_of = [&](const TextSample& sample) {
-    const auto windows = windows_of(Protocol::kNonOverlapping, sample, 8, 0);
+    const auto windows = windows_of(sample, 8);
     return mean_of(
         scored_losses(sample, score(loaded.model, sample.ids, windows, ScoringOptions())));
   };
