@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/cases.h"
-#include "model/attention_reference.h"
+#include "model/attention.h"
 
 namespace alibi {
 namespace {
