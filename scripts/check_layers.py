@@ -13,7 +13,7 @@ LIBRARY = re.compile(r"alibi_library\(\s*(\w+)([^)]*)\)")
 DEPENDS = re.compile(r"\bDEPENDS\s+([a-z0-9_\s]+)")
 LIBTORCH = "device"  # who sees this folder sees LibTorch
 # Folders that are no alibi_library: compiled into modules of their own.
-MODULES = {"cuda": {"kernels", "device"}, "cudnn": {"kernels", "device"}}
+MODULES = {"kernels/cuda": {"kernels", "device"}, "kernels/cudnn": {"kernels", "device"}}
 
 # Library headers (a pattern of the include) and the files that may name them (patterns of the path below src/).
 LIBRARIES = [
@@ -22,10 +22,10 @@ LIBRARIES = [
     ("libarchive and zlib", r"(archive(_entry)?|zlib)\.h", [r"text/packed_text\.cc"]),
     ("utf8proc", r"utf8proc", [r"text/byte_level\.cc"]),
     ("CLI11", r"CLI/", [r"commands/command_line\.cc"]),
-    ("nlohmann/json", r"nlohmann/", [r"json/.*\.cc", r"text/documents\.cc"]),
+    ("nlohmann/json", r"nlohmann/", [r"base/json/.*\.cc", r"text/documents\.cc"]),
     ("spdlog", r"(spdlog|fmt)/", [r"base/log\.cc"]),
     ("LibTorch's umbrella", r"torch/(torch|all)\.h", [r"nothing: device/libtorch.h has what is needed"]),
-    ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"cudnn/.*"]),
+    ("cuDNN", r"cudnn(_[a-z_]+)?\.h", [r"kernels/cudnn/.*"]),
 ]
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 CUDA = re.compile(r"(cuda|cu[a-z]+|nccl|nvtx3/.*)(_[a-z0-9_]+)?\.h")
@@ -37,7 +37,7 @@ WALL_EXCEPTIONS = {
 }
 # Files that may use #if, with the reason.
 CONDITIONAL_EXCEPTIONS = {
-    "cuda/kernel_block.h": "kernels have one source: what marks a device's function is a word of one compiler only",
+    "kernels/cuda/kernel_block.h": "kernels have one source: what marks a device's function is a word of one compiler only",
 }
 
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -45,7 +45,8 @@ CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 
 def folder_of(path):
-    return path.split("/")[0] if "/" in path else "main"
+    module = next((module for module in MODULES if path.startswith(module + "/")), None)
+    return module or (path.split("/")[0] if "/" in path else "main")
 
 
 def read_dependencies(root):
@@ -84,7 +85,7 @@ def library_fault(path, included, dependencies):
     if TORCH.match(included) and (here in MODULES or not sees_libtorch(here, dependencies)):
         return f"{here}/ sees no LibTorch"
     if here not in MODULES and CUDA.fullmatch(included):
-        return "CUDA headers belong only in cuda/ and cudnn/"
+        return "CUDA headers belong only in kernels/cuda and kernels/cudnn"
     if here == "kernels" and included in CONTAINERS:
         return "kernels/ uses no STL containers"
     return None

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "device/libtorch.h"
-#include "products/linear_products.h"
+#include "model/linear/linear_products.h"
 
 namespace alibi {
 namespace {

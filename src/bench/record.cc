@@ -1,7 +1,7 @@
 #include "bench/record.h"
 
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/write.h"
 
 namespace alibi {
 

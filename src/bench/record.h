@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json/value.h"
 #include "bench/timing.h"
-#include "json/value.h"
 #include "report/table.h"
 
 namespace alibi {

@@ -7,9 +7,9 @@
 #include "device/gemm_rate.h"
 #include "device/libtorch.h"
 #include "device/memory.h"
-#include "loss/cross_entropy.h"
 #include "model/gpt.h"
-#include "optimizer/optimizer.h"
+#include "model/loss/cross_entropy.h"
+#include "train/optimizer/optimizer.h"
 
 namespace alibi {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
 #include "evaluate/passkey.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

@@ -13,7 +13,7 @@
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
 #include "config/load.h"
-#include "generate/generate.h"
+#include "evaluate/generate/generate.h"
 
 namespace alibi {
 namespace {

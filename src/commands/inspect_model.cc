@@ -8,8 +8,8 @@
 #include "checkpoint/load_model.h"
 #include "config/load.h"
 #include "model/shapes.h"
-#include "optimizer/optimizer.h"
 #include "report/table.h"
+#include "train/optimizer/optimizer.h"
 
 namespace alibi {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "records/run_log.h"
+#include "report/records/run_log.h"
 #include "report/run_export.h"
 #include "report/run_page.h"
 #include "train/emitter.h"

@@ -20,7 +20,7 @@
 #include "config/validate.h"
 #include "device/device.h"
 #include "device/memory.h"
-#include "generate/generate.h"
+#include "evaluate/generate/generate.h"
 #include "report/table.h"
 #include "train/due.h"
 #include "train/log_sink.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json/write.h"
 #include "base/overloaded.h"
 #include "base/strings.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "base/json/parse.h"
 #include "config/fields.h"
-#include "json/parse.h"
 
 namespace alibi {
 

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "config/assign.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

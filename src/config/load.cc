@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/write.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/assign.h"
 #include "config/fields.h"
 #include "config/validate.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

@@ -1,11 +1,11 @@
 // JSON Schema and the reference page, both from the field lists.
 #include <cmath>
 
+#include "base/json/write.h"
 #include "base/overloaded.h"
 #include "base/strings.h"
 #include "config/fields.h"
 #include "config/load.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

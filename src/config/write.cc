@@ -2,11 +2,11 @@
 #include <map>
 #include <set>
 
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "config/assign.h"
 #include "config/fields.h"
 #include "config/load.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

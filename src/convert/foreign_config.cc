@@ -2,12 +2,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/reader.h"
+#include "base/json/write.h"
 #include "base/printable.h"
 #include "base/strings.h"
 #include "config/load.h"
-#include "json/parse.h"
-#include "json/reader.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

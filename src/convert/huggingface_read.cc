@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/reader.h"
 #include "base/printable.h"
 #include "base/stop.h"
 #include "base/strings.h"
@@ -14,8 +16,6 @@
 #include "convert/huggingface.h"
 #include "convert/names.h"
 #include "formats/byte_level_json.h"
-#include "json/parse.h"
-#include "json/reader.h"
 #include "model/shapes.h"
 
 namespace alibi {

@@ -1,5 +1,7 @@
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/write.h"
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
@@ -8,8 +10,6 @@
 #include "convert/huggingface.h"
 #include "convert/names.h"
 #include "convert/tokenizer_json.h"
-#include "json/parse.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace fs = std::filesystem;

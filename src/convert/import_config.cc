@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/json/parse.h"
+#include "base/json/write.h"
 #include "config/load.h"
-#include "json/parse.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

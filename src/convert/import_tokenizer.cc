@@ -2,12 +2,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "convert/sentencepiece_json.h"
 #include "convert/tokenizer_json.h"
 #include "formats/byte_level_json.h"
-#include "json/parse.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

@@ -3,12 +3,12 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/json/parse.h"
+#include "base/json/reader.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "convert/tokenizer_json.h"
 #include "formats/tokenizer_model.h"
-#include "json/parse.h"
-#include "json/reader.h"
-#include "json/write.h"
 #include "text/tokenizer.h"
 
 namespace alibi {

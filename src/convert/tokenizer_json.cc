@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json/parse.h"
+#include "base/json/write.h"
 #include "base/printable.h"
 #include "base/strings.h"
 #include "convert/pieces.h"
 #include "formats/byte_level_json.h"
-#include "json/parse.h"
-#include "json/write.h"
 #include "text/sentencepiece_model.h"
 
 namespace alibi {

@@ -7,12 +7,12 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/record.h"
+#include "base/json/write.h"
 #include "base/printable.h"
 #include "base/strings.h"
 #include "config/training_config.h"
-#include "json/parse.h"
-#include "json/record.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "data/batches.h"
 #include "device/libtorch.h"
-#include "loss/cross_entropy.h"
+#include "model/loss/cross_entropy.h"
 
 namespace alibi {
 namespace {

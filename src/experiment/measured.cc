@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/record.h"
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/parse.h"
-#include "json/record.h"
-#include "json/write.h"
 
 namespace alibi {
 

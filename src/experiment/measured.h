@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "records/run_log.h"
 #include "report/curve.h"
+#include "report/records/run_log.h"
 
 namespace alibi {
 

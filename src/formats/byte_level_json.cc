@@ -6,10 +6,10 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/json/reader.h"
+#include "base/json/write.h"
 #include "base/printable.h"
 #include "base/strings.h"
-#include "json/reader.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

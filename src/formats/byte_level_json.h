@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/parse.h"
+#include "base/json/parse.h"
 
 namespace alibi {
 

@@ -6,13 +6,13 @@
 
 #include "base/checksums.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/record.h"
+#include "base/json/write.h"
 #include "base/mapped_file.h"
 #include "base/printable.h"
 #include "base/strings.h"
 #include "formats/safetensors.h"
-#include "json/parse.h"
-#include "json/record.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace fs = std::filesystem;

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json/parse.h"
+#include "base/json/reader.h"
 #include "base/printable.h"
 #include "base/strings.h"
-#include "json/parse.h"
-#include "json/reader.h"
 
 namespace alibi {
 namespace {

@@ -4,9 +4,9 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "formats/safetensors.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

@@ -1,5 +1,5 @@
-// What the attention kernels of a device are given (src/cuda), in plain numbers and pointers into
-// its memory. All members are constexpr so that both sides may call them.
+// What the attention kernels of a device are given (src/kernels/cuda), in plain numbers and
+// pointers into its memory. All members are constexpr so that both sides may call them.
 //
 // Letters: B sequences, H heads, G key/value heads, T queries, S keys, W head width, N key blocks,
 // M query blocks. Query i stands at position S - T + i and sees keys from its document's start to

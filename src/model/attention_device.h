@@ -1,5 +1,5 @@
-// Attention by kernels for a CUDA device, ours (src/cuda) or cuDNN's (src/cudnn): strides, scratch
-// memory, and where their work is queued.
+// Attention by kernels for a CUDA device, ours (src/kernels/cuda) or cuDNN's (src/kernels/cudnn):
+// strides, scratch memory, and where their work is queued.
 #pragma once
 
 #include "device/cuda_library.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernels/attention_tiled.h"
 #include "model/attention_rows.h"
-#include "products/spread.h"
+#include "model/linear/spread.h"
 
 namespace alibi {
 namespace {

@@ -8,7 +8,7 @@
 #include "device/libtorch.h"
 #include "kernels/norm_rows.h"
 #include "kernels/processor.h"
-#include "products/spread.h"
+#include "model/linear/spread.h"
 
 namespace alibi {
 namespace {

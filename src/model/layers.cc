@@ -8,8 +8,8 @@
 #include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
-#include "products/packed_layers.h"
-#include "products/spread.h"
+#include "model/linear/packed_layers.h"
+#include "model/linear/spread.h"
 
 namespace alibi {
 namespace {

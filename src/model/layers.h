@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "device/tensor.h"
 #include "model/layer_norm.h"
-#include "products/linear_products.h"
+#include "model/linear/linear_products.h"
 
 namespace alibi {
 

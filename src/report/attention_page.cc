@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/write.h"
 #include "report/page_parts.h"
 #include "report/table.h"
 #include "report/template.h"

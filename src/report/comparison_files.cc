@@ -1,7 +1,7 @@
 // comparison.json and comparison.csv, as drawn in comparison_reports.h.
+#include "base/json/parse.h"
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/parse.h"
-#include "json/write.h"
 #include "report/comparison_reports.h"
 #include "report/context.h"
 #include "report/csv.h"

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "json/value.h"
+#include "base/json/value.h"
 #include "report/comparison.h"
 #include "report/table.h"
 

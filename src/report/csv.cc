@@ -1,7 +1,7 @@
 #include "report/csv.h"
 
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/write.h"
 
 namespace alibi {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "json/value.h"
+#include "base/json/value.h"
 
 namespace alibi {
 

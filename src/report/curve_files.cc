@@ -5,9 +5,9 @@
 #include <array>
 
 #include "base/checksums.h"
-#include "json/parse.h"
-#include "json/record.h"
-#include "json/write.h"
+#include "base/json/parse.h"
+#include "base/json/record.h"
+#include "base/json/write.h"
 #include "report/context.h"
 #include "report/csv.h"
 

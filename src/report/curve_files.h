@@ -26,7 +26,7 @@
 #include <string>
 #include <string_view>
 
-#include "json/value.h"
+#include "base/json/value.h"
 #include "report/curve.h"
 
 namespace alibi {

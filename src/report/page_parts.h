@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "json/value.h"
+#include "base/json/value.h"
 #include "report/curve.h"
 #include "report/plot.h"
 #include "report/table.h"

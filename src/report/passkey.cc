@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/write.h"
 #include "report/csv.h"
 #include "report/page_parts.h"
 #include "report/table.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "records/run_records.h"
 #include "report/live_line.h"
+#include "report/records/run_records.h"
 
 namespace alibi {
 

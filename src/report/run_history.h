@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "records/run_records.h"
 #include "report/plot.h"
+#include "report/records/run_records.h"
 
 namespace alibi {
 

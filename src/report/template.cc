@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json/write.h"
 #include "base/strings.h"
-#include "json/write.h"
 #include "report/svg.h"
 #include "report/table.h"
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "json/value.h"
+#include "base/json/value.h"
 
 namespace alibi {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "config/config.h"
-#include "records/run_records.h"
+#include "report/records/run_records.h"
 
 namespace alibi {
 

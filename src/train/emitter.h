@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/training_config.h"
-#include "records/run_records.h"
+#include "report/records/run_records.h"
 
 namespace alibi {
 

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "device/memory.h"
-#include "loss/cross_entropy.h"
+#include "model/loss/cross_entropy.h"
 
 namespace alibi {
 namespace {

@@ -1,8 +1,8 @@
 #include "train/guarded_update.h"
 
 #include "base/strings.h"
-#include "optimizer/optimizer.h"
 #include "train/due.h"
+#include "train/optimizer/optimizer.h"
 
 namespace alibi {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "optimizer/guard.h"
-#include "records/run_records.h"
+#include "report/records/run_records.h"
 #include "train/checkpointer.h"
+#include "train/optimizer/guard.h"
 #include "train/run_folder.h"
 #include "train/state.h"
 

@@ -5,7 +5,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
-#include "records/run_log.h"
+#include "report/records/run_log.h"
 #include "train/emitter.h"
 #include "train/run_folder.h"
 

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "device/memory.h"
 #include "model/shapes.h"
-#include "optimizer/optimizer.h"
+#include "train/optimizer/optimizer.h"
 
 namespace alibi {
 namespace {

@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "data/prepared.h"
 #include "model/gpt.h"
-#include "optimizer/optimizer.h"
+#include "train/optimizer/optimizer.h"
 
 namespace alibi {
 

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
-#include "optimizer/optimizer.h"
-#include "optimizer/schedule.h"
 #include "train/due.h"
+#include "train/optimizer/optimizer.h"
+#include "train/optimizer/schedule.h"
 #include "train/resume.h"
 
 namespace alibi {

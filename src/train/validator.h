@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "data/prepared.h"
 #include "data/text_sample.h"
-#include "records/run_records.h"
+#include "report/records/run_records.h"
 #include "train/state.h"
 
 namespace alibi {

@@ -1,8 +1,8 @@
 // JSON that is taken is written and read as the same value; JSON that is not is refused with a
 // pointer or a line of the text.
+#include "base/json/parse.h"
+#include "base/json/write.h"
 #include "fuzz/fuzz.h"
-#include "json/parse.h"
-#include "json/write.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const alibi::JsonOptions options{

@@ -1,7 +1,7 @@
 // A run's log: what is kept of one that is cut back is kept whole when it is cut back again, and a
 // record that was read is written as it is read again.
 #include "fuzz/fuzz.h"
-#include "records/run_log.h"
+#include "report/records/run_log.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "checkpoint/tensors.h"
 #include "commands/workplace.h"
 #include "device/libtorch.h"
-#include "loss/cross_entropy.h"
+#include "model/loss/cross_entropy.h"
 #include "support/sentencepiece_model.h"
 
 namespace alibi {

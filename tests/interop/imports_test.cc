@@ -7,7 +7,7 @@
 #include "checkpoint/tensors.h"
 #include "commands/workplace.h"
 #include "device/libtorch.h"
-#include "records/run_log.h"
+#include "report/records/run_log.h"
 #include "support/error_text.h"
 
 namespace alibi {

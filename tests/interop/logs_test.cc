@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 #include "commands/workplace.h"
-#include "records/run_log.h"
+#include "report/records/run_log.h"
 
 namespace alibi {
 namespace {

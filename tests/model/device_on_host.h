@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "cuda/host_module.h"
 #include "device/libtorch.h"
+#include "kernels/cuda/host_module.h"
 #include "model/attention_device.h"
 
 namespace alibi {

@@ -3,7 +3,7 @@
 
 #include "data/batches.h"
 #include "device/libtorch.h"
-#include "generate/generate.h"
+#include "evaluate/generate/generate.h"
 #include "model/gpt.h"
 #include "support/error_text.h"
 #include "support/tiny_model.h"

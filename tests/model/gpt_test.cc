@@ -7,8 +7,8 @@
 #include <ATen/Parallel.h>
 
 #include "base/strings.h"
-#include "loss/cross_entropy.h"
 #include "model/layers.h"
+#include "model/loss/cross_entropy.h"
 #include "support/tiny_model.h"
 
 namespace alibi {

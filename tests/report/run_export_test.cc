@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "records/run_log.h"
 #include "report/event_file.h"
 #include "report/markup.h"
+#include "report/records/run_log.h"
 #include "report/run_page.h"
 #include "support/error_text.h"
 

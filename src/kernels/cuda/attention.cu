@@ -1,0 +1,112 @@
+// How the attention kernels are launched: the table of device/cuda_module.h.
+#include <cuda_runtime.h>
+
+#include "device/cuda_module.h"
+#include "kernels/cuda/attention_norms.h"
+#include "kernels/cuda/attention_shapes.h"
+#include "kernels/cuda/device_block.h"
+
+namespace alibi {
+namespace {
+
+template <class Body, int kWarps>
+__global__ void __launch_bounds__(32 * kWarps) run_body(const __grid_constant__ DeviceAttention a) {
+  extern __shared__ __align__(128) std::byte shared[];
+  DeviceBlock block(shared);
+  Body(a, block).run();
+}
+
+__global__ void __launch_bounds__(32) run_delta(const __grid_constant__ DeviceAttention a) {
+  DeviceBlock block(nullptr);
+  AttentionDelta<DeviceBlock>::run(a, block);
+}
+
+template <class Body>
+__global__ void __launch_bounds__(32)
+    run_norms(const __grid_constant__ DeviceAttention a, float* norms_BGN) {
+  __shared__ __align__(16) std::byte shared[Body::kSharedBytes];
+  DeviceBlock block(shared);
+  Body::run(a, norms_BGN, block);
+}
+
+dim3 blocks(const KernelGrid& grid) {
+  return {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
+          static_cast<unsigned>(grid.z)};
+}
+
+// More shared memory than 48 KiB must be asked for once a kernel.
+template <class Body, int kWarps>
+cudaError_t launch(const DeviceAttention& a, const KernelGrid& grid, cudaStream_t stream) {
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      run_body<Body, kWarps>, cudaFuncAttributeMaxDynamicSharedMemorySize, Body::kSharedBytes);
+  if (allowed != cudaSuccess) return allowed;
+  run_body<Body, kWarps><<<blocks(grid), 32 * kWarps, Body::kSharedBytes, stream>>>(a);
+  return cudaGetLastError();
+}
+
+int key_reach(const DeviceAttention& a, float* reach_BGN, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
+  run_norms<KeyNorms<DeviceBlock>><<<blocks(key_grid(a, 1)), 32, 0, queue>>>(a, reach_BGN);
+  run_norms<KeyReach<DeviceBlock>><<<blocks(reach_grid(a)), 32, 0, queue>>>(a, reach_BGN);
+  return cudaGetLastError();
+}
+
+int forward(const DeviceAttention& a, void* stream) {
+  return with_kernel_width(a.width, [&](auto kernel_width) -> int {
+    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+    using Body = typename Shapes::Forward;
+    return launch<Body, Shapes::kForwardWarps>(a, query_grid(a, Body::kRows),
+                                               static_cast<cudaStream_t>(stream));
+  });
+}
+
+int backward(const DeviceAttention& a, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
+  const KernelGrid grid = query_grid(a, AttentionDelta<DeviceBlock>::kRows);
+  run_delta<<<blocks(grid), 32, 0, queue>>>(a);
+  return with_kernel_width(a.width, [&](auto kernel_width) -> int {
+    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+    using Queries = typename Shapes::QueryGradient;
+    using Keys = typename Shapes::KeyGradient;
+    const cudaError_t failed =
+        launch<Queries, Shapes::kQueryWarps>(a, query_grid(a, Queries::kRows), queue);
+    if (failed != cudaSuccess) return failed;
+    return launch<Keys, Keys::kWarps>(a, key_grid(a, Shapes::kParts), queue);
+  });
+}
+
+// Small devices have less shared memory a block than wide heads take.
+bool takes(int width) {
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+    return false;
+  return with_kernel_width(width, [&](auto kernel_width) -> bool {
+    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+    return Shapes::Forward::kSharedBytes <= most && Shapes::QueryGradient::kSharedBytes <= most &&
+           Shapes::KeyGradient::kSharedBytes <= most;
+  });
+}
+
+const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+
+// Launches that cannot be; all else comes from the device or from work before.
+bool is_own(int error) {
+  return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
+         error == cudaErrorInvalidDeviceFunction || error == cudaErrorNoKernelImageForDevice ||
+         error == cudaErrorInvalidPtx || error == cudaErrorUnsupportedPtxVersion ||
+         error == cudaErrorLaunchOutOfResources;
+}
+
+constexpr CudaModule kModule{.takes = takes,
+                             .forward_rows = forward_rows<DeviceBlock>,
+                             .key_reach = key_reach,
+                             .forward = forward,
+                             .backward = backward,
+                             .error_text = error_text,
+                             .is_own = is_own};
+
+}  // namespace
+}  // namespace alibi
+
+extern "C" const alibi::CudaModule* alibi_cuda_module() { return &alibi::kModule; }

@@ -1,0 +1,194 @@
+// Attention's gradients in three kernels (FlashAttention-2, Dao 2023, algorithm 2, its loops
+// apart): each row's output times its gradient; the queries' gradient by blocks of queries; the
+// keys' and values' gradient by blocks of keys. Each sum has one owner and one order: no atomics,
+// the same bits every time, for seven products a tile instead of five.
+//
+//   P = 2^(scale q.k + slope (key - query) - lse),  dV = P^T dO,  dS = P (dO V^T - delta),
+//   dQ = scale dS K,  dK = scale dS^T Q
+#pragma once
+
+#include "kernels/cuda/attention_work.h"
+
+namespace alibi {
+
+// delta_BHT: 8 rows a block of one warp, over (rows / 8, H, B).
+template <class Block>
+class AttentionDelta {
+ public:
+  static constexpr int kRows = 8;
+  static constexpr int kSharedBytes = 0;
+
+  ALIBI_KERNEL static void run(const DeviceAttention& a, Block& block) {
+    typename Block::template Lanes<float> sums;
+    block.each_lane([&](int lane) { sums[lane] = quarter(a, block, lane / 4, lane % 4); });
+    block.quad_sum(sums);
+    block.each_lane([&](int lane) {
+      const int query = block.x() * kRows + lane / 4;
+      if (lane % 4 == 0 && query < a.queries)
+        a.delta_BHT[a.row(block.z(), block.y(), query)] = sums[lane];
+    });
+  }
+
+ private:
+  ALIBI_KERNEL static float quarter(const DeviceAttention& a, Block& block, int row, int part) {
+    const int query = block.x() * kRows + row;
+    if (query >= a.queries) return 0;
+    const std::uint16_t* output = a.output.at(block.z(), block.y(), query);
+    const std::uint16_t* gradient = a.output_gradient.at(block.z(), block.y(), query);
+    return quarter_product<Block>(output, gradient, a.width, part);
+  }
+};
+
+// What the gradients need of a query.
+struct GradientRow {
+  int position, start;  // start beyond every key: the row is not there
+  float lse, delta;     // lse in base 2
+};
+
+ALIBI_KERNEL GradientRow gradient_row(const DeviceAttention& a, int b, int h, int query) {
+  if (query >= a.queries) return {0, a.keys, 0, 0};
+  const std::int64_t row = a.row(b, h, query);
+  return {a.offset() + query, a.start(b, query), a.lse_BHT[row] * kLog2OfE, a.delta_BHT[row]};
+}
+
+template <class Block>
+ALIBI_KERNEL float gradient_weight(const DeviceAttention& a, float slope, const GradientRow& row,
+                                   float score, int key) {
+  if (key > row.position || key < row.start) return 0;
+  return Block::exp2(score * a.scale + slope * static_cast<float>(key - row.position) - row.lse);
+}
+
+// first = left_1 right_1^T and second = left_2 right_2^T, for this warp's 16 rows of the left ones.
+template <int kTiles, int kWidth, class Block>
+ALIBI_KERNEL void two_products(Block& block,
+                               typename Block::template Lanes<Floats4> (&first)[kTiles],
+                               const SharedRows<kWidth>& left_1, const SharedRows<kWidth>& right_1,
+                               typename Block::template Lanes<Floats4> (&second)[kTiles],
+                               const SharedRows<kWidth>& left_2,
+                               const SharedRows<kWidth>& right_2) {
+  clear(block, first);
+  clear(block, second);
+  ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
+    const auto l1 = left_of(block, left_1, block.warp() * 16, w);
+    const auto l2 = left_of(block, left_2, block.warp() * 16, w);
+    ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
+      const auto r1 = right_rows(block, right_1, 8 * j, w);
+      const auto r2 = right_rows(block, right_2, 8 * j, w);
+      block.multiply(first[j], l1, r1, 0);
+      block.multiply(first[j + 1], l1, r1, 2);
+      block.multiply(second[j], l2, r2, 0);
+      block.multiply(second[j + 1], l2, r2, 2);
+    }
+  }
+}
+
+// dQ: kWarps warps with 16 query rows each, over (query blocks, H, B).
+template <class Block, int kWidth, int kWarps>
+class AttentionQueryGradient {
+ public:
+  static constexpr int kRows = 16 * kWarps;
+  static constexpr int kQueryBytes = kRows * kWidth * 2;
+  static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
+  static constexpr int kBuffers = kWidth > 128 ? 1 : 2;  // of keys and values
+  static constexpr int kSharedBytes = 2 * kQueryBytes + 2 * kBuffers * kKeyBytes;
+
+  ALIBI_KERNEL AttentionQueryGradient(const DeviceAttention& a, Block& block)
+      : a_(a),
+        block_(block),
+        range_(query_range(a, block.z(), block.y(), block.x(), kRows)),
+        slope_(a.slope(range_.h)) {}
+
+  ALIBI_KERNEL void run() {
+    if (a_.first_BHM != nullptr) {
+      const int first = a_.first_block(range_.b, range_.h, range_.first);
+      range_.first_block = first > range_.first_block ? first : range_.first_block;
+    }
+    load_rows<kWarps>(block_, queries(), a_.q, a_, range_.b, range_.h, range_.first, kRows,
+                      a_.queries);
+    load_rows<kWarps>(block_, gradients(), a_.output_gradient, a_, range_.b, range_.h, range_.first,
+                      kRows, a_.queries);
+    load_keys(range_.last_block);
+    prepare_rows();
+    for (int n = range_.last_block; n >= range_.first_block; --n) {
+      block_.wait();
+      block_.sync();
+      if (kBuffers == 2 && n > range_.first_block) load_keys(n - 1);
+      add_block(n);
+      block_.sync();
+      if (kBuffers == 1 && n > range_.first_block) load_keys(n - 1);
+    }
+    write();
+  }
+
+ private:
+  template <class T>
+  using Lanes = typename Block::template Lanes<T>;
+  static constexpr int kTiles = kKeyBlock / 8;
+
+  ALIBI_KERNEL static SharedRows<kWidth> queries() { return {0}; }
+  ALIBI_KERNEL static SharedRows<kWidth> gradients() { return {kQueryBytes}; }
+  ALIBI_KERNEL static SharedRows<kWidth> keys(int n) {
+    return {static_cast<std::uint32_t>(2 * kQueryBytes + n % kBuffers * 2 * kKeyBytes)};
+  }
+  ALIBI_KERNEL static SharedRows<kWidth> values(int n) {
+    return {keys(n).start + static_cast<std::uint32_t>(kKeyBytes)};
+  }
+
+  ALIBI_KERNEL void load_keys(int n) {
+    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.h / a_.group(), n);
+  }
+
+  ALIBI_KERNEL void prepare_rows() {
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+      block_.each_lane([&](int lane) {
+        rows_[half][lane] = gradient_row(a_, range_.b, range_.h,
+                                         range_.first + block_.warp() * 16 + lane / 4 + 8 * half);
+      });
+    }
+    clear(block_, sums_);
+  }
+
+  ALIBI_KERNEL void add_block(int n) {
+    two_products(block_, scores_, queries(), keys(n), products_, gradients(), values(n));
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          const GradientRow& row = rows_[e / 2][lane];
+          const int key = n * kKeyBlock + 8 * j + 2 * (lane % 4) + e % 2;
+          float& x = scores_[j][lane].v[e];
+          x = gradient_weight<Block>(a_, slope_, row, x, key) *
+              (products_[j][lane].v[e] - row.delta);
+        }
+      });
+    }
+    ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
+      const Lanes<Words4> left = left_of_sums(block_, scores_[j], scores_[j + 1]);
+      ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
+        const Lanes<Words4> k = right_columns(block_, keys(n), 8 * j, w);
+        block_.multiply(sums_[2 * w], left, k, 0);
+        block_.multiply(sums_[2 * w + 1], left, k, 2);
+      }
+    }
+  }
+
+  ALIBI_KERNEL void write() {
+    const float scale = a_.scale * kLn2;
+    block_.each_lane([&](int lane) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = block_.warp() * 16 + lane / 4 + 8 * half;
+        if (row >= range_.count) continue;
+        store_row(block_, a_.q_gradient.at(range_.b, range_.h, range_.first + row), sums_, lane,
+                  half, 0, a_.width, scale);
+      }
+    });
+  }
+
+  const DeviceAttention& a_;
+  Block& block_;
+  QueryRange range_;
+  float slope_;
+  Lanes<GradientRow> rows_[2];
+  Lanes<Floats4> scores_[kTiles], products_[kTiles], sums_[kWidth / 8];
+};
+
+}  // namespace alibi

@@ -1,0 +1,171 @@
+// The keys' and values' gradient: the third kernel of attention_backward.h.
+#pragma once
+
+#include "kernels/cuda/attention_backward.h"
+
+namespace alibi {
+
+// dK and dV: a block has 64 keys, 16 a warp, and kWidth / kParts of their columns; over (key blocks
+// x kParts, G, B). It walks the queries of all heads that share the keys, kQueries at a time.
+template <class Block, int kWidth, int kParts, int kQueries>
+class AttentionKeyGradient {
+ public:
+  static constexpr int kWarps = kKeyBlock / 16;
+  static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
+  static constexpr int kQueryBytes = kQueries * kWidth * 2;
+  static constexpr int kBuffers = kWidth > 128 ? 1 : 2;  // of queries and gradients
+  static constexpr int kRowsStart = 2 * kKeyBytes + 2 * kBuffers * kQueryBytes;
+  static constexpr int kSharedBytes = kRowsStart + kQueries * static_cast<int>(sizeof(GradientRow));
+
+  ALIBI_KERNEL AttentionKeyGradient(const DeviceAttention& a, Block& block)
+      : a_(a), block_(block), n_(block.x() / kParts), part_(block.x() % kParts) {}
+
+  ALIBI_KERNEL void run() {
+    const int b = block_.z(), g = block_.y();
+    load_key_block<kWarps>(block_, keys(), values(), a_, b, g, n_);
+    clear(block_, key_sums_);
+    clear(block_, value_sums_);
+    int count = 0;  // of tiles, which take turns in the buffers
+    Tile tile = next({g * a_.group(), first_tile() - 1});
+    if (tile.h >= 0) load_queries(tile, count);
+    while (tile.h >= 0) {
+      const Tile after = next(tile);
+      block_.wait();
+      prepare_rows(tile);
+      block_.sync();
+      if (kBuffers == 2 && after.h >= 0) load_queries(after, count + 1);
+      add_tile(tile, count);
+      block_.sync();
+      if (kBuffers == 1 && after.h >= 0) load_queries(after, count + 1);
+      tile = after;
+      ++count;
+    }
+    block_.wait();
+    write(b, g);
+  }
+
+ private:
+  template <class T>
+  using Lanes = typename Block::template Lanes<T>;
+  static constexpr int kTiles = kQueries / 8;
+  static constexpr int kColumns = kWidth / kParts;
+  static_assert(kColumns % 16 == 0, "a part holds whole tiles");
+
+  struct Tile {
+    int h, index;  // queries index * kQueries on; h < 0: there is none
+  };
+
+  ALIBI_KERNEL static SharedRows<kWidth> keys() { return {0}; }
+  ALIBI_KERNEL static SharedRows<kWidth> values() { return {kKeyBytes}; }
+  ALIBI_KERNEL static SharedRows<kWidth> queries(int count) {
+    return {static_cast<std::uint32_t>(2 * kKeyBytes + count % kBuffers * 2 * kQueryBytes)};
+  }
+  ALIBI_KERNEL static SharedRows<kWidth> gradients(int count) {
+    return {queries(count).start + static_cast<std::uint32_t>(kQueryBytes)};
+  }
+  ALIBI_KERNEL GradientRow& row(int query) {
+    return block_.template at<GradientRow>(
+        static_cast<std::uint32_t>(kRowsStart + query * static_cast<int>(sizeof(GradientRow))));
+  }
+
+  // The first tile with a query at the block's first key or behind it.
+  ALIBI_KERNEL int first_tile() const {
+    const int query = n_ * kKeyBlock - a_.offset();
+    return query < 0 ? 0 : query / kQueries;
+  }
+
+  // The next tile, over all heads of the group, with a query that sees a key of the block.
+  ALIBI_KERNEL Tile next(Tile tile) const {
+    const int last_head = (block_.y() + 1) * a_.group() - 1;
+    const int tiles = (a_.queries + kQueries - 1) / kQueries;
+    while (true) {
+      ++tile.index;
+      if (tile.index >= tiles || begins_later(tile.index * kQueries)) {
+        if (tile.h == last_head) return {-1, 0};
+        tile = {tile.h + 1, first_tile() - 1};
+      } else if (visits(tile)) {
+        return tile;
+      }
+    }
+  }
+  ALIBI_KERNEL bool begins_later(int query) const {
+    return a_.start(block_.z(), query) >= (n_ + 1) * kKeyBlock;
+  }
+  ALIBI_KERNEL bool visits(const Tile& tile) const {
+    if (a_.first_BHM == nullptr) return true;
+    return a_.first_block(block_.z(), tile.h, tile.index * kQueries) <= n_;
+  }
+
+  ALIBI_KERNEL void load_queries(const Tile& tile, int count) {
+    const int b = block_.z(), first = tile.index * kQueries;
+    load_rows<kWarps>(block_, queries(count), a_.q, a_, b, tile.h, first, kQueries, a_.queries);
+    load_rows<kWarps>(block_, gradients(count), a_.output_gradient, a_, b, tile.h, first, kQueries,
+                      a_.queries);
+  }
+
+  ALIBI_KERNEL void prepare_rows(const Tile& tile) {
+    for (int base = block_.warp() * 32; base < kQueries; base += kWarps * 32) {
+      block_.each_lane([&](int lane) {
+        if (base + lane < kQueries)
+          row(base + lane) =
+              gradient_row(a_, block_.z(), tile.h, tile.index * kQueries + base + lane);
+      });
+    }
+  }
+
+  ALIBI_KERNEL void add_tile(const Tile& tile, int count) {
+    two_products(block_, scores_, keys(), queries(count), products_, values(), gradients(count));
+    weigh(a_.slope(tile.h));
+    ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
+      const Lanes<Words4> weights = left_of_sums(block_, scores_[j], scores_[j + 1]);
+      const Lanes<Words4> changes = left_of_sums(block_, products_[j], products_[j + 1]);
+      ALIBI_UNROLL for (int w = 0; w < kColumns / 16; ++w) {
+        const int column = part_ * (kColumns / 16) + w;
+        const Lanes<Words4> g = right_columns(block_, gradients(count), 8 * j, column);
+        const Lanes<Words4> q = right_columns(block_, queries(count), 8 * j, column);
+        block_.multiply(value_sums_[2 * w], weights, g, 0);
+        block_.multiply(value_sums_[2 * w + 1], weights, g, 2);
+        block_.multiply(key_sums_[2 * w], changes, q, 0);
+        block_.multiply(key_sums_[2 * w + 1], changes, q, 2);
+      }
+    }
+  }
+
+  // scores_ become weights, products_ the scores' gradients. Rows are keys, columns queries.
+  ALIBI_KERNEL void weigh(float slope) {
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          const GradientRow query = row(8 * j + 2 * (lane % 4) + e % 2);
+          const int key = n_ * kKeyBlock + block_.warp() * 16 + lane / 4 + 8 * (e / 2);
+          float& x = scores_[j][lane].v[e];
+          x = gradient_weight<Block>(a_, slope, query, x, key);
+          float& y = products_[j][lane].v[e];
+          y = x * (y - query.delta);
+        }
+      });
+    }
+  }
+
+  ALIBI_KERNEL void write(int b, int g) {
+    const float scale = a_.scale * kLn2;
+    block_.each_lane([&](int lane) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        const int key = n_ * kKeyBlock + block_.warp() * 16 + lane / 4 + 8 * half;
+        if (key >= a_.keys) continue;
+        const int first = part_ * kColumns;
+        store_row(block_, a_.k_gradient.at(b, g, key), key_sums_, lane, half, first, a_.width,
+                  scale);
+        store_row(block_, a_.v_gradient.at(b, g, key), value_sums_, lane, half, first, a_.width, 1);
+      }
+    });
+  }
+
+  const DeviceAttention& a_;
+  Block& block_;
+  int n_, part_;
+  Lanes<Floats4> scores_[kTiles], products_[kTiles];
+  Lanes<Floats4> key_sums_[kColumns / 8], value_sums_[kColumns / 8];
+};
+
+}  // namespace alibi

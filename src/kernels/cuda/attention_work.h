@@ -1,0 +1,121 @@
+// What of an attention problem a block of threads works on, and how its rows reach shared memory
+// and fragments.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/kernel_block.h"
+#include "kernels/device_attention.h"
+
+namespace alibi {
+
+inline constexpr float kLn2 = 0.6931471805599453F;
+inline constexpr float kLog2OfE = 1.4426950408889634F;
+
+// Query rows first to first + count - 1 of one head, and the key blocks that one of them can see.
+struct QueryRange {
+  int b, h, first, count;
+  int first_block, last_block;
+};
+
+ALIBI_KERNEL QueryRange query_range(const DeviceAttention& a, int b, int h, int block, int rows) {
+  QueryRange range{b, h, block * rows, rows, 0, 0};
+  if (range.first + range.count > a.queries) range.count = a.queries - range.first;
+  range.last_block = (a.offset() + range.first + range.count - 1) / kKeyBlock;
+  // Documents follow one another: the first row sees farthest back.
+  range.first_block = a.start(b, range.first) / kKeyBlock;
+  return range;
+}
+
+// Rows first to first + rows - 1 of one head into shared memory; zeros for rows from `end` on and
+// for columns beyond W. By all of a block's warps, asynchronously.
+template <int kWarps, int kWidth, class Block>
+ALIBI_KERNEL void load_rows(Block& block, const SharedRows<kWidth>& to, const DeviceRows& from,
+                            const DeviceAttention& a, int b, int head, int first, int rows,
+                            int end) {
+  constexpr int kChunks = kWidth / 8;
+  for (int base = block.warp() * 32; base < rows * kChunks; base += kWarps * 32) {
+    block.each_lane([&](int lane) {
+      const int row = (base + lane) / kChunks, chunk = (base + lane) % kChunks;
+      const bool there = first + row < end && chunk * 8 < a.width;
+      const std::uint16_t* source =
+          from.at(b, head, there ? first + row : 0) + (there ? chunk * 8 : 0);
+      block.copy16(to.chunk(row, chunk), source, there);
+    });
+  }
+}
+
+// Block n of one head's keys and values.
+template <int kWarps, int kWidth, class Block>
+ALIBI_KERNEL void load_key_block(Block& block, const SharedRows<kWidth>& keys,
+                                 const SharedRows<kWidth>& values, const DeviceAttention& a, int b,
+                                 int head, int n) {
+  load_rows<kWarps>(block, keys, a.k, a, b, head, n * kKeyBlock, kKeyBlock, a.keys);
+  load_rows<kWarps>(block, values, a.v, a, b, head, n * kKeyBlock, kKeyBlock, a.keys);
+}
+
+// One of four lanes' share of the product of two rows of bf16 in memory.
+template <class Block>
+ALIBI_KERNEL float quarter_product(const std::uint16_t* x, const std::uint16_t* y, int width,
+                                   int part) {
+  float sum = 0;
+  for (int chunk = part; chunk * 8 < width; chunk += 4) {
+    for (int i = 8 * chunk; i < 8 * chunk + 8; ++i)
+      sum += Block::widened(x[i]) * Block::widened(y[i]);
+  }
+  return sum;
+}
+
+// Fragments out of rows in shared memory: a left operand's 16 rows from `row` on, columns 16 w on;
+// two right operands of 16 rows each, whose columns are the rows of memory (load) or its columns
+// (load_transposed).
+template <int kWidth, class Block>
+ALIBI_KERNEL auto left_of(Block& block, const SharedRows<kWidth>& rows, int row, int w) {
+  return block.load([&](int lane) { return rows.chunk(row + lane % 16, 2 * w + lane / 16); });
+}
+template <int kWidth, class Block>
+ALIBI_KERNEL auto right_rows(Block& block, const SharedRows<kWidth>& rows, int row, int w) {
+  return block.load(
+      [&](int lane) { return rows.chunk(row + lane % 8 + lane / 16 * 8, 2 * w + lane / 8 % 2); });
+}
+template <int kWidth, class Block>
+ALIBI_KERNEL auto right_columns(Block& block, const SharedRows<kWidth>& rows, int row, int w) {
+  return block.load_transposed(
+      [&](int lane) { return rows.chunk(row + lane % 16, 2 * w + lane / 16); });
+}
+
+// Two tiles of sums, 16 x 16 together, as a left operand.
+template <class Block>
+ALIBI_KERNEL auto left_of_sums(Block& block, typename Block::template Lanes<Floats4>& near,
+                               typename Block::template Lanes<Floats4>& far) {
+  typename Block::template Lanes<Words4> left;
+  block.each_lane([&](int lane) {
+    const Floats4 n = near[lane], f = far[lane];
+    left[lane] = Words4{{Block::pair(n.v[0], n.v[1]), Block::pair(n.v[2], n.v[3]),
+                         Block::pair(f.v[0], f.v[1]), Block::pair(f.v[2], f.v[3])}};
+  });
+  return left;
+}
+
+// Two columns in a lane's turn out of each tile of sums, times `scale`, for those below `width`:
+// row `half` of the lane's two, whose four lanes write it together from `first` on.
+template <int kTiles, class Block>
+ALIBI_KERNEL void store_row(Block&, std::uint16_t* row,
+                            const typename Block::template Lanes<Floats4> (&sums)[kTiles], int lane,
+                            int half, int first, int width, float scale) {
+  ALIBI_UNROLL for (int w = 0; w < kTiles; ++w) {
+    const int column = first + 8 * w + 2 * (lane % 4);
+    if (column >= width) continue;
+    const Floats4 x = sums[w][lane];
+    Block::store(row + column, Block::pair(x.v[2 * half] * scale, x.v[2 * half + 1] * scale));
+  }
+}
+
+template <int kCount, class Block>
+ALIBI_KERNEL void clear(Block& block, typename Block::template Lanes<Floats4> (&sums)[kCount]) {
+  ALIBI_UNROLL for (int i = 0; i < kCount; ++i) {
+    block.each_lane([&](int lane) { sums[i][lane] = Floats4{{0, 0, 0, 0}}; });
+  }
+}
+
+}  // namespace alibi

@@ -1,0 +1,174 @@
+#include "model/loss/cross_entropy.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "device/libtorch.h"
+#include "kernels/processor.h"
+#include "kernels/row_ops.h"
+#include "model/linear/linear_products.h"
+#include "model/linear/spread.h"
+
+namespace alibi {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+torch::ScalarType exact_type(const torch::Tensor& x) {
+  return x.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+}
+
+struct ChunkLoss {
+  torch::Tensor sum;          // of the rows' cross-entropies, 0-dim
+  torch::Tensor square_sum;   // of the rows' log(sum exp(logits))^2, 0-dim
+  torch::Tensor gradient_RV;  // of the logits, times `scale`, in their type; undefined: not asked
+};
+
+// d/dlogits of  log_sum - logits[target] + z log_sum^2  is  p (1 + 2 z log_sum) - [target].
+struct ChunkScale {
+  double scale = 1;  // on the whole gradient
+  double z = 0;
+  bool left_out = false;  // rows with a negative target: no loss, no gradient
+};
+
+// The formula in LibTorch's operators, in fp32 or fp64.
+ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
+                      const ChunkScale& scale, bool needs_gradient) {
+  torch::Tensor p_RV = logits_RV.to(exact_type(logits_RV));
+  const torch::Tensor counts_R1 =
+      scale.left_out ? (target_R1 >= 0).to(p_RV.scalar_type()) : torch::Tensor();
+  const torch::Tensor index_R1 = scale.left_out ? target_R1.clamp_min(0) : target_R1;
+  torch::Tensor picked_R1 = p_RV.gather(1, index_R1);
+  const torch::Tensor highest_R1 = p_RV.amax(1, true);
+  const torch::Tensor sum_R1 = p_RV.sub_(highest_R1).exp_().sum(1, true);
+  torch::Tensor log_sum_R1 = highest_R1 + sum_R1.log();
+  if (scale.left_out) {
+    picked_R1 *= counts_R1;
+    log_sum_R1 *= counts_R1;
+  }
+  ChunkLoss result{(log_sum_R1 - picked_R1).sum(), log_sum_R1.square().sum(), {}};
+  if (!needs_gradient) return result;
+  p_RV.div_(sum_R1);
+  if (scale.z > 0) p_RV.mul_(1 + 2 * scale.z * log_sum_R1);
+  p_RV.scatter_add_(1, index_R1, torch::full_like(sum_R1, -1.0));
+  if (scale.left_out) p_RV.mul_(counts_R1);
+  result.gradient_RV = p_RV.mul_(scale.scale).to(logits_RV.scalar_type());
+  return result;
+}
+
+// The same in one pass over each row, which is overwritten by its gradient.
+ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
+                      const ChunkScale& scale, bool needs_gradient) {
+  const std::int64_t rows = logits_RV.size(0), width = logits_RV.size(1);
+  auto* logits = bf16_data(logits_RV);
+  const std::int64_t* targets = target_R1.data_ptr<std::int64_t>();
+  torch::Tensor losses_R = torch::empty({rows}, torch::TensorOptions(torch::kFloat));
+  torch::Tensor log_sums_R = torch::empty_like(losses_R);
+  float* losses = losses_R.data_ptr<float>();
+  float* log_sums = log_sums_R.data_ptr<float>();
+  const GradientScale by{needs_gradient ? static_cast<float>(scale.scale) : 0.0F,
+                         static_cast<float>(scale.z)};
+  at::parallel_for(0, rows, 1, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t row = first; row < end; ++row) {
+      if (targets[row] < 0) {
+        losses[row] = log_sums[row] = 0;
+        if (needs_gradient) std::fill_n(logits + row * width, width, 0);
+        continue;
+      }
+      const RowLoss loss = cross_entropy_row_bf16(logits + row * width, width, targets[row], by);
+      losses[row] = loss.cross_entropy;
+      log_sums[row] = loss.log_sum;
+    }
+  });
+  return {losses_R.sum(), log_sums_R.square().sum(), needs_gradient ? logits_RV : torch::Tensor()};
+}
+
+ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
+                     const ChunkScale& scale, bool needs_gradient) {
+  const bool fused =
+      logits_RV.is_cpu() && logits_RV.scalar_type() == torch::kBFloat16 && has_avx512_bf16();
+  return (fused ? fused_chunk : plain_chunk)(logits_RV, target_R1, scale, needs_gradient);
+}
+
+class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
+ public:
+  // Gives objective and cross-entropy.
+  static variable_list forward(AutogradContext* context, const torch::Tensor& hidden_NC,
+                               const torch::Tensor& weight_VC, const torch::Tensor& targets_N,
+                               const LossOptions& options, bool needs_gradient) {
+    RECORD_USER_SCOPE("alibi::loss");
+    const std::int64_t rows = hidden_NC.size(0);
+    const auto exact = exact_type(hidden_NC);
+    const torch::ScalarType type = hidden_NC.scalar_type();
+    LinearProducts head(weight_VC, type, LinearProducts::best_kind(weight_VC, type));
+    torch::Tensor total = torch::zeros({}, hidden_NC.options().dtype(exact));
+    torch::Tensor squares = torch::zeros_like(total);
+    const double divisor = options.divisor > 0 ? options.divisor : static_cast<double>(rows);
+    const ChunkScale scale{1.0 / divisor, options.z_loss, options.left_out};
+    torch::Tensor dhidden_NC = needs_gradient ? torch::empty_like(hidden_NC) : torch::Tensor();
+    torch::Tensor dweight_VC = needs_gradient ? torch::empty_like(weight_VC) : torch::Tensor();
+    for (std::int64_t first = 0; first < rows; first += options.chunk_rows) {
+      const std::int64_t count = std::min(options.chunk_rows, rows - first);
+      const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
+      const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1).contiguous();
+      const ChunkLoss chunk = chunk_loss(head.forward(h_RC, {}), target_R1, scale, needs_gradient);
+      total += chunk.sum;
+      squares += chunk.square_sum;
+      if (!needs_gradient) continue;
+      const torch::Tensor& g_RV = chunk.gradient_RV;
+      dhidden_NC.narrow(0, first, count).copy_(head.input_gradient(g_RV));
+      head.weight_gradient(g_RV, h_RC, dweight_VC, first > 0);
+    }
+    if (needs_gradient) context->save_for_backward({dhidden_NC, dweight_VC});
+    const torch::Tensor mean = total / divisor;
+    const torch::Tensor objective =
+        options.z_loss > 0 ? mean + options.z_loss * squares / divisor : mean.clone();
+    context->mark_non_differentiable({mean});
+    return {objective, mean};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    return {saved[0] * gradients[0].to(saved[0].scalar_type()),
+            saved[1] * gradients[0].to(saved[1].scalar_type()), torch::Tensor(), torch::Tensor(),
+            torch::Tensor()};
+  }
+};
+
+}  // namespace
+
+TrainingLoss training_loss(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                           const torch::Tensor& targets_N, const LossOptions& options) {
+  ensure(hidden_NC.size(0) == targets_N.size(0) && hidden_NC.size(0) > 0, "every row has a target");
+  const bool needs_gradient =
+      at::GradMode::is_enabled() && (hidden_NC.requires_grad() || weight_VC.requires_grad());
+  const variable_list losses =
+      CrossEntropy::apply(hidden_NC, weight_VC, targets_N, options, needs_gradient);
+  return {losses[0], losses[1]};
+}
+
+torch::Tensor cross_entropy(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                            const torch::Tensor& targets_N, std::int64_t chunk_rows) {
+  return training_loss(hidden_NC, weight_VC, targets_N, {.chunk_rows = chunk_rows}).objective;
+}
+
+torch::Tensor token_losses(const torch::Tensor& hidden_NC, const torch::Tensor& weight_VC,
+                           const torch::Tensor& targets_N, std::int64_t chunk_rows) {
+  const torch::NoGradGuard guard;
+  const auto exact = exact_type(weight_VC);
+  std::vector<torch::Tensor> parts;
+  for (std::int64_t first = 0; first < hidden_NC.size(0); first += chunk_rows) {
+    const std::int64_t count = std::min(chunk_rows, hidden_NC.size(0) - first);
+    const torch::Tensor logits_RV =
+        at::linear(hidden_NC.narrow(0, first, count).to(exact), weight_VC);
+    const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1);
+    parts.push_back((logits_RV.logsumexp(1, true) - logits_RV.gather(1, target_R1)).squeeze(1));
+  }
+  return torch::cat(parts);
+}
+
+}  // namespace alibi
