@@ -3,6 +3,8 @@ add_library(alibi_options INTERFACE)
 target_compile_options(alibi_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-math-errno)
 # GCC 12 sees overlapping copies in std::string concatenation where there are none (its bug 105651).
 target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# Of -Wconversion in clang, not in GCC for C++.
+target_compile_options(alibi_options INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
 if(ALIBI_WARNINGS_AS_ERRORS)
   target_compile_options(alibi_options INTERFACE -Werror)
 endif()
