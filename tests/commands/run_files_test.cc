@@ -127,7 +127,8 @@ TEST(RunFiles, AreMadeGoodByTheNextWrite) {
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().code, 128 + SIGTERM);
   EXPECT_GT(csv_steps(place), 0);
-  EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "<pre>");
+  EXPECT_NE(place.read("runs/tiny/report.html").find("</h2>\n<pre>"), std::string::npos)
+      << "samples";
 }
 
 // A resumed run's page names the checkpoint that it goes on from.
