@@ -67,12 +67,12 @@ Fields guard_fields(GuardConfig& g) {
       .range(1, 1000)
       .only_if(judges, "guard.spikes is not \"ignore\"")
       .may_change();
-  add(f, "max_consecutive_skips", &g.most_skips,
+  add(f, "max_consecutive_skips", &g.max_consecutive_skips,
       "The run stops after this many skipped steps in a row.")
       .range(1, 1e9)
       .only_if(g.skips(), "guard.non_finite or guard.spikes is \"skip\"")
       .free();
-  add(f, "max_rollbacks", &g.most_rollbacks, "The run stops after this many rollbacks.")
+  add(f, "max_rollbacks", &g.max_rollbacks, "The run stops after this many rollbacks.")
       .range(1, 1e6)
       .only_if(g.rolls_back(), "guard.non_finite or guard.spikes is \"roll_back\"")
       .free();

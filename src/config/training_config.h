@@ -73,8 +73,8 @@ struct GuardConfig {
   Spikes spikes = Spikes::kIgnore;
   std::int64_t spike_window = 128;  // steps
   double spike_deviations = 6;
-  std::int64_t most_skips = 100;  // in a row
-  std::int64_t most_rollbacks = 10;
+  std::int64_t max_consecutive_skips = 100;
+  std::int64_t max_rollbacks = 10;
   double z_loss = 0;
   FailedSave failed_save = FailedSave::kStop;
 

@@ -40,7 +40,8 @@ std::optional<Error> GuardedUpdate::apply(StepRecord& record) {
 
 std::optional<Error> GuardedUpdate::end_of_run(std::int64_t step,
                                                const Judgement& judgement) const {
-  const std::int64_t skips = config_.guard.most_skips, rollbacks = config_.guard.most_rollbacks;
+  const std::int64_t skips = config_.guard.max_consecutive_skips,
+                     rollbacks = config_.guard.max_rollbacks;
   if (judgement.verdict == GuardVerdict::kStop) return stopped_at(step, judgement.reason);
   if (judgement.verdict == GuardVerdict::kSkip && state_.progress.skipped_in_a_row >= skips) {
     return too_often(

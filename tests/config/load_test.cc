@@ -127,12 +127,12 @@ TEST(RenamedKeys, AreReadWithANote) {
   const std::string text = R"({"guard": {"non_finite": "skip", "most_skips": 7}})";
   write_file_atomic(file, text);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(load_config({file}, {}).guard.most_skips, 7);
+  EXPECT_EQ(load_config({file}, {}).guard.max_consecutive_skips, 7);
   EXPECT_NAMES(testing::internal::GetCapturedStderr(), file, "guard.most_skips",
                "guard.max_consecutive_skips");
   testing::internal::CaptureStderr();
-  EXPECT_EQ(parse_config(text, "config.json").guard.most_skips, 7);
-  EXPECT_EQ(load_config({file}, {}).guard.most_skips, 7);
+  EXPECT_EQ(parse_config(text, "config.json").guard.max_consecutive_skips, 7);
+  EXPECT_EQ(load_config({file}, {}).guard.max_consecutive_skips, 7);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "stored, or said before";
   EXPECT_ERROR_AT(refusal(R"({"guard": {"most_skips": 7, "max_consecutive_skips": 8}})"),
                   "x.json: /guard/most_skips", "max_consecutive_skips");
