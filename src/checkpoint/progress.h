@@ -37,7 +37,7 @@ struct Progress {
   std::string arithmetic;               // the kernels and the processor it was computed with
   std::int64_t arithmetic_revision = kArithmeticRevision;  // of its last step
   bool finished = false;
-  // Of the newest steps that the guard let pass, oldest first (optimizer/guard.h).
+  // Of the newest steps that the guard let pass, oldest first (train/optimizer/guard.h).
   std::vector<double> recent_losses, recent_gradient_norms;
   bool operator==(const Progress&) const = default;
 };

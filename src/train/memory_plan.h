@@ -14,7 +14,7 @@ struct MemoryParts {
   std::int64_t program = 0;      // LibTorch and the program, before the first tensor
   std::int64_t weights = 0;      // fp32
   std::int64_t gradients = 0;    // fp32
-  std::int64_t optimizer = 0;    // its state (optimizer/optimizer.h)
+  std::int64_t optimizer = 0;    // its state (train/optimizer/optimizer.h)
   std::int64_t saving = 0;       // the copy that a save in the background is written from
   std::int64_t packed = 0;       // bf16 weights as the products read them
   std::int64_t activations = 0;  // of one micro batch, kept for backward

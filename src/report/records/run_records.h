@@ -1,5 +1,5 @@
 // What happens in a training run: a record for each thing, made once by the trainer. Those with a
-// list of fields are lines of log.jsonl (records/run_log.h).
+// list of fields are lines of log.jsonl (report/records/run_log.h).
 #pragma once
 
 #include <cstdint>

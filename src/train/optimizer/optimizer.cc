@@ -57,7 +57,7 @@ void Optimizer::update(std::int64_t step, double learning_rate) {
       ensure(parameter.grad().defined(), "every parameter has a gradient");
     kind_->update(group, config_, {step, learning_rate * group.rule.learning_rate_factor});
     // LibTorch's fused updates do not count as a change; what was packed from the weights must see
-    // that it is old (products/linear_products.h).
+    // that it is old (model/linear/linear_products.h).
     for (const torch::Tensor& parameter : group.parameters)
       parameter.unsafeGetTensorImpl()->bump_version();
   }
