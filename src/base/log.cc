@@ -57,10 +57,15 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     if (!file_) return;
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
+    spdlog::memory_buf_t lines;
+    for (const std::string& text : split(
+             std::string_view(message.payload.data(), message.payload.size()), '\n')) {
+      spdlog::details::log_msg line = message;
+      line.payload = text;
+      formatter_->format(line, lines);
+    }
     try {
-      file_->write(std::string_view(line.data(), line.size()));
+      file_->write(std::string_view(lines.data(), lines.size()));
     } catch (const Error& error) {  // it must not end what it tells about
       file_descriptor = -1;
       file_.reset();

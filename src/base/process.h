@@ -10,7 +10,7 @@
 
 namespace alibi {
 
-inline constexpr int kUnknownEnd = 256;  // nobody told how it ended: somebody else waited for it
+inline constexpr int kUnknownEnd = 256;  // unknown: somebody else waited for it
 
 struct ProcessResult {
   int code = 0;  // exit code, 128 + signal, or kUnknownEnd
@@ -24,7 +24,7 @@ class ChildProcess {
   // in a process group of its own; it is killed when we die. Throws Error when that file cannot be
   // opened; a program that cannot be run ends with code 127.
   ChildProcess(const std::vector<std::string>& arguments, const std::filesystem::path& output);
-  ~ChildProcess();  // one still running is killed: whoever leaves early has told it to stop before
+  ~ChildProcess();  // one still running is killed: whoever leaves early has stopped it before
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 

@@ -1,6 +1,6 @@
 // Stopping by signal. The first TERM, INT, USR1 or HUP asks the loop to finish its step and save;
 // a second one leaves at once. PIPE is ignored, so a closed pipe is an ordinary write error; CHLD
-// is not, so that the end of a process we started is told.
+// is not, so that the end of a child process is reported.
 #pragma once
 
 #include <string>

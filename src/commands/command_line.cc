@@ -75,7 +75,7 @@ std::string missing_subcommand(const CLI::App& command, const std::vector<std::s
     names += cat(names.empty() ? "" : ", ", below->get_name());
   const std::string problem =
       found.empty() ? "names no command" : cat("'", found.front(), "' is not a command");
-  return cat(problem, " (", command.get_display_name(), " knows: ", names, ")");
+  return cat(problem, " (commands of ", command.get_display_name(), ": ", names, ")");
 }
 
 // Prints help or one line about a wrong command line; returns the exit code.

@@ -37,7 +37,7 @@ fs::path file_inside(const fs::path& folder, const std::string& name, const std:
   return folder / name;
 }
 
-// What stands in which file is the index's to say: a tensor elsewhere, too, or nowhere is a lie.
+// What stands in which file is the index's to say: a tensor elsewhere, too, or nowhere is refused.
 Tensors read_shards(const fs::path& folder, const fs::path& index) {
   const Json content = read_json(index);
   const JsonReader map = JsonReader(content, index.string()).at("weight_map");
@@ -104,7 +104,7 @@ Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const st
     const bool whole = name.starts_with("transformer.") || name.starts_with("lm_head.");
     if (!usual.emplace(whole ? name : "transformer." + name, tensor).second)
       throw Error(place,
-                  cat("tensor ", shown(name), " stands twice, with and without transformer."));
+                  cat("tensor ", shown(name), " is there twice, with and without transformer."));
   }
   const auto head = usual.find("lm_head.weight");
   if (!config.model.tied_head || head == usual.end()) return usual;

@@ -28,7 +28,7 @@ void need_press_slopes(Phrases& found, const ModelConfig& m, double bias_max,
 }
 
 void need_alibi(Phrases& found, const ModelConfig& m) {
-  need_press_slopes(found, m, 8, "it knows linear biases only");
+  need_press_slopes(found, m, 8, "it supports linear biases only");
 }
 
 void need_plain_attention(Phrases& found, const ModelConfig& m) {
@@ -68,7 +68,7 @@ Phrases gguf_obstacles(const ModelConfig& m) {
   const PositionForm::Kind form = position_form(m).kind;
   if (form != PositionForm::kTable && form != PositionForm::kNothing)
     need_press_slopes(found, m, 0,
-                      "llama.cpp's mpt knows linear biases and learned positions only");
+                      "llama.cpp's mpt supports linear biases and learned positions only");
   need(found, !m.embedding_norm, "model.embedding_norm: llama.cpp's mpt has no norm there");
   need(found, has_usual_scale(m), "model.attention_scale: it scales by 1 / sqrt(head width)");
   return found;

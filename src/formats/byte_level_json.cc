@@ -73,7 +73,7 @@ void place_piece(ByteLevelModel& model, std::int32_t id, std::string text, std::
   const auto at = static_cast<std::size_t>(id);
   if (model.pieces.size() <= at) model.pieces.resize(at + 1);
   if (taken.size() <= at) taken.resize(at + 1);
-  if (taken[at]) throw Error(place, cat("id ", id, " stands twice"));
+  if (taken[at]) throw Error(place, cat("duplicate id ", id));
   taken[at] = true;
   model.pieces[at] = std::move(text);
 }
@@ -100,7 +100,7 @@ void read_added(const JsonReader& root, ByteLevelModel& model, std::vector<bool>
   for (const AddedToken& token : model.added) {
     place_piece(model, token.id, token.special ? "" : token.text, taken, list->place());
     if (!apart.emplace(token.text, token.id).second)
-      list->fail(cat(shown(token.text), " stands twice"));
+      list->fail(cat("duplicate token ", shown(token.text)));
   }
 }
 

@@ -38,7 +38,7 @@ class Cursor {
     at_ += static_cast<std::size_t>(size);
     return taken;
   }
-  // As many elements of at least `width` bytes as the rest can hold; more is a lie.
+  // As many elements of at least `width` bytes as the rest can hold; more is refused.
   std::uint64_t count(std::uint64_t width) {
     const auto value = number<std::uint64_t>();
     if (value > (bytes_.size() - at_) / width) bad(cat("claims ", value, " elements"));

@@ -86,12 +86,16 @@ std::string row_words(const PasskeyResult& result, std::int64_t length) {
   return signed_figure(gain / cells);
 }
 
-std::string explained(const PasskeySet& set) {
+std::int64_t most_trials(const PasskeySet& set) {
   std::int64_t trials = 0;
   for (const PasskeyResult& result : set.results)
     for (const PasskeyCell& cell : result.cells) trials = std::max(trials, cell.trials);
+  return trials;
+}
+
+std::string explained(const PasskeySet& set) {
   std::string text =
-      cat("Share of ", trials,
+      cat("Share of ", most_trials(set),
           " texts whose key was given back whole, by the depth at which it is stated; gain: nats "
           "per token of the key that stating it gains over stating another one (above 0: "
           "something of it reached the end), mean over depths. ");
@@ -151,7 +155,10 @@ std::string passkey_table(const PasskeySet& set) {
       table.rows.push_back(std::move(row));
     }
   }
-  return cat(format_table(table), "\n", explained(set), "\n");
+  return cat(format_table(table), "\nfound: share of ", most_trials(set),
+             " texts, by depth of the key; gain: nats per token from the stated key\ntext: ",
+             join(set.text.files, ", "), "; ", set.protocol.precision, ", ", set.protocol.device,
+             "\n");
 }
 
 std::string passkey_json(const PasskeySet& set) {

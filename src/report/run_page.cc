@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, std::string>> state(const RunPage& page,
         cat(with_commas(last.tokens), " of ", with_commas(page.total_tokens), " tokens (",
             fixed(100 * share, 1), " %), step ", with_commas(last.step)));
     pairs.emplace_back("loss", four_digits(last.loss));
-    pairs.emplace_back("tokens/s", four_digits(tokens_per_second(last)));
+    pairs.emplace_back("tokens/s", human_count(tokens_per_second(last)));
   }
   if (history.last_validation) {
     const ValidationRecord& last = *history.last_validation;

@@ -56,7 +56,7 @@ class PackedText::Reader {
 namespace {
 
 // libarchive and zlib's gzread read this, too, but the one does not compare checksums, and the
-// other takes whatever stands behind the first member for rubbish.
+// other takes whatever follows the first member for trailing data.
 class Gzip final : public PackedText::Reader {
  public:
   explicit Gzip(const fs::path& file) : Reader(file), mapped_(file), rest_(mapped_.bytes()) {

@@ -42,16 +42,17 @@ TEST_F(Log, AFileHasEveryLevelWithItsTime) {
     log_debug("few see this");
     log_info("{} and % stay\n");
     log_warning("look");
-    log_error("fault");
+    log_error("fault\nin two lines");
   });
-  EXPECT_EQ(shown, "{} and % stay\nwarning: look\nfault\n");
+  EXPECT_EQ(shown, "{} and % stay\nwarning: look\nfault\nin two lines\n");
   const auto found = lines();
-  ASSERT_EQ(found.size(), 6U);
+  ASSERT_EQ(found.size(), 7U);
   EXPECT_EQ(found[0], "of an earlier start");
   EXPECT_TRUE(found[1].ends_with("Z debug few see this")) << found[1];
   EXPECT_TRUE(found[2].ends_with("Z info {} and % stay")) << found[2];
   EXPECT_TRUE(found[3].ends_with("Z warning look")) << found[3];
   EXPECT_TRUE(found[4].ends_with("Z error fault")) << found[4];
+  EXPECT_TRUE(found[5].ends_with("Z error in two lines")) << found[5];
   EXPECT_EQ(found[4].find('T'), std::string("2026-11-25").size()) << found[4];
   EXPECT_GE(log_file_descriptor(), 0);
 }

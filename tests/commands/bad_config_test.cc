@@ -2,7 +2,7 @@
 // failing with lower bounds off, nearest names left out and unknown keys let through.
 #include <gtest/gtest.h>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "config/bad_configs.h"
 #include "config/generated_bad_configs.h"
 #include "faults/rounds.h"
@@ -12,7 +12,7 @@ namespace {
 
 // The table of tests/config through the real program.
 TEST(BadConfigsSlow, EachIsRefusedByTheProgram) {
-  const Workplace place;
+  const CliFixture place;
   place.put("bad.json", "");
   const auto before = everything_in(place.path());
   for (const BadConfig& bad : bad_configs()) {
@@ -28,7 +28,7 @@ TEST(BadConfigsSlow, EachIsRefusedByTheProgram) {
 
 // Those made from the list of keys; the long form (scripts/torture) runs all of them.
 TEST(BadConfigsSlow, LeaveNothingButOneLine) {
-  const Workplace place;
+  const CliFixture place;
   const auto all = generated_bad_configs();
   const auto every = static_cast<std::size_t>(rounds(20, 1));
   const auto before = everything_in(place.path());

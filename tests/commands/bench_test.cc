@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/files.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
@@ -87,7 +87,7 @@ TEST(Bench, GemmKnowsTheModelsProducts) {
 }
 
 TEST(Bench, AttentionTakesInputsFromATrainedModel) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   const ProgramResult result =
       place.works({"bench", "attention", "--checkpoint", "runs/tiny", "--lengths", "16,32",

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 #include "support/small_byte_level.h"
 
@@ -34,7 +34,7 @@ void expect_refused(const ProgramResult& result, int code, const Values&... valu
 }
 
 TEST(BrokenText, IsRefusedByTrainWithoutARunFolder) {
-  const Workplace place;
+  const CliFixture place;
   place.put("empty.txt", "");
   place.put("bad.txt", "fine \xff\xfe");
   place.put("short.txt", "far too short for one window");
@@ -71,7 +71,7 @@ TEST(BrokenText, IsRefusedByTrainWithoutARunFolder) {
 }
 
 TEST(BrokenTokenizer, IsRefusedByTrain) {
-  const Workplace place;
+  const CliFixture place;
   place.put("garbage.model", std::string(5000, '\x7f'));
   const auto train = [&](const std::string& change) {
     return place.run({"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set", change});
@@ -105,7 +105,7 @@ TEST(BrokenTokenizer, IsRefusedByTrain) {
 
 // Seen measured with the first one's ids: only sentencepiece's files were compared.
 TEST(BrokenTokenizer, OtherByteLevelTokenizersAreToldApart) {
-  const Workplace place;
+  const CliFixture place;
   place.put("one.json", small_byte_level().dump());
   place.put("two.json", small_byte_level({{"i", "n"}, {"in", "g"}, {"o", "n"}}).dump());
   const auto train = [&](const std::string& name, const char* vocabulary) {
@@ -124,7 +124,7 @@ TEST(BrokenTokenizer, OtherByteLevelTokenizersAreToldApart) {
 }
 
 TEST(BrokenPreparedFolder, IsRefusedByTrain) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"prepare", "tiny.json", "--output", "good"});
   const auto train = [&] {
     return place.run(
@@ -154,7 +154,7 @@ TEST(BrokenPreparedFolder, IsRefusedByTrain) {
 
 // What cannot be written: a path below a file (root may write everywhere else), a full disk.
 TEST(BrokenPlaces, CannotBeWritten) {
-  const Workplace place;
+  const CliFixture place;
   const auto before = everything_in(place.path());
   expect_refused(place.run({"train", "tiny.json", "--set", "run.folder=text.txt/run"}), 1,
                  "text.txt/run", std::strerror(ENOTDIR));
@@ -187,7 +187,7 @@ TEST(BrokenPlaces, CannotBeWritten) {
 }
 
 TEST(BrokenRun, ExistsOrIsInUse) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   const auto before = everything_in(place.path("runs"));
   expect_refused(place.run({"train", "tiny.json"}), 2, "runs/tiny:", "--resume");
@@ -207,7 +207,7 @@ TEST(BrokenRun, ExistsOrIsInUse) {
 }
 
 TEST(BrokenCheckpoint, IsRefusedByEvaluateGenerateAndInspect) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   const std::string good = "runs/tiny/checkpoints/step-00000020";
   const auto copy = [&](const std::string& name) {
@@ -241,7 +241,7 @@ TEST(BrokenCheckpoint, IsRefusedByEvaluateGenerateAndInspect) {
 }
 
 TEST(BrokenEvaluation, IsRefused) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   place.put("short.txt", "short");
   place.put("bad.txt", "x\xff");
@@ -285,7 +285,7 @@ TEST(BrokenEvaluation, IsRefused) {
 
 // One table has one protocol and one text.
 TEST(BrokenEvaluation, OfRunsThatCannotBeCompared) {
-  const Workplace place;
+  const CliFixture place;
   const auto train = [&](const std::string& name, Words more) {
     more.insert(more.begin(), {"train", "tiny.json", "--set", "run.name=" + name});
     place.works(more);
@@ -308,7 +308,7 @@ TEST(BrokenEvaluation, OfRunsThatCannotBeCompared) {
 
 // More memory than any machine has, asked for by LibTorch; a look at the same model needs none.
 TEST(BrokenMachine, ModelsBeyondMemory) {
-  const Workplace place;
+  const CliFixture place;
   const Words keys = {"--set", "model.width=65536",
                       "--set", "model.position=learned",
                       "--set", "model.max_sequence_length=16777216"};
@@ -324,7 +324,7 @@ TEST(BrokenMachine, ModelsBeyondMemory) {
 }
 
 TEST(BrokenMachine, CudaWithoutADevice) {
-  const Workplace place;
+  const CliFixture place;
   const ProgramResult result = place.run({"train", "tiny.json", "--set", "runtime.device=cuda"});
   if (result.code == 0) GTEST_SKIP() << "this machine has a CUDA device";
   expect_refused(result, 2, "/runtime/device:", "cuda");

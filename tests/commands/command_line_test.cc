@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
@@ -74,7 +74,7 @@ TEST(CommandLine, ThreadsSpinBrieflyUnlessTheUserChose) {
 }
 
 TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
-  const Workplace place;
+  const CliFixture place;
   const auto before = everything_in(place.path());
   for (const Words& words : std::vector<Words>{
            {},
@@ -113,7 +113,7 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
 }
 
 TEST(CommandLine, WhatIsMissingIsNamed) {
-  const Workplace place;
+  const CliFixture place;
   const auto printed = [&](const Words& words) { return place.run(words).err; };
   EXPECT_ERROR_AT(printed({"tarin"}), "command line", "'tarin'", "prepare", "train");
   EXPECT_ERROR_AT(printed({"inspect"}), "command line", "inspect", "model");
@@ -124,7 +124,7 @@ TEST(CommandLine, WhatIsMissingIsNamed) {
 }
 
 TEST(CommandLine, AnUnknownKernelIsRefusedBeforeAnyTextIsRead) {
-  const Workplace place;
+  const CliFixture place;
   place.put(
       "kernel.json",
       R"({"data": {"train": ["no.txt"]}, "runtime": {"attention": {"kernel": "referense"}}})");
@@ -147,7 +147,7 @@ TEST(CommandLine, AFullStandardOutputIsAFailure) {
 
 // Seen failing (killed, 141) with SIGPIPE left to its default.
 TEST(CommandLine, AReaderThatLeavesIsOneLine) {
-  const Workplace place;
+  const CliFixture place;
   ProgramOptions options = place.options();
   options.program = "/bin/bash";
   const ProgramResult result = run_program(

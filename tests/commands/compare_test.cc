@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
@@ -30,7 +30,7 @@ int count_of(const std::string& text, const std::string& words) {
 int trained_runs(const ProgramResult& result) { return count_of(result.err, ": trained "); }
 
 TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
-  const Workplace place;
+  const CliFixture place;
   place.put("two.json", kTwo);
   const ProgramResult first = place.works({"compare", "two.json", "--output", "page"});
   EXPECT_EQ(trained_runs(first), 4) << first.err;
@@ -73,7 +73,7 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
 }
 
 // The text of the first run's file once it holds `words`; "" after a minute without.
-std::string wait_for(const Workplace& place, const std::string& folder, const std::string& file,
+std::string wait_for(const CliFixture& place, const std::string& folder, const std::string& file,
                      const std::string& words) {
   const double end = seconds_now() + 60;
   while (seconds_now() < end) {
@@ -90,7 +90,7 @@ std::string wait_for(const Workplace& place, const std::string& folder, const st
 }
 
 TEST(Compare, GoesOnWhereItWasStopped) {
-  const Workplace place;
+  const CliFixture place;
   const std::vector<std::string> command{"compare", "two.json", "--set", "run.train_tokens=51200"};
   place.put("two.json", kTwo);
   RunningProgram running(command, place.options());
@@ -108,7 +108,7 @@ TEST(Compare, GoesOnWhereItWasStopped) {
 }
 
 TEST(Compare, ReportsARunThatFailsAndGoesOn) {
-  const Workplace place;
+  const CliFixture place;
   place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}},
     "variants": {"alibi": {}, "lost": {"runtime": {"memory_limit_bytes": 1000}}}})");
@@ -120,7 +120,7 @@ TEST(Compare, ReportsARunThatFailsAndGoesOn) {
 }
 
 template <class... Values>
-void expect_refused(const Workplace& place, const std::string& file, const Values&... values) {
+void expect_refused(const CliFixture& place, const std::string& file, const Values&... values) {
   place.put("bad.json", file);
   const ProgramResult result = place.run({"compare", "bad.json"});
   EXPECT_EQ(result.code == 1 || result.code == 2, true) << result.err;
@@ -130,7 +130,7 @@ void expect_refused(const Workplace& place, const std::string& file, const Value
 }
 
 TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
-  const Workplace place;
+  const CliFixture place;
   const auto with = [](const std::string& members) {
     return "{\"base\": \"tiny.json\", \"folder\": \"all\", " + members + "}";
   };
@@ -169,7 +169,7 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
 
 // The text is no key that identifies a run, but what it holds is.
 TEST(Compare, VariantsMayDifferInTheirText) {
-  const Workplace place;
+  const CliFixture place;
   place.put("other.txt", small_text(40'000, 7));
   place.put("same.txt", small_text(40'000));
   const auto plan = [&](const std::string& file) {
@@ -184,7 +184,7 @@ TEST(Compare, VariantsMayDifferInTheirText) {
 }
 
 TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
-  const Workplace place;
+  const CliFixture place;
   place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}, "evaluate": {"max_tokens": 10000}},
     "variants": {"bytes": {}, "pieces": {"tokenizer": {"kind": "bpe", "vocabulary": 300}}}})");
@@ -201,7 +201,7 @@ TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
 // What an evaluation treats otherwise is the same trained run; what trains otherwise is not, though
 // its weights may be equal.
 TEST(Compare, SharesRunsBetweenEvaluationsAndNotBetweenKernels) {
-  const Workplace place;
+  const CliFixture place;
   place.put("three.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}},
     "variants": {"plain": {}, "stretched": {"evaluate": {"stretch": "linear"}},
@@ -215,7 +215,7 @@ TEST(Compare, SharesRunsBetweenEvaluationsAndNotBetweenKernels) {
   EXPECT_NE(runs[0]["losses"][2]["loss"], runs[1]["losses"][2]["loss"]);
 }
 
-int curves_of(const Workplace& place) {
+int curves_of(const CliFixture& place) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(place.path("all/curves")))
     count += std::filesystem::exists(entry.path() / "curve.json") ? 1 : 0;
@@ -224,7 +224,7 @@ int curves_of(const Workplace& place) {
 
 // Two files with one folder share what is trained, and each has its own curves.
 TEST(Compare, FilesWithOneFolderShareRunsAndKeepTheirCurves) {
-  const Workplace place;
+  const CliFixture place;
   const auto file = [](const std::string& evaluate) {
     return R"({"base": "tiny.json", "folder": "all", "seeds": [1], "config": {"run":
       {"train_tokens": 1280}, "evaluate": )" +
@@ -248,7 +248,7 @@ TEST(Compare, FilesWithOneFolderShareRunsAndKeepTheirCurves) {
 
 // A length for which memory did not last is shown as such once, and tried again the next time.
 TEST(Compare, MeasuresAgainWhatDidNotFitIntoMemory) {
-  const Workplace place;
+  const CliFixture place;
   place.put("one.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
   place.works({"compare", "one.json"});
@@ -268,7 +268,7 @@ TEST(Compare, MeasuresAgainWhatDidNotFitIntoMemory) {
 
 // A run's name stands for all that decides its end and its cost, too.
 TEST(Compare, NamesRunsByWhatTrainingCosts) {
-  const Workplace place;
+  const CliFixture place;
   place.put("one.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
   std::set<std::string> names;

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 
 namespace alibi {
 namespace {
@@ -39,7 +39,7 @@ class Completion : public testing::Test {
                               "'\nCURRENT=${#words}\n_alibi");
   }
 
-  Workplace place_;
+  CliFixture place_;
 };
 
 using Words = std::vector<std::string>;

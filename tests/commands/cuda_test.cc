@@ -3,14 +3,14 @@
 #include <sstream>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 #include "support/log_lines.h"
 
 namespace alibi {
 namespace {
 
-class RoadCuda : public testing::Test {
+class EndToEndCuda : public testing::Test {
  protected:
   void SetUp() override {
     const ProgramResult found = place_.run(command("probe", "cuda", {"run.train_tokens=256"}));
@@ -51,11 +51,11 @@ class RoadCuda : public testing::Test {
     return place_.json(folder + "/curve.json")["curves"][0]["points"][1]["perplexity"];
   }
 
-  Workplace place_;
+  CliFixture place_;
 };
 
 // fp32 sums in other orders; bf16 rounds hidden states to 8 bits, and our kernels' weights too.
-TEST_F(RoadCuda, LossesAreThoseOfTheCpu) {
+TEST_F(EndToEndCuda, LossesAreThoseOfTheCpu) {
   place_.works(command("cpu", "cpu", {"runtime.precision=fp32"}));
   const std::vector<double> expected = losses("cpu");
   ASSERT_EQ(expected.size(), 20U);
@@ -72,7 +72,7 @@ TEST_F(RoadCuda, LossesAreThoseOfTheCpu) {
   }
 }
 
-TEST_F(RoadCuda, TheSameRunHasTheSameBits) {
+TEST_F(EndToEndCuda, TheSameRunHasTheSameBits) {
   for (const char* name : {"one", "two"})
     place_.works(command(
         name, "cuda",
@@ -81,7 +81,7 @@ TEST_F(RoadCuda, TheSameRunHasTheSameBits) {
   EXPECT_EQ(log_lines(place_.path("runs/one")), log_lines(place_.path("runs/two")));
 }
 
-TEST_F(RoadCuda, EveryFeatureHasTheLossesOfTheCpu) {
+TEST_F(EndToEndCuda, EveryFeatureHasTheLossesOfTheCpu) {
   const std::vector<std::vector<std::string>> all = {
       {"model.position=sinusoidal"},
       {"model.position=rotary"},
@@ -105,7 +105,7 @@ TEST_F(RoadCuda, EveryFeatureHasTheLossesOfTheCpu) {
 }
 
 // Weights, moments and the data's place go from one to the other and back.
-TEST_F(RoadCuda, CheckpointsMoveBetweenDevices) {
+TEST_F(EndToEndCuda, CheckpointsMoveBetweenDevices) {
   const std::string constant = "schedule.kind=constant";
   place_.works(command("whole", "cpu", {constant}));
   for (const char* first : {"cuda", "cpu"}) {
@@ -119,7 +119,7 @@ TEST_F(RoadCuda, CheckpointsMoveBetweenDevices) {
   }
 }
 
-TEST_F(RoadCuda, CurvesAndTextsAreThoseOfTheCpu) {
+TEST_F(EndToEndCuda, CurvesAndTextsAreThoseOfTheCpu) {
   place_.works(command("run", "cuda", {}));
   for (const char* device : {"cpu", "cuda"}) {
     place_.works({"evaluate", "runs/run", "--set", cat("runtime.device=", device), "--output",

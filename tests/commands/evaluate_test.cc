@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
 namespace {
 
 // A tiny run, trained once for all tests of a process.
-const Workplace& trained() {
-  static const Workplace place;
+const CliFixture& trained() {
+  static const CliFixture place;
   static const bool once = [] {
     place.works({"train", "tiny.json"});
     return true;
@@ -124,7 +124,7 @@ TEST(Inspect, TheAttentionPageNeedsNothingFromElsewhere) {
 }
 
 TEST(Inspect, WarnsOfSteepAndFlatHeads) {
-  const Workplace place;
+  const CliFixture place;
   place.works(
       {"train", "tiny.json", "--set", "run.train_tokens=1280", "--set", "model.slopes=[4, 0.001]"});
   const std::string out = place.works({"inspect", "attention", "runs/tiny"}).out;

@@ -6,14 +6,14 @@
 #include <cstring>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
 namespace {
 
 TEST(Export, WritesWhatItReadBackAndSaysHowFarItReaches) {
-  const Workplace place;
+  const CliFixture place;
   place.works(
       {"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set", "tokenizer.vocabulary=300"});
   place.works({"evaluate", "runs/tiny", "--lengths", "1x,8x", "--output", "curve"});
@@ -46,7 +46,7 @@ TEST(Export, WritesWhatItReadBackAndSaysHowFarItReaches) {
 
 // What vLLM's loader of MPT asserts and what it takes for granted; vLLM itself is not run here.
 TEST(Export, MeetsTheConditionsOfVllmsLoader) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   place.works({"export", "runs/tiny", "--to", "hf", "--output", "hf"});
   const nlohmann::json config = place.json("hf/config.json");
@@ -59,7 +59,7 @@ TEST(Export, MeetsTheConditionsOfVllmsLoader) {
 }
 
 TEST(Export, RefusesInOneLineAndLeavesNothing) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   place.works({"train", "tiny.json", "--set", "run.name=rotary", "--set", "model.position=rotary"});
   place.works({"train", "tiny.json", "--set", "run.name=other", "--set", "run.seed=9"});
@@ -95,7 +95,7 @@ TEST(Export, RefusesInOneLineAndLeavesNothing) {
 
 // The card tells of the model as other programs will run it, and nobody else's lines are drawn in.
 TEST(Export, TakesOnlyACurveOfTheModelAsItIs) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   place.works({"train", "tiny.json", "--set", "run.name=other", "--set", "run.seed=9"});
   const auto evaluate = [&](std::vector<std::string> words) {
@@ -135,7 +135,7 @@ TEST(Export, TakesOnlyACurveOfTheModelAsItIs) {
 // A process that was killed leaves its half beside; the next export of that name takes it away, but
 // not that of a process that lives.
 TEST(Export, RemovesWhatADeadProcessLeft) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   const std::string dead = ".tmp-4194999-out", alive = cat(".tmp-", ::getpid(), "-out");
   for (const std::string& name : {dead, alive}) place.put(name, "half");
@@ -147,7 +147,7 @@ TEST(Export, RemovesWhatADeadProcessLeft) {
 // A full disk in the midst of it: no half folder, no half file. Seen failing with SIGXFSZ left to
 // kill the program.
 TEST(Export, OnAFullDiskLeavesNothing) {
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   ProgramOptions options = place.options();
   options.largest_file = 10'000;

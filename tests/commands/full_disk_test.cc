@@ -6,14 +6,14 @@
 #include <cerrno>
 #include <cstring>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
 namespace {
 
 // Runs `command` in the shell with a file system of `size` mounted at runs/, seen by it alone.
-ProgramResult run_on_disk(const Workplace& place, const std::string& size,
+ProgramResult run_on_disk(const CliFixture& place, const std::string& size,
                           const std::string& command) {
   ProgramOptions options = place.options();
   options.program = "/bin/sh";
@@ -23,7 +23,7 @@ ProgramResult run_on_disk(const Workplace& place, const std::string& size,
 }
 
 TEST(FullDisk, LeavesNoHalfCheckpointAndSaysTheWayOut) {
-  const Workplace place;
+  const CliFixture place;
   std::filesystem::create_directory(place.path("runs"));
   if (run_on_disk(place, "1m", "true").code != 0)
     GTEST_SKIP() << "no private mount here (unshare -m, mount -t tmpfs)";

@@ -1,6 +1,6 @@
 // alibi import through the program: exports come back as they were, and what is refused. Folders
 // made by transformers itself: tests/interop/imports_test.cc.
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 #include "support/small_byte_level.h"
 
@@ -8,7 +8,7 @@ namespace alibi {
 namespace {
 
 void expect_comes_back(const std::vector<std::string>& changes, const std::string& tokenizer) {
-  const Workplace place;
+  const CliFixture place;
   std::vector<std::string> words = {"train", "tiny.json"};
   for (const std::string& change : changes) words.insert(words.end(), {"--set", change});
   place.works(words);
@@ -38,7 +38,7 @@ TEST(Import, AnExportOfBytesComesBack) {
 
 // A tokenizer.json may be named in any config; documents then end with its own token.
 TEST(Import, ATokenizerJsonServesAnyRun) {
-  const Workplace place;
+  const CliFixture place;
   place.put("own.json", small_byte_level().dump());
   place.works({"train", "tiny.json", "--set", "tokenizer.kind=bpe", "--set",
                "tokenizer.file=own.json", "--set", "tokenizer.vocabulary=262", "--set",
@@ -57,7 +57,7 @@ TEST(Import, ATokenizerJsonServesAnyRun) {
 
 // llama.cpp knows some patterns by name: others would cut otherwise there.
 TEST(Import, ATokenizerJsonWithOtherPatternsIsNotForLlamaCpp) {
-  const Workplace place;
+  const CliFixture place;
   nlohmann::json file = small_byte_level();
   file["pre_tokenizer"] = {{"type", "Sequence"},
                            {"pretokenizers",
@@ -106,7 +106,7 @@ class ImportRefuses : public testing::Test {
     refused(values...);
   }
 
-  Workplace place_;
+  CliFixture place_;
   nlohmann::json config_;
 };
 

@@ -4,14 +4,14 @@
 // without.
 #include <gtest/gtest.h>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
 namespace {
 
 TEST(Memory, ARunThatCannotFitIsRefusedBeforeItStarts) {
-  const Workplace place;
+  const CliFixture place;
   const ProgramResult refused =
       place.run({"train", "tiny.json", "--set", "runtime.memory_limit_bytes=1000000"});
   EXPECT_EQ(refused.code, 1);
@@ -23,7 +23,7 @@ TEST(Memory, ARunThatCannotFitIsRefusedBeforeItStarts) {
 // 512 sequences of 128 do not fit beside the program, a part of them does; the run is then the one
 // that was configured so.
 TEST(Memory, ABatchThatDoesNotFitIsTakenInParts) {
-  const Workplace place;
+  const CliFixture place;
   const std::vector<std::string> large = {"train", "tiny.json",
                                           "--set", "batch.sequences=512",
                                           "--set", "run.train_tokens=65536",
@@ -47,7 +47,7 @@ TEST(Memory, ABatchThatDoesNotFitIsTakenInParts) {
 }
 
 TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
-  const Workplace place;
+  const CliFixture place;
   const std::string text =
       place.works({"inspect", "memory", "tiny.json", "--limit", "1GiB", "--lengths", "64,1024"})
           .out;
@@ -71,7 +71,7 @@ TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
 // Memory that really runs out, under a limit that the plan is told not to believe: LibTorch's
 // kernels are compiled before it is short. Seen failing (139) without Trainer::rehearse.
 TEST(MemorySlow, ALimitInTheMiddleOfAStepHalvesIt) {
-  const Workplace place;
+  const CliFixture place;
   ProgramOptions options = place.options();
   options.program = "/bin/sh";
   const std::string settings =
@@ -86,7 +86,7 @@ TEST(MemorySlow, ALimitInTheMiddleOfAStepHalvesIt) {
 
 // The batches it prints, run: they stay below the limit, and use it.
 TEST(MemorySlow, WhatInspectPrintsRunsAtTheLimit) {
-  const Workplace place;
+  const CliFixture place;
   const std::vector<std::string> model = {
       "tiny.json",     "--set",           "model.layers=4",
       "--set",         "model.width=192", "--set",

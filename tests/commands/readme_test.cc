@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 
 namespace alibi {
 namespace {
@@ -80,14 +80,14 @@ Readme read_readme(const std::string& name) {
 }
 
 // A word that names a run, a text or another's model, of which this folder has none.
-bool is_missing(const Workplace& place, const std::string& word) {
+bool is_missing(const CliFixture& place, const std::string& word) {
   constexpr std::array kFolders = {"runs/", "data/", "downloads/", "imports/"};
   const auto holds = [&](const char* folder) { return word.starts_with(folder); };
   return std::any_of(kFolders.begin(), kFolders.end(), holds) && !place.has(word);
 }
 
 // A config that is not there is an argument that names nothing: code 2, and it is the place.
-bool lacks_its_config(const Workplace& place, const Words& words) {
+bool lacks_its_config(const CliFixture& place, const Words& words) {
   return words.size() > 1 && words[0] == "train" && is_missing(place, words[1]);
 }
 
@@ -102,7 +102,7 @@ void shorten(Words& bench) {
 // nothing to work on, at worst (exit code 1); where it names nothing that is missing it works. One
 // that is not understood leaves with exit code 2, one that crashes with 128 or more.
 void expect_understood(const Readme& readme) {
-  const Workplace place;
+  const CliFixture place;
   fs::create_directory_symlink(fs::path(ALIBI_SOURCE_DIR) / "configs", place.path("configs"));
   if (!readme.config.empty()) place.put("mine.json", readme.config);
   for (Words words : readme.commands) {

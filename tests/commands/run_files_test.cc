@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
@@ -21,7 +21,7 @@ std::vector<std::string> train(const std::vector<std::string>& more) {
 }
 
 // The steps of log.csv, which are to be 1, 2, 3, ...
-std::int64_t csv_steps(const Workplace& place) {
+std::int64_t csv_steps(const CliFixture& place) {
   const auto lines = split(place.read("runs/tiny/log.csv"), '\n');
   EXPECT_TRUE(lines.front().starts_with("step,tokens,loss,"));
   std::int64_t steps = 0;
@@ -32,7 +32,7 @@ std::int64_t csv_steps(const Workplace& place) {
 
 // Seen failing with a program that reads the log again for each page.
 TEST(RunFiles, NeedNoLogWhileTheRunLives) {
-  const Workplace place;
+  const CliFixture place;
   RunningProgram program(train({"--set", "run.train_tokens=4000000"}), place.options());
   ASSERT_TRUE(program.wait_for_output("  validation loss "));
   std::filesystem::remove(place.path("runs/tiny/log.jsonl"));
@@ -47,7 +47,7 @@ TEST(RunFiles, NeedNoLogWhileTheRunLives) {
 
 // Seen failing with the lines of earlier starts not handed on.
 TEST(RunFiles, HoldTheStepsOfEarlierStarts) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({}));
   EXPECT_EQ(csv_steps(place), 20);
   place.works(train({"--resume", "--set", "run.train_tokens=7680"}));
@@ -57,7 +57,7 @@ TEST(RunFiles, HoldTheStepsOfEarlierStarts) {
 // A checkpoint that cannot be written ends the run. Seen failing with files that only a run that
 // ends well completes.
 TEST(RunFiles, AreCompleteWhenAFaultEndsTheRun) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({"--set", "run.name=first"}));  // its text is in the cache
   ProgramOptions options = place.options();
   options.largest_file = 100'000;  // the page's size varies, below that; the weights take 270,000
@@ -71,7 +71,7 @@ TEST(RunFiles, AreCompleteWhenAFaultEndsTheRun) {
 }
 
 // The lines of alibi.log that hold `text`, with their level.
-std::int64_t logged(const Workplace& place, const std::string& level, const std::string& text) {
+std::int64_t logged(const CliFixture& place, const std::string& level, const std::string& text) {
   std::int64_t count = 0;
   for (const std::string& line : split(place.read("runs/tiny/alibi.log"), '\n'))
     count += line.find("Z " + level + " ") == 23 && line.find(text) != line.npos ? 1 : 0;
@@ -80,19 +80,19 @@ std::int64_t logged(const Workplace& place, const std::string& level, const std:
 
 // Seen failing with a log that each start begins anew.
 TEST(RunFiles, TheLogHasTheMessagesOfEveryStart) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({}));
   place.works(train({"--resume", "--set", "run.train_tokens=7680", "--set", "runtime.threads=1"}));
   EXPECT_EQ(logged(place, "debug", "alibi train tiny.json"), 2);
   EXPECT_GE(logged(place, "debug", "checkpoints/step-00000020"), 1);
   EXPECT_GE(logged(place, "debug", "checkpoints/step-00000030"), 1);
-  EXPECT_EQ(logged(place, "info", "  validation loss "), 3);
+  EXPECT_EQ(logged(place, "info", "  perplexity "), 3);
   EXPECT_EQ(logged(place, "info", "resuming after step 20"), 1);
 }
 
 // Seen failing with main() that prints past the log.
 TEST(RunFiles, TheLogHasTheFaultThatEndsARun) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({"--set", "run.name=first"}));
   ProgramOptions options = place.options();
   options.largest_file = 100'000;
@@ -106,7 +106,7 @@ TEST(RunFiles, TheLogHasTheFaultThatEndsARun) {
 }
 
 TEST(RunFiles, ALogThatCannotBeWrittenEndsNoRun) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({}));
   std::filesystem::remove(place.path("runs/tiny/alibi.log"));
   std::filesystem::create_symlink("/dev/full", place.path("runs/tiny/alibi.log"));
@@ -118,7 +118,7 @@ TEST(RunFiles, ALogThatCannotBeWrittenEndsNoRun) {
 
 // Seen failing with files that end with the first write that fails.
 TEST(RunFiles, AreMadeGoodByTheNextWrite) {
-  const Workplace place;
+  const CliFixture place;
   const auto in_the_way = place.path("runs/tiny/report.html.tmp");
   std::filesystem::create_directories(in_the_way);
   RunningProgram program(train({"--resume", "--set", "run.train_tokens=4000000"}), place.options());
@@ -133,7 +133,7 @@ TEST(RunFiles, AreMadeGoodByTheNextWrite) {
 
 // A resumed run's page names the checkpoint that it goes on from.
 TEST(RunFiles, NameTheNewestCheckpoint) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({}));
   EXPECT_NAMES(place.read("runs/tiny/report.html"), "newest checkpoint", "step 20");
   place.works(train({"--resume"}));
@@ -142,7 +142,7 @@ TEST(RunFiles, NameTheNewestCheckpoint) {
 
 // Seen failing with samples at validations alone, of which a finished run has no more.
 TEST(RunFiles, OfAFinishedRunKeepItsSamples) {
-  const Workplace place;
+  const CliFixture place;
   place.works(train({}));
   const auto samples = [&] {
     const std::string page = place.read("runs/tiny/report.html");

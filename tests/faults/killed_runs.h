@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "faults/rounds.h"
 #include "support/log_lines.h"
 
@@ -95,7 +95,7 @@ class KilledRuns : public testing::Test {
     std::filesystem::remove_all(place_.path("runs/" + run));
   }
 
-  Workplace place_;
+  CliFixture place_;
   std::string whole_;
   double seconds_ = 0;
 };

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/mapped_file.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "support/error_text.h"
 
 namespace alibi {
@@ -41,7 +41,7 @@ TEST(MappingFaultsDeathTest, AnyOtherBusErrorIsNotTakenForOne) {
 }
 
 TEST(MappingFaultsSlow, AShardCutShortDuringARunIsOneLine) {
-  const Workplace place;
+  const CliFixture place;
   place.put("text.txt", small_text(3'000'000));
   place.works({"prepare", "tiny.json", "--output", "prepared"});
   RunningProgram running({"train", "tiny.json", "--set", "data.train=[\"prepared\"]", "--set",

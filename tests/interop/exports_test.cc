@@ -6,7 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/load_model.h"
 #include "checkpoint/tensors.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "device/libtorch.h"
 #include "model/loss/cross_entropy.h"
 #include "support/sentencepiece_model.h"
@@ -82,7 +82,7 @@ class ExportsInterop : public testing::Test {
     EXPECT_EQ(status, 0) << words;
   }
 
-  Workplace place_;
+  CliFixture place_;
   std::string python_;
 };
 

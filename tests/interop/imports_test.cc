@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "checkpoint/tensors.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "device/libtorch.h"
 #include "report/records/run_log.h"
 #include "support/error_text.h"
@@ -74,7 +74,7 @@ class ImportsInterop : public testing::Test {
     place_.works({"evaluate", "runs/on", "--lengths", "1x", "--output", "curve"});
   }
 
-  Workplace place_;
+  CliFixture place_;
   std::string python_;
 };
 

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/strings.h"
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "report/records/run_log.h"
 
 namespace alibi {
@@ -29,7 +29,7 @@ Lines read_lines(std::istream& in) {
   return lines;
 }
 
-Figures told_to_tensorboard(const Workplace& place, const std::string& python) {
+Figures told_to_tensorboard(const CliFixture& place, const std::string& python) {
   const std::string command = cat("cd '", place.path().string(), "' && '", python, "' '",
                                   ALIBI_SOURCE_DIR, "/tests/interop/logs.py' runs/tiny > told.txt");
   EXPECT_EQ(std::system(command.c_str()), 0);
@@ -39,7 +39,7 @@ Figures told_to_tensorboard(const Workplace& place, const std::string& python) {
   return lines.figures;
 }
 
-void expect_the_log(const Workplace& place, const std::string& python) {
+void expect_the_log(const CliFixture& place, const std::string& python) {
   const RunLog log = parse_run_log(place.read("runs/tiny/log.jsonl"));
   const Figures told = told_to_tensorboard(place, python);
   std::size_t expected = 0;
@@ -60,7 +60,7 @@ void expect_the_log(const Workplace& place, const std::string& python) {
 TEST(LogsInterop, TensorBoardReadsWhatTheLogSays) {
   const char* python = std::getenv("ALIBI_VERIFY_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "ALIBI_VERIFY_PYTHON is not set (scripts/test --all)";
-  const Workplace place;
+  const CliFixture place;
   RunningProgram program(
       {"train", "tiny.json", "--set", "run.train_tokens=400000", "--set", "schedule.kind=constant"},
       place.options());
@@ -96,7 +96,7 @@ def init(project, name, config):
 TEST(LogsInterop, WeightsAndBiasesIsSentWhatTheLogSays) {
   const char* python = std::getenv("ALIBI_VERIFY_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "ALIBI_VERIFY_PYTHON is not set (scripts/test --all)";
-  const Workplace place;
+  const CliFixture place;
   place.works({"train", "tiny.json"});
   place.put("wandb.py", kStandIn);
   const std::string command =

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "commands/workplace.h"
+#include "commands/cli_fixture.h"
 #include "config/load.h"
 
 namespace alibi {
@@ -53,7 +53,7 @@ TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
 // The estimate against what a run really takes, LibTorch included. Off by a third it would refuse
 // what fits, or let through what does not. Seen failing with the activations left out.
 TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
-  const Workplace place;
+  const CliFixture place;
   struct Shape {
     const char *layers, *width, *length, *sequences, *recompute;
   };

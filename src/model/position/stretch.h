@@ -1,5 +1,5 @@
 // Positions beyond the trained length, brought back into the range a model has seen, at evaluation
-// only: what each method makes of it is in model/position/NAME.h.
+// only: what each method makes of it is in model/position/NAME.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A block of a device's threads played by threads of the host, one a warp: what kernel bodies see
-// as their Block (cuda/kernel_block.h). Shared memory has its exact size, an asynchronous copy
-// leaves NaN behind until it is waited for, and addresses are checked as the device would.
+// as their Block (kernels/cuda/kernel_block.h). Shared memory has its exact size, an asynchronous
+// copy leaves NaN behind until it is waited for, and addresses are checked as the device would.
 #pragma once
 
 #include <array>

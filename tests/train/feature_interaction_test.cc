@@ -40,7 +40,7 @@ const std::vector<Feature>& features() {
   return all;
 }
 
-class Pairs : public testing::Test {
+class FeatureInteraction : public testing::Test {
  protected:
   // The losses of three steps; stopped after the second and resumed where asked.
   std::vector<double> losses(const std::vector<const Feature*>& chosen, bool resumed) {
@@ -78,7 +78,7 @@ class Pairs : public testing::Test {
   TrainExample example_;
 };
 
-TEST_F(Pairs, RunTogetherAndChangeNothingTheyMustNot) {
+TEST_F(FeatureInteraction, RunTogetherAndChangeNothingTheyMustNot) {
   std::int64_t pairs = 0;
   for (const Feature& a : features()) {
     if (!possible(a)) continue;

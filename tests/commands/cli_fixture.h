@@ -10,9 +10,9 @@
 
 namespace alibi {
 
-class Workplace {
+class CliFixture {
  public:
-  Workplace() {
+  CliFixture() {
     put("text.txt", small_text(40'000));
     put("held.txt", small_text(4'000, 1));
     put("tiny.json", R"({
