@@ -58,8 +58,8 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     if (!file_) return;
     spdlog::memory_buf_t lines;
-    for (const std::string& text : split(
-             std::string_view(message.payload.data(), message.payload.size()), '\n')) {
+    for (const std::string& text :
+         split(std::string_view(message.payload.data(), message.payload.size()), '\n')) {
       spdlog::details::log_msg line = message;
       line.payload = text;
       formatter_->format(line, lines);

@@ -39,7 +39,8 @@ void install_stop_handlers() {
   }
   // What these two would kill us for comes back as the error of a write, which says where.
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored, as some supervisors leave it, no child's end is reported
+  std::signal(SIGCHLD,
+              SIG_DFL);  // ignored, as some supervisors leave it, no child's end is reported
 }
 
 int stop_signal() { return requested; }
