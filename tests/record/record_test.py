@@ -73,7 +73,7 @@ class Script(unittest.TestCase):
     """The script against a copy of the record with one value changed in each of some cases."""
 
     CASES = {"training/rotary-fp32": ("weights", "numbers"), "exports/bloom": ("hf", "model.safetensors"),
-             "refusals/set model.heads=7": ("exit",), "inspect/bias-press-8": ("picture", "shapes")}
+             "refusals/set model.heads=7": ("exit",), "inspect/bias-given": ("picture", "labels")}
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="alibi-record-")
