@@ -65,7 +65,7 @@ class Reader {
   // A run stores how it was to be measured; measuring it otherwise is no fault. So what had an
   // effect so far, and what later sources leave without one, goes back to its default.
   void keep_as_stored() {
-    notes_.clear();  // nobody is to change what a run stored
+    notes_.clear();  // a run's stored config is not the user's to change
     for (Section& section : sections(config_)) {
       if (!section.path.starts_with("evaluate")) continue;
       for (const Field& field : section.fields) {
@@ -78,7 +78,7 @@ class Reader {
   // Every pass runs, whatever the others found: one start shows all faults. Only a source that was
   // not read at all, and may hold any key, leaves nothing to judge keys together by.
   Config finish() {
-    say_notes();
+    log_notes();
     if (!incomplete_) drop_stored();
     if (!incomplete_) check_effects();
     if (!incomplete_) check_rules();
@@ -135,10 +135,10 @@ class Reader {
   }
 
   // Once in a process: a comparison reads one file for each variant.
-  void say_notes() const {
-    static std::set<std::string> said;
+  void log_notes() const {
+    static std::set<std::string> logged;
     for (const std::string& note : notes_)
-      if (said.insert(note).second) log_info("note: " + note);
+      if (logged.insert(note).second) log_info("note: " + note);
   }
 
   static std::string section_pointer(std::string path) {

@@ -55,11 +55,10 @@ class CurveMeasurement {
     CurvePoint& point = measured.point;
     point.length = length;
     point.multiple = static_cast<double>(length) / static_cast<double>(curve_.trained_length);
-    const auto limit = position_limit(loaded_.config.model);
-    if (limit && reach(length) > *limit) {
+    const std::string past = past_position_limit(loaded_.config.model, reach(length));
+    if (!past.empty()) {
       point.applicable = false;
-      point.note = cat(name_of(loaded_.config.model.position), " positions end at ", *limit,
-                       protocol_.streams ? ", and a stream counts on" : "");
+      point.note = past + (protocol_.streams ? ", and a stream counts on" : "");
     }
     return measured;
   }
@@ -68,8 +67,7 @@ class CurveMeasurement {
   std::int64_t reach(std::int64_t length) const {
     if (!protocol_.streams) return length;
     std::int64_t longest = 0;
-    for (const SampleRun& run : sample_.runs)
-      longest = std::max(longest, std::max<std::int64_t>(0, run.context - 1) + run.count);
+    for (const SampleRun& run : sample_.runs) longest = std::max(longest, lead_of(run) + run.count);
     return longest;
   }
 

@@ -95,8 +95,8 @@ class Retrieval {
   // Why no key can be asked for at this length; keys differ in their number of tokens: all trials
   // fit, or none is asked.
   std::string why_not(std::int64_t length) const {
-    if (const auto limit = position_limit(loaded_.config.model); limit && length > *limit)
-      return cat(name_of(loaded_.config.model.position), " positions end at ", *limit);
+    if (std::string past = past_position_limit(loaded_.config.model, length); !past.empty())
+      return past;
     const PasskeyConfig& rules = options_.rules.passkey;
     for (std::int64_t trial = 0; trial < rules.trials; ++trial) {
       for (const bool false_key : {false, true}) {

@@ -84,6 +84,11 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
 
+std::string past_position_limit(const ModelConfig& model, std::int64_t length) {
+  const auto limit = position_limit(model);
+  return limit && length > *limit ? cat(name_of(model.position), " positions end at ", *limit) : "";
+}
+
 ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules,
                           std::int64_t length) {
   const std::int64_t trained = batch_shape(loaded.config.batch).length;

@@ -27,6 +27,9 @@ struct ScoredLength {
 ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules,
                           std::int64_t length);
 
+// Why a model with a table of positions cannot read `length` tokens; "" where it can.
+std::string past_position_limit(const ModelConfig& model, std::int64_t length);
+
 // Scores the sample at one length: non-overlapping, sliding or streaming. `scoring` brings device,
 // stretch and progress.
 ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,

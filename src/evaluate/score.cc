@@ -69,12 +69,13 @@ std::vector<Window> windows_of(std::int64_t targets, std::int64_t length,
   return windows;
 }
 
+std::int64_t lead_of(const SampleRun& run) { return std::max<std::int64_t>(0, run.context - 1); }
+
 std::vector<Window> windows_of(const TextSample& sample, std::int64_t length,
                                std::optional<std::int64_t> stride) {
   std::vector<Window> all;
   for (const SampleRun& run : sample.runs) {
-    // The first token of a context is an input only: what precedes it is not there.
-    const std::int64_t most = std::max<std::int64_t>(0, run.context - 1);
+    const std::int64_t most = lead_of(run);
     for (Window window : windows_of(run.count, length, stride)) {
       const std::int64_t room = length - window.length;  // at the start of the run
       const std::int64_t back = stride ? std::min(most, room) : 0;
@@ -141,8 +142,7 @@ class Stream {
         options_(options),
         cache_(model->config().layers, rule.window, rule.sinks),
         step_(step_of(rule)),
-        // The first token of a context is an input only: what precedes it is not there.
-        lead_(std::max<std::int64_t>(0, runs.front().context - 1)) {}
+        lead_(lead_of(runs.front())) {}
 
   // `before`: targets scored by earlier streams.
   void run(std::vector<float>& losses, std::int64_t before) {

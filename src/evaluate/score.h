@@ -31,6 +31,10 @@ struct Window {
 std::vector<Window> windows_of(std::int64_t targets, std::int64_t length,
                                std::optional<std::int64_t> stride = {});
 
+// Tokens before a run that a pass can predict: the first token of its context is an input only, as
+// what precedes it is not there.
+std::int64_t lead_of(const SampleRun& run);
+
 // The same in each run of a sample; sliding windows reach back into a run's context, no further.
 std::vector<Window> windows_of(const TextSample& sample, std::int64_t length,
                                std::optional<std::int64_t> stride = {});
