@@ -119,7 +119,7 @@ const char* figure_axis(CurveFigure figure) {
 
 }  // namespace
 
-std::string protocol_line(const CurveSet& set) {
+std::string curve_subtitle(const CurveSet& set) {
   std::vector<std::string> parts;
   if (const auto protocol = set.protocol.name)
     parts.push_back(
@@ -136,7 +136,7 @@ std::string protocol_line(const CurveSet& set) {
 PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
   PlotSpec plot;
   plot.title = cat(figure_title(figure), " against context length");
-  plot.subtitle = protocol_line(set);
+  plot.subtitle = curve_subtitle(set);
   plot.x_title = "length of the window (tokens)";
   plot.y_title = figure_axis(figure);
   plot.levels = true;
@@ -160,7 +160,7 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
 PlotSpec position_plot(const CurveSet& set, const Curve& curve) {
   PlotSpec plot;
   plot.title = "Loss by position in the window: " + curve.label();
-  plot.subtitle = protocol_line(set);
+  plot.subtitle = curve_subtitle(set);
   plot.x_title = "position of the target in the window (tokens of context)";
   plot.y_title = "loss (nats per token)";
   const auto trained = static_cast<double>(curve.trained_length);

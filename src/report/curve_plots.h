@@ -15,8 +15,7 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure);
 // Loss of the targets at each position of the window, one line per measured length of one curve.
 PlotSpec position_plot(const CurveSet& set, const Curve& curve);
 
-// "non-overlapping windows ..., 512,000 targets at every length, bf16 on cpu": stands under each
-// title.
-std::string protocol_line(const CurveSet& set);
+// Under each title: "non_overlapping windows, 512,000 targets at every length, bf16 activations".
+std::string curve_subtitle(const CurveSet& set);
 
 }  // namespace alibi

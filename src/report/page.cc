@@ -49,7 +49,7 @@ std::string curve_page(const CurveSet& set, const std::string& title) {
   Json page = curve_value(set);
   page.update(
       page_head(title.empty() ? default_title(set) : title,
-                {"measured by alibi " + set.program_version, set.created, protocol_line(set)},
+                {"measured by alibi " + set.program_version, set.created, curve_subtitle(set)},
                 set.command_line));
   add_scored(page, set.protocol, set.text);
   page.update({{"summary", summary(set)},

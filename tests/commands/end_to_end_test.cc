@@ -42,7 +42,7 @@ TEST(EndToEnd, AResumedRunKeepsItsNumberOfThreads) {
 }
 
 // Seen failing without the comparison on resume.
-TEST(EndToEnd, AnotherKernelIsSaid) {
+TEST(EndToEnd, AnotherKernelIsReported) {
   const CliFixture place;
   const auto train = [&](const std::string& tokens, const std::vector<std::string>& more) {
     std::vector<std::string> words = {"train", "tiny.json",
@@ -94,7 +94,7 @@ TEST(EndToEnd, ADamagedConfigOfTheRunFolderIsWrittenAgain) {
 }
 
 // Seen failing with either warning left out, and with log_every_tokens not asked.
-TEST(EndToEnd, ALostOrDamagedLogIsSaid) {
+TEST(EndToEnd, ALostOrDamagedLogIsReported) {
   const CliFixture place;
   place.works({"train", "tiny.json"});
   const std::string log = place.read("runs/tiny/log.jsonl");
