@@ -1,7 +1,8 @@
 // Products of small row-major tiles by LibTorch's just-in-time tile GEMM, behind raw pointers.
 //
 // The right operand of a bf16 product is given in row pairs: element (k, n) of [K][N] stands at
-// [k / 2][n][k % 2]. Each new shape costs code generation (0.04 to 8 ms a thread): use few.
+// [k / 2][n][k % 2]. Each new shape costs code generation (0.04 to 8 ms a thread): use few;
+// std::bad_alloc where memory for the code is lacking.
 #pragma once
 
 #include <cstdint>

@@ -68,8 +68,8 @@ TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
   EXPECT_NAMES(place.works({"inspect", "memory", "tiny.json", "--limit", "1MB"}).out, "not fit");
 }
 
-// Memory that really runs out, under a limit that the plan is told not to believe: LibTorch's
-// kernels are compiled before it is short. Seen failing (139) without Trainer::rehearse.
+// Memory that really runs out, under a limit that the plan is told not to believe; what runs later
+// compiles kernels of other shapes. Seen failing (139) without make_room_for_code.
 TEST(MemorySlow, ALimitInTheMiddleOfAStepHalvesIt) {
   const CliFixture place;
   ProgramOptions options = place.options();
