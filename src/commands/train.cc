@@ -21,6 +21,7 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "evaluate/generate/generate.h"
+#include "evaluate/protocol.h"
 #include "report/table.h"
 #include "train/due.h"
 #include "train/log_sink.h"
@@ -96,6 +97,18 @@ void note_little_text(const PreparedText& text) {
                " tokens are held out: validation losses, and which is the best, say little"));
 }
 
+// What check_sample refuses once the run is trained.
+void note_no_window(const Config& config, const PreparedText& text) {
+  const std::int64_t held = text.valid.size();
+  if (held == 0 || config.evaluate.task != Task::kPerplexity) return;
+  const std::int64_t longest =
+      parse_lengths(config.evaluate.lengths, batch_shape(config.batch).length).back();
+  if (held >= longest) return;
+  log_info(cat("note: ", held, " tokens are held out, the longest of evaluate.lengths takes ",
+               longest,
+               ": alibi evaluate will refuse them (give more held-out text or shorter lengths)"));
+}
+
 // Trains with every sink attached; returns the exit code.
 int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Checkpoint>& resume) {
   const Config& config = parts.config;
@@ -104,6 +117,7 @@ int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Check
   const TrainPlan plan = plan_training(config, trainer, parts.device);
   log_info(start_summary(config, parts.text, *trainer.model(), plan, parts.device));
   note_little_text(parts.text);
+  note_no_window(config, parts.text);
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
   TrainTerminal terminal(plan, parts.device, trainer.progress().step);
   RunFiles files(

@@ -119,6 +119,24 @@ TEST(EndToEnd, ALostOrDamagedLogIsReported) {
   EXPECT_EQ(err.find("log.jsonl:"), std::string::npos) << err;
 }
 
+// Seen failing without the note, and with a note for a text of exactly one window.
+TEST(EndToEnd, HeldOutTextTooShortForTheLongestLengthIsNotedAtTheStart) {
+  const CliFixture place;
+  const auto printed = [&](const std::string& name, const std::string& longest) {
+    return place
+        .works({"train", "tiny.json", "--set", "run.name=" + name, "--set",
+                R"(evaluate.lengths=["1x", ")" + longest + "\"]"})
+        .err;
+  };
+  const std::string note = printed("short", "4002");
+  EXPECT_NAMES(note, "note:", "4001", "evaluate.lengths", "4002");
+  EXPECT_LT(note.find("4002"), note.find("step 10"));
+  const ProgramResult evaluated = place.run({"evaluate", "runs/short"});
+  EXPECT_NE(evaluated.code, 0);
+  EXPECT_NAMES(evaluated.err, "4001", "4002");
+  EXPECT_EQ(printed("enough", "4001").find("evaluate.lengths"), std::string::npos);
+}
+
 TEST(EndToEnd, TrainEvaluateGenerateInspect) {
   const CliFixture place;
   const ProgramResult train = place.works({"train", "tiny.json"});
