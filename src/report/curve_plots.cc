@@ -22,28 +22,45 @@ bool has_changes(const Curve& curve) {
   });
 }
 
+// Bits per byte of one nat per token: a length scores the same targets for both.
+double bits_per_byte_of_a_nat(const CurvePoint& point) { return point.bits_per_byte / point.loss; }
+
 PlotPoint plot_point(const CurvePoint& point, CurveFigure figure) {
   const auto x = static_cast<double>(point.length);
+  const double scale = bits_per_byte_of_a_nat(point);
   switch (figure) {
     case CurveFigure::kPerplexity:
       return {x, point.perplexity, point.perplexity_low, point.perplexity_high};
     case CurveFigure::kLoss:
       return {x, point.loss, point.loss_low, point.loss_high};
     case CurveFigure::kBitsPerByte:
-      return {x, point.bits_per_byte};
+      return {x, point.bits_per_byte, scale * point.loss_low, scale * point.loss_high};
   }
   return {};
 }
 
-// The level at 1x with the interval of the change from it.
+// `level` after its perplexity is multiplied by `ratio`.
+double shifted(const CurvePoint& point, CurveFigure figure, double level, double ratio) {
+  switch (figure) {
+    case CurveFigure::kPerplexity:
+      return level * ratio;
+    case CurveFigure::kLoss:
+      return level + std::log(ratio);
+    case CurveFigure::kBitsPerByte:
+      return level + bits_per_byte_of_a_nat(point) * std::log(ratio);
+  }
+  return kNotMeasured;
+}
+
+// The level with the interval of the change from 1x around it.
 void shade_change(const CurvePoint& point, CurveFigure figure, PlotPoint& drawn) {
   drawn.low = drawn.high = kNotMeasured;
   if (!has_change(point)) return;
-  const double low = (1 + point.change_low) / (1 + point.change_from_1x);
-  const double high = (1 + point.change_high) / (1 + point.change_from_1x);
-  const bool logarithm = figure == CurveFigure::kLoss;
-  drawn.low = logarithm ? drawn.y + std::log(low) : drawn.y * low;
-  drawn.high = logarithm ? drawn.y + std::log(high) : drawn.y * high;
+  const auto end = [&](double change) {
+    return shifted(point, figure, drawn.y, (1 + change) / (1 + point.change_from_1x));
+  };
+  drawn.low = end(point.change_low);
+  drawn.high = end(point.change_high);
 }
 
 // "not applicable beyond 256", or the lengths themselves when shorter ones are missing too; what
@@ -142,8 +159,7 @@ PlotSpec curve_plot(const CurveSet& set, CurveFigure figure) {
   plot.levels = true;
   plot.marks = trained_marks(set);
   if (plot.marks.size() == 1) plot.x_unit = plot.marks.front().x;
-  const bool changes =
-      figure != CurveFigure::kBitsPerByte && std::ranges::any_of(set.curves, has_changes);
+  const bool changes = std::ranges::any_of(set.curves, has_changes);
   if (changes) plot.shaded = "95 % interval of the change from 1x";
   for (const Curve& curve : set.curves) {
     PlotSeries series{curve.label(), missing_note(curve), {}};

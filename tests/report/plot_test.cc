@@ -103,28 +103,36 @@ TEST(CurveSvg, PutsPointsWhereTheyBelong) {
   EXPECT_NAMES(text_lines(elements), "95 %", "axis", 0);
 }
 
-// The intervals of absolute levels, which are wider, would hide a change that is sure.
+// The intervals of absolute levels, which are wider, would hide a change that is sure. Seen failing
+// with the intervals of the levels for bits per byte.
 TEST(CurvePlot, ShadesTheChangeFrom1xWhereThereIsOne) {
   Curve measured = curve("alibi", {24, 22});
   measured.points[0].change_low = measured.points[0].change_high = 0;
-  for (const CurveFigure figure : {CurveFigure::kPerplexity, CurveFigure::kLoss}) {
-    const bool loss = figure == CurveFigure::kLoss;
-    PlotSpec plot = curve_plot(curve_set({measured}), figure);
+  const CurvePoint& last = measured.points[1];
+  const double low = 24 * (1 + last.change_low);
+  const double bits = 1.25 / std::log(22.0);  // per byte, of a nat per token
+  struct Case {
+    CurveFigure figure;
+    double low, level_low;
+  };
+  for (const Case& wanted :
+       {Case{CurveFigure::kPerplexity, low, last.perplexity_low},
+        Case{CurveFigure::kLoss, std::log(low), last.loss_low},
+        Case{CurveFigure::kBitsPerByte, bits * std::log(low), bits * last.loss_low}}) {
+    PlotSpec plot = curve_plot(curve_set({measured}), wanted.figure);
     const std::vector<PlotPoint>& points = plot.series[0].points;
     EXPECT_NAMES(plot.shaded, "change", "1x");
     EXPECT_EQ(points[0].low, points[0].high);
-    const double low = 24 * (1 + measured.points[1].change_low);
-    EXPECT_NEAR(points[1].low, loss ? std::log(low) : low, 1e-12);
+    EXPECT_NEAR(points[1].low, wanted.low, 1e-12);
     Curve levels = measured;
     levels.points[1].change_low = kNotMeasured;
-    plot = curve_plot(curve_set({levels}), figure);
+    plot = curve_plot(curve_set({levels}), wanted.figure);
     EXPECT_FALSE(has_word(plot.shaded, "change"));
-    EXPECT_EQ(plot.series[0].points[1].low,
-              loss ? measured.points[1].loss_low : measured.points[1].perplexity_low);
+    EXPECT_NEAR(plot.series[0].points[1].low, wanted.level_low, 1e-12);
     // Beside a curve that has changes, one without is not shaded.
-    plot = curve_plot(curve_set({levels, measured}), figure);
+    plot = curve_plot(curve_set({levels, measured}), wanted.figure);
     EXPECT_TRUE(std::isnan(plot.series[0].points[1].low));
-    EXPECT_NEAR(plot.series[1].points[1].low, loss ? std::log(low) : low, 1e-12);
+    EXPECT_NEAR(plot.series[1].points[1].low, wanted.low, 1e-12);
   }
 }
 
