@@ -48,10 +48,10 @@ class Terminal {
     if (line_ != nullptr) line_->show(p.done);
   }
 
-  void finished(std::size_t run, const std::string& words) {
+  void finished(std::size_t run, const std::string& text) {
     line_.reset();
     task_.clear();
-    log_info(cat(label(plan_, run), ": ", words));
+    log_info(cat(label(plan_, run), ": ", text));
   }
 
  private:
@@ -97,7 +97,7 @@ int run(const Options& options, const CommandLine& command_line) {
   Comparison comparison = run_experiment(
       plan, own_program().string(),
       {.progress = [&](const RunProgress& p) { terminal.show(p); },
-       .finished = [&](std::size_t i, const std::string& words) { terminal.finished(i, words); }});
+       .finished = [&](std::size_t i, const std::string& text) { terminal.finished(i, text); }});
   comparison.program_version = kVersion;
   comparison.command_line = command_line.text();
   comparison.created = utc_timestamp();

@@ -46,16 +46,16 @@ _alibi() {
 if [[ "${funcstack[1]}" == _alibi ]]; then _alibi "$@"; else compdef _alibi alibi; fi
 )"},
       {"fish", R"(# Completion of alibi's commands, options and config keys for fish.
-function __alibi_words
-  set -l said (commandline -opc)
-  set -l found ($said[1] completion words -- $said[2..] (commandline -ct) 2>/dev/null)
+function __alibi_candidates
+  set -l given (commandline -opc)
+  set -l found ($given[1] completion words -- $given[2..] (commandline -ct) 2>/dev/null)
   if test (count $found) -gt 0
     printf '%s\n' $found
   else
     __fish_complete_path (commandline -ct)
   end
 end
-complete -c alibi -f -a '(__alibi_words)'
+complete -c alibi -f -a '(__alibi_candidates)'
 )"}};
   return all;
 }

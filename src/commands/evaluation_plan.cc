@@ -25,7 +25,7 @@ EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
   return one;
 }
 
-std::string passkey_words(const EvaluationCase& one) {
+std::string passkey_text(const EvaluationCase& one) {
   const PasskeyConfig& p = one.plan.config.evaluate.passkey;
   std::string text = cat(p.documents, " documents, ", p.trials, " trials, depths");
   for (const double depth : p.depths) text += cat(" ", depth);
@@ -45,7 +45,7 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
       {"evaluate.stretch", a.treatment, b.treatment},
       {"evaluate.far_context_tokens", cat(first.plan.config.evaluate.far_context_tokens),
        cat(other.plan.config.evaluate.far_context_tokens)},
-      {"evaluate.passkey", passkey_words(first), passkey_words(other)},
+      {"evaluate.passkey", passkey_text(first), passkey_text(other)},
       {"evaluate.max_tokens", cat(first.plan.config.evaluate.max_tokens),
        cat(other.plan.config.evaluate.max_tokens)},
       {"data.separate_documents", a.document_borders, b.document_borders},

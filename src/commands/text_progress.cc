@@ -7,7 +7,7 @@
 namespace alibi {
 namespace {
 
-std::string learned_words(const TokenShards& tokens) {
+std::string target_count_text(const TokenShards& tokens) {
   return cat(with_commas(tokens.target_count()), " of ", with_commas(tokens.size()),
              " tokens; the others are prompts, read only");
 }
@@ -66,7 +66,7 @@ std::string describe_text(const PreparedText& text) {
     pairs.emplace_back("left out", cat(with_commas(text.statistics.empty_documents),
                                        " documents that are empty or have an empty completion"));
   if (text.train.target_count() < text.train.size())
-    pairs.insert(pairs.begin() + 1, {"learned", learned_words(text.train)});
+    pairs.insert(pairs.begin() + 1, {"learned", target_count_text(text.train)});
   return format_table(table) + format_pairs(pairs);
 }
 

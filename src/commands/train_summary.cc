@@ -16,7 +16,7 @@ namespace {
 
 std::string percent_of(double part, double whole) { return fixed(100 * part / whole, 1) + " %"; }
 
-std::string shape_words(const Config& c, std::int64_t micro_batch_tokens) {
+std::string step_text(const Config& c, std::int64_t micro_batch_tokens) {
   const BatchShape shape = batch_shape(c.batch);
   std::string text = cat(shape.rows, " sequences of ", shape.length);
   if (c.batch.train_sequence_length_scaling != 1) {
@@ -28,7 +28,7 @@ std::string shape_words(const Config& c, std::int64_t micro_batch_tokens) {
   return text + cat(", ", with_commas(shape.tokens()), " tokens");
 }
 
-std::string position_words(const Config& c, const GptImpl& model) {
+std::string position_text(const Config& c, const GptImpl& model) {
   std::string text = name_of(c.model.position);
   const std::vector<double> slopes = model.slopes();
   if (slopes.empty()) return text;
@@ -41,7 +41,7 @@ std::string position_words(const Config& c, const GptImpl& model) {
                     length, " would take ", human_bytes(static_cast<double>(mask)), ")");
 }
 
-std::string text_words(const PreparedText& text) {
+std::string token_counts_text(const PreparedText& text) {
   const std::int64_t tokens = text.train.size(), learned = text.train.target_count();
   return cat(
       with_commas(tokens), " tokens to train on",
@@ -50,7 +50,7 @@ std::string text_words(const PreparedText& text) {
 }
 
 // Why no other one.
-std::string reference_words(torch::Device device) {
+std::string reference_reason(torch::Device device) {
   if (device.is_cuda())
     return " (cuda and cudnn are taken by their names only, until they were measured on a device)";
   return " (the only one listed that supports this model)";
@@ -92,15 +92,15 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
       {{"model", cat(human_count(static_cast<double>(plan.parameters)),
                      " parameters: ", c.model.layers, " layers, width ", c.model.width, ", ",
                      c.model.heads, " heads, vocabulary ", model.vocabulary())},
-       {"positions", position_words(c, model)},
-       {"text", text_words(text)},
-       {"step", shape_words(c, plan.micro_batch_tokens)},
+       {"positions", position_text(c, model)},
+       {"text", token_counts_text(text)},
+       {"step", step_text(c, plan.micro_batch_tokens)},
        {"run", cat(with_commas(plan.steps), " steps, ",
                    with_commas(plan.steps * plan.tokens_per_step), " tokens (",
                    percent_of(total, static_cast<double>(text.train.size())), " of the text)")},
        {"device", describe_device(device)},
        {"precision", describe_precision(c.runtime.precision)},
-       {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_words(device) : "")},
+       {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_reason(device) : "")},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"estimates",
         cat("memory ",

@@ -43,9 +43,9 @@ bool names_key(const Keys& overrides, const std::string& key) {
 void allow_overrides(const Keys& overrides, const Keys& allowed, const std::string& problem) {
   Config any;
   const std::vector<Section> all = sections(any);
-  Keys words;
+  Keys texts;
   for (const std::string& key : allowed)
-    words.push_back(key.find('.') == std::string::npos ? key + ".*" : key);
+    texts.push_back(key.find('.') == std::string::npos ? key + ".*" : key);
   for (const std::string& change : overrides) {
     for (const std::string& key : keys_of(change)) {
       const std::string first = key.substr(0, key.find('.'));
@@ -55,7 +55,7 @@ void allow_overrides(const Keys& overrides, const Keys& allowed, const std::stri
           std::ranges::any_of(allowed, [&](const std::string& one) { return lies_in(key, one); });
       if (!known || fine) continue;
       throw usage_error("--set " + change, problem,
-                        "only " + join(words, " and ") + " keys may be set here");
+                        "only " + join(texts, " and ") + " keys may be set here");
     }
   }
 }

@@ -36,13 +36,13 @@ struct Field {
   bool effective = true;        // false: under this config the key does nothing
   std::string condition;        // when it is effective, naming each key it reads; empty: always
   std::vector<double> choices;  // the only numbers allowed; empty: any in range
-  std::string choice_words;     // the same for people
+  std::string choice_text;      // the same for people
 
   Field& range(double low, double high = std::numeric_limits<double>::infinity());
-  Field& one_of(std::vector<double> numbers, std::string words);
+  Field& one_of(std::vector<double> numbers, std::string text);
   Field& free();
   Field& may_change();  // on resume
-  Field& only_if(bool holds, std::string words);
+  Field& only_if(bool holds, std::string text);
 };
 
 using Fields = std::vector<Field>;

@@ -13,9 +13,9 @@ Field& Field::range(double low, double high) {
   return *this;
 }
 
-Field& Field::one_of(std::vector<double> numbers, std::string words) {
+Field& Field::one_of(std::vector<double> numbers, std::string text) {
   choices = std::move(numbers);
-  choice_words = std::move(words);
+  choice_text = std::move(text);
   return *this;
 }
 
@@ -29,9 +29,9 @@ Field& Field::may_change() {
   return *this;
 }
 
-Field& Field::only_if(bool holds, std::string words) {
+Field& Field::only_if(bool holds, std::string text) {
   effective = holds;
-  condition = std::move(words);
+  condition = std::move(text);
   return *this;
 }
 

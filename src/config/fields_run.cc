@@ -129,7 +129,7 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
 
 Fields evaluate_fields(EvaluateConfig& e) {
   const bool scores = e.task == Task::kPerplexity;
-  const char* scores_words = "evaluate.task is \"perplexity\"";
+  const char* scores_condition = "evaluate.task is \"perplexity\"";
   const ProtocolRow& protocol = protocol_row(e.protocol);
   Fields f;
   add(f, "task", choice(e.task),
@@ -142,7 +142,7 @@ Fields evaluate_fields(EvaluateConfig& e) {
       "non_overlapping: windows side by side. sliding: each window scores its last `stride` "
       "targets. streaming: the text runs through a key/value cache of each length. one_pass: all "
       "lengths from windows of the longest.")
-      .only_if(scores, scores_words)
+      .only_if(scores, scores_condition)
       .free();
   add(f, "stride", &e.stride, "Targets scored per sliding window. Default: half of each length.")
       .range(1, 1 << 24)
@@ -163,7 +163,7 @@ Fields evaluate_fields(EvaluateConfig& e) {
       "About how many targets the useful context is measured on: far tokens removed, swapped or "
       "shuffled (at least 20 windows). 0: not measured.")
       .range(0, 1e15)
-      .only_if(scores, scores_words)
+      .only_if(scores, scores_condition)
       .free();
   add(f, "max_tokens", &e.max_tokens,
       "Largest number of targets scored; of longer text, windows spread evenly over it.")
@@ -185,20 +185,20 @@ Fields evaluate_fields(EvaluateConfig& e) {
 
 Fields passkey_fields(EvaluateConfig& e) {
   const bool asked = e.task == Task::kPasskey;
-  const char* words = "evaluate.task is \"passkey\"";
+  const char* condition = "evaluate.task is \"passkey\"";
   Fields f;
   add(f, "depths", &e.passkey.depths,
       "Position of the key in the text: 0 at the start, 1 at the end.")
-      .only_if(asked, words)
+      .only_if(asked, condition)
       .free();
   add(f, "trials", &e.passkey.trials, "Texts at each length and depth.")
       .range(1, 1e6)
-      .only_if(asked, words)
+      .only_if(asked, condition)
       .free();
   add(f, "documents", &e.passkey.documents,
       "Documents in the text, each with its own key; one key is asked for.")
       .range(1, 26)
-      .only_if(asked, words)
+      .only_if(asked, condition)
       .free();
   return f;
 }

@@ -77,7 +77,7 @@ std::string default_text(const Field& field) {
 
 std::string range_text(const Field& field) {
   if (const auto* target = std::get_if<EnumTarget>(&field.target)) return join(target->names, ", ");
-  if (!field.choices.empty()) return cat(type_name(field), ": ", field.choice_words);
+  if (!field.choices.empty()) return cat(type_name(field), ": ", field.choice_text);
   if (!std::isfinite(field.least)) return type_name(field);
   const std::string most = std::isfinite(field.most) ? significant(field.most, 10) : "";
   return cat(type_name(field), ", ", significant(field.least, 10), " ... ", most);

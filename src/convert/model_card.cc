@@ -35,7 +35,7 @@ void refuse_treated(const CurveProtocol& protocol, const std::string& place) {
 }
 
 // On what and how it was measured: without that a number says little.
-std::string measured_words(const CurveText& text, const CurveProtocol& protocol) {
+std::string measurement_text(const CurveText& text, const CurveProtocol& protocol) {
   return cat("Text: ", join(text.files, ", "), "; ", text.selection, "; ", text.tokens_scored,
              " tokens scored. ", protocol.description, " Precision: ", protocol.precision, ".");
 }
@@ -91,7 +91,7 @@ std::string usage_section(const ModelCard& card) {
                 "lifts that, untried.\n\n"));
 }
 
-std::string position_words(const ModelConfig& model) {
+std::string position_text(const ModelConfig& model) {
   const std::string paper = position_method(model.position).paper;
   return paper.empty() ? cat("with positions: ", name_of(model.position)) : paper;
 }
@@ -106,7 +106,7 @@ CardCurve read_card_curve(const std::filesystem::path& folder, const std::string
     refuse_treated(set.protocol, file);
     // The figure shows every curve of the folder: here it must be this one alone.
     const bool alone = set.curves.size() == 1;
-    return {points_of(curve, file), measured_words(set.text, set.protocol),
+    return {points_of(curve, file), measurement_text(set.text, set.protocol),
             alone && std::filesystem::symlink_status(folder / "curve.svg").type() ==
                          std::filesystem::file_type::regular};
   }
@@ -120,7 +120,7 @@ std::string model_card(const ModelCard& card) {
          cat("A decoder-only language model of ", human_count(static_cast<double>(card.parameters)),
              " parameters (", card.config.model.layers, " layers, width ", card.config.model.width,
              ", ", card.config.model.heads, " heads, vocabulary ", card.vocabulary, ") ",
-             position_words(card.config.model), ". Trained by alibi on ",
+             position_text(card.config.model), ". Trained by alibi on ",
              human_count(static_cast<double>(card.tokens)), " tokens in sequences of ",
              shape.length, ".\n\n") +
          curve_section(card) + usage_section(card) + "## Training settings\n\n```json\n" +

@@ -15,7 +15,7 @@ constexpr std::int64_t kPanelsKept = 8;
 std::int64_t smaller(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
 std::int64_t even(std::int64_t x) { return x + (x & 1); }
 
-std::int64_t panel_words(std::int64_t depth) { return even(depth) * kPanel; }
+std::int64_t panel_values(std::int64_t depth) { return even(depth) * kPanel; }
 
 // 16 numbers as bf16.
 __m256i narrow_16(const float* x, __mmask16 mask) {
@@ -29,11 +29,11 @@ __m256i narrow_16(const std::uint16_t* x, __mmask16 mask) {
 template <class Number, class Prepare>
 void pack_all_panels(const Matrix<const Number>& x, std::int64_t first, std::int64_t count,
                      void* packed, const Prepare& prepare) {
-  const std::int64_t words = panel_words(x.rows);
+  const std::int64_t values = panel_values(x.rows);
   Number buffer[2][kPanel];
   for (std::int64_t row = first; row < first + count; row += 2) {
     auto* out = static_cast<std::uint16_t*>(packed) + row * kPanel;
-    for (std::int64_t column = 0; column < x.columns; column += kPanel, out += words) {
+    for (std::int64_t column = 0; column < x.columns; column += kPanel, out += values) {
       const std::int64_t columns = smaller(kPanel, x.columns - column);
       const Number* at = x.data + row * x.stride + column;
       const Number* upper = prepare(at, columns, buffer[0]);
@@ -119,7 +119,7 @@ void store_full_panel(const float* sums, std::int64_t rows, const std::uint16_t*
 
 // Up to 256 rows by up to 8 panels.
 void product_piece(const PackedProduct& p, const ProductBlock& block, float* sums) {
-  const std::int64_t words = panel_words(p.left.columns), depth = p.left.columns;
+  const std::int64_t values = panel_values(p.left.columns), depth = p.left.columns;
   const auto prefetch = [&](const std::uint16_t* soon) {
     if (soon == nullptr) return;
     prefetch_rows({soon, p.out.rows, p.out.columns, p.out.stride}, block.first_row, block.rows,
@@ -130,7 +130,7 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
   for (std::int64_t k = 0; k < depth; k += kDepth) {
     for (std::int64_t i = 0; i < block.panels; ++i) {
       const auto* panel =
-          static_cast<const std::uint16_t*>(p.right) + (block.first_panel + i) * words;
+          static_cast<const std::uint16_t*>(p.right) + (block.first_panel + i) * values;
       tile_gemm_bf16({.m = block.rows,
                       .n = kPanel,
                       .k = smaller(kDepth, depth - k),
@@ -185,11 +185,11 @@ void transpose_gradient(const Matrix<const std::uint16_t>& g, const ProductBlock
 }  // namespace
 
 std::int64_t packed_bytes(std::int64_t depth, std::int64_t columns) {
-  return (columns + kPanel - 1) / kPanel * panel_words(depth) * 2;
+  return (columns + kPanel - 1) / kPanel * panel_values(depth) * 2;
 }
 
 void pack_transposed(const Matrix<const float>& w, std::int64_t panel, void* packed) {
-  auto* out = static_cast<std::uint16_t*>(packed) + panel * panel_words(w.columns);
+  auto* out = static_cast<std::uint16_t*>(packed) + panel * panel_values(w.columns);
   for (std::int64_t row = 0; row < kPanel; row += 16) {
     for (std::int64_t column = 0; column < w.columns; column += 32) {
       __m512i block[16];
@@ -238,7 +238,7 @@ std::int64_t weight_gradient_scratch_bytes() { return kBlockRows * kDepth * 2; }
 
 void weight_gradient_block(const WeightGradient& p, std::int64_t first, std::int64_t count,
                            void* scratch) {
-  const std::int64_t words = panel_words(p.gradient.rows);
+  const std::int64_t values = panel_values(p.gradient.rows);
   auto* left = static_cast<std::uint16_t*>(scratch);
   for (std::int64_t n = 0; n < p.gradient.rows; n += kDepth) {
     const std::int64_t rows = smaller(kDepth, p.gradient.rows - n);
@@ -249,7 +249,7 @@ void weight_gradient_block(const WeightGradient& p, std::int64_t first, std::int
            .n = kPanel,
            .k = even(rows),
            .a = left,
-           .b = static_cast<const std::uint16_t*>(p.inputs) + column / kPanel * words + n * kPanel,
+           .b = static_cast<const std::uint16_t*>(p.inputs) + column / kPanel * values + n * kPanel,
            .c = p.out.data + first * p.out.stride + column,
            .add = p.add || n > 0,
            .c_stride = p.out.stride});

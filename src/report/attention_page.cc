@@ -80,7 +80,7 @@ Table reach_rows(const AttentionPicture& picture) {
   return table;
 }
 
-std::string reach_words(const AttentionPicture& picture) {
+std::string reach_legend(const AttentionPicture& picture) {
   return cat("reach: the distance within which 90 % of a head's weight lies, over windows of ",
              with_commas(picture.window),
              " tokens; bias at 1x: nats at the farthest key of the "
@@ -124,7 +124,7 @@ std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
 }
 
 std::string reach_table(const AttentionPicture& picture) {
-  std::string text = format_table(reach_rows(picture)) + reach_words(picture) + "\n";
+  std::string text = format_table(reach_rows(picture)) + reach_legend(picture) + "\n";
   for (const std::string& line : attention_warnings(picture)) text += "warning: " + line + "\n";
   return text;
 }
@@ -137,7 +137,7 @@ std::string attention_page(const AttentionPicture& picture) {
                 picture.command_line);
   page.update({{"slopes", !picture.curves.empty()},
                {"warnings", attention_warnings(picture)},
-               {"reach_words", reach_words(picture)},
+               {"reach_legend", reach_legend(picture)},
                {"reach", table_value(reach_rows(picture))},
                {"data", page_data(picture)}});
   return fill_page("attention.html", page);

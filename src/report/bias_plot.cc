@@ -113,9 +113,9 @@ void draw_panel(const std::vector<double>& slopes, std::size_t index, const Grid
   const double far = grid.panel;
   const double size = far < 100 ? 10 : 11.5;
   const std::string slope = slope_text(slopes[index]);
-  const std::string words = cat("head ", index + 1, ", slope ", slope);
-  const bool fits = text_width(words, size) <= far + kGap - 4;
-  svg.text({corner.x, corner.y - 6}, fits ? words : cat(index + 1, ": ", slope), {size});
+  const std::string label = cat("head ", index + 1, ", slope ", slope);
+  const bool fits = text_width(label, size) <= far + kGap - 4;
+  svg.text({corner.x, corner.y - 6}, fits ? label : cat(index + 1, ": ", slope), {size});
   draw_cells(slopes[index], grid, corner, svg);
   svg.rect(corner, {far, far}, kFrame);
   const TextStyle right{10, "end", false, true};

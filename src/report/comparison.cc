@@ -72,7 +72,7 @@ const ComparedPoint* last_pair(const ComparedVariant& variant) {
 }
 
 // Of the reference: how its own curve goes, at its longest length; empty where there is none.
-std::string change_in_words(const ComparedVariant& variant) {
+std::string change_text(const ComparedVariant& variant) {
   const ComparedPoint* last = nullptr;
   for (const ComparedPoint& point : variant.points) {
     if (point.length > variant.trained_length && point.change.count > 0) last = &point;
@@ -87,7 +87,7 @@ std::string change_in_words(const ComparedVariant& variant) {
   return text + ".\n";
 }
 
-std::string in_words(const Comparison& c, const ComparedVariant& variant) {
+std::string difference_text(const Comparison& c, const ComparedVariant& variant) {
   const ComparedPoint* point = last_pair(variant);
   if (point == nullptr)
     return cat(variant.name, ": no length was measured on both it and ", c.reference, ".");
@@ -214,7 +214,7 @@ std::string comparison_summary(const Comparison& c) {
   std::string text;
   for (const std::string& line : winners(c)) text += cat("Lowest ", line, ".\n");
   for (const ComparedVariant& variant : c.variants) {
-    text += variant.name == c.reference ? change_in_words(variant) : in_words(c, variant) + "\n";
+    text += variant.name == c.reference ? change_text(variant) : difference_text(c, variant) + "\n";
   }
   if (c.seeds.size() > 1 && c.variants.size() > 1) {
     text +=

@@ -58,9 +58,9 @@ Table useful_table(const Comparison& c) {
           {variant.name,
            of_each_seed(c, variant, [](const FarContext& far) { return with_commas(far.window); }),
            of_each_seed(c, variant,
-                        [](const FarContext& far) { return reach_words(useful_context(far)); }),
+                        [](const FarContext& far) { return reach_text(useful_context(far)); }),
            of_each_seed(c, variant,
-                        [](const FarContext& far) { return reach_words(noticed_context(far)); })});
+                        [](const FarContext& far) { return reach_text(noticed_context(far)); })});
   }
   return table;
 }

@@ -77,7 +77,7 @@ Json variant_object(const ComparedVariant& variant) {
 // "at least 512 tokens"; null where it was not measured.
 Json reach(const ComparedRun& run, Reach (*of)(const FarContext&)) {
   if (run.curve.far_context.bins.empty()) return nullptr;
-  return reach_words(of(run.curve.far_context));
+  return reach_text(of(run.curve.far_context));
 }
 
 Json run_object(const ComparedRun& run) {

@@ -41,21 +41,21 @@ Reach farthest(const FarContext& far, LossChange FarBin::*kind) {
 Reach useful_context(const FarContext& far) { return farthest(far, &FarBin::cut); }
 Reach noticed_context(const FarContext& far) { return farthest(far, &FarBin::swapped); }
 
-std::string reach_words(const Reach& reach) {
+std::string reach_text(const Reach& reach) {
   if (reach.tokens == 0) return "none";
   return cat(reach.bounded ? "" : "at least ", with_commas(reach.tokens),
              reach.tokens == 1 ? " token" : " tokens");
 }
 
-std::string useful_context_words(const FarContext& far) {
+std::string useful_context_text(const FarContext& far) {
   if (far.window == 0) return "";
   if (far.bins.empty()) {
     return cat("useful context: not measured, the text has too few windows of ",
                with_commas(far.window), " tokens");
   }
-  return cat("useful context: ", reach_words(useful_context(far)),
+  return cat("useful context: ", reach_text(useful_context(far)),
              " (leaving out what lies farther back does no measurable harm); noticed context: ",
-             reach_words(noticed_context(far)), " (text from elsewhere does); ",
+             reach_text(noticed_context(far)), " (text from elsewhere does); ",
              with_commas(far.targets), " targets, windows of ", with_commas(far.window));
 }
 

@@ -19,9 +19,9 @@ struct Reach {
 Reach useful_context(const FarContext& far);   // leaving out what is farther back hurts
 Reach noticed_context(const FarContext& far);  // other text there hurts
 
-std::string reach_words(const Reach& reach);  // "128 tokens", "at least 512 tokens", "none"
+std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 tokens", "none"
 // "useful context: 128 tokens ..."; empty where none was asked for.
-std::string useful_context_words(const FarContext& far);
+std::string useful_context_text(const FarContext& far);
 
 bool has_split(const Curve& curve);
 // Gains over 1x in nats per token, and their two parts with intervals.

@@ -23,7 +23,7 @@ std::string without_sign(double fraction) {
   return percent(std::abs(fraction)).substr(fraction == 0 ? 0 : 1);
 }
 
-std::string change_in_words(const CurvePoint& point) {
+std::string change_text(const CurvePoint& point) {
   const std::string start = cat("perplexity at ", place(point), " is ");
   const bool has_interval = std::isfinite(point.change_low) && std::isfinite(point.change_high);
   const std::string direction = point.change_from_1x > 0 ? " higher" : " lower";
@@ -37,7 +37,7 @@ std::string change_in_words(const CurvePoint& point) {
   return cat(start, size, " (", interval(point), ")");
 }
 
-std::string limit_in_words(const Curve& curve) {
+std::string limit_text(const Curve& curve) {
   std::vector<std::string> limits, lost;
   for (const CurvePoint& point : curve.points) {
     if (!point.applicable)
@@ -50,7 +50,7 @@ std::string limit_in_words(const Curve& curve) {
 }
 
 // A claim over all lengths beyond 1x, where their joint intervals allow one.
-std::string whole_curve_in_words(const Curve& curve) {
+std::string whole_curve_text(const Curve& curve) {
   int beyond = 0, lower = 0, higher = 0;
   for (const CurvePoint& point : curve.points) {
     if (point.length <= curve.trained_length || !std::isfinite(point.change_joint_low)) continue;
@@ -90,20 +90,20 @@ std::string curve_summary(const Curve& curve) {
     if (longest == nullptr || point.length >= longest->length) longest = &point;
     if (lowest == nullptr || point.perplexity < lowest->perplexity) lowest = &point;
   }
-  if (longest == nullptr) return subject + "no point could be measured." + limit_in_words(curve);
+  if (longest == nullptr) return subject + "no point could be measured." + limit_text(curve);
   if (!std::isfinite(longest->change_from_1x) || longest->length == curve.trained_length) {
     const char* missing = longest->length > curve.trained_length
                               ? "; without a figure at 1x there is nothing to compare it with."
                               : "; lengths beyond 1x were not measured.";
     return cat(subject, "perplexity ", four_digits(longest->perplexity), " at ", place(*longest),
-               missing, limit_in_words(curve));
+               missing, limit_text(curve));
   }
-  std::string text = subject + change_in_words(*longest) + ".";
+  std::string text = subject + change_text(*longest) + ".";
   if (lowest != longest) {
     text += cat(" Its lowest perplexity, ", four_digits(lowest->perplexity), ", is at ",
                 place(*lowest), ".");
   }
-  return text + whole_curve_in_words(curve) + limit_in_words(curve);
+  return text + whole_curve_text(curve) + limit_text(curve);
 }
 
 std::string curve_caution(const CurveProtocol& protocol) {

@@ -99,7 +99,7 @@ std::string useful_line(const CurveSet& set) {
     reaches.push_back(cat(set.curves.size() > 1 ? curve.label() + " " : "",
                           far.bins.empty()
                               ? "not measured (too few windows of " + window + ")"
-                              : reach_words(useful_context(far)) + ", in windows of " + window));
+                              : reach_text(useful_context(far)) + ", in windows of " + window));
   }
   return join(reaches, "; ");
 }

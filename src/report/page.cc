@@ -34,11 +34,11 @@ Json position_figures(const CurveSet& set) {
 // How far it looks; null where that was not measured.
 Json far_value(const Curve& curve) {
   if (curve.far_context.window == 0) return nullptr;
-  std::string words = useful_context_words(curve.far_context) + ".";
-  words[0] = 'U';
+  std::string text = useful_context_text(curve.far_context) + ".";
+  text[0] = 'U';
   Json figures = Json::list();
   if (!curve.far_context.bins.empty()) figures.push_back(figure_value(far_context_plot(curve)));
-  return {{"words", unbroken(words)},
+  return {{"text", unbroken(text)},
           {"figures", std::move(figures)},
           {"bins", table_value(far_context_table(curve.far_context))}};
 }

@@ -74,8 +74,8 @@ const PasskeyCell* cell_at(const PasskeyResult& result, std::int64_t length, dou
   return nullptr;
 }
 
-// What is said of a whole row: why it is empty, or its mean gain.
-std::string row_words(const PasskeyResult& result, std::int64_t length) {
+// The gain of a whole row: why it is empty, or its mean gain.
+std::string gain_text(const PasskeyResult& result, std::int64_t length) {
   double gain = 0, cells = 0;
   for (const PasskeyCell& cell : result.cells) {
     if (cell.length != length) continue;
@@ -125,7 +125,7 @@ Json page_result(const PasskeySet& set, const PasskeyResult& result) {
     for (const double depth : depths_of(set))
       cells.push_back(page_cell(cell_at(result, length, depth)));
     rows.push_back(
-        {{"length", length}, {"cells", std::move(cells)}, {"gain", row_words(result, length)}});
+        {{"length", length}, {"cells", std::move(cells)}, {"gain", gain_text(result, length)}});
   }
   return {{"name", result.name},
           {"position", result.position},
@@ -151,7 +151,7 @@ std::string passkey_table(const PasskeySet& set) {
         const PasskeyCell* cell = cell_at(result, length, depth);
         row.push_back(cell == nullptr ? "" : found_text(*cell));
       }
-      row.push_back(row_words(result, length));
+      row.push_back(gain_text(result, length));
       table.rows.push_back(std::move(row));
     }
   }

@@ -42,7 +42,7 @@ class TokenCorpusTest : public testing::Test {
   TokenizerConfig tokenizer;
 };
 
-TEST_F(TokenCorpusTest, WhatLooksWrongIsSaid) {
+TEST_F(TokenCorpusTest, WhatLooksWrongIsReported) {
   std::string notes;
   PrepareProgress progress;
   progress.note = [&](const std::string& line) { notes += line + "\n"; };

@@ -109,7 +109,7 @@ TEST(FarContext, IsMeasuredWhereTheModelIsNoWorseThanAtTheTrainedLength) {
   EXPECT_EQ(chosen.size(), 2U) << "one that is worse beyond 8 tokens and one that is not";
 }
 
-TEST(OutOfMemory, OfTheFarContextIsSaid) {
+TEST(OutOfMemory, OfTheFarContextIsReported) {
   LoadedModel loaded = tiny("alibi");
   CurveOptions options{.lengths = {16, 32}, .rules = {}, .progress = {}};
   int reports = 0;  // that everything is scored: of the last length's pass, then of far context

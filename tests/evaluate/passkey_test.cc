@@ -146,7 +146,7 @@ TEST(Passkey, TheGainIsWhatStatingTheKeyIsWorth) {
 }
 
 // Seen failing while it threw away what was measured.
-TEST(Passkey, ALengthThatMemoryDoesNotTakeIsSaidAndTheOthersAreMeasured) {
+TEST(Passkey, ALengthThatMemoryDoesNotTakeIsReportedAndTheOthersAreMeasured) {
   LoadedModel loaded = tiny("alibi");
   PasskeyOptions options{.lengths = {256, 512}, .rules = {}, .progress = {}};
   options.rules.passkey.trials = 4;

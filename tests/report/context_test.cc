@@ -31,15 +31,15 @@ TEST(UsefulContext, WhatIsBetterLeftOutIsNotUseful) {
   far.targets = 640;
   far.bins = {bin(1, 1, kHelp, kHarm), bin(2, 2, kHelp, kHarm)};
   EXPECT_EQ(useful_context(far).tokens, 0);
-  const std::string words = useful_context_words(far);
+  const std::string words = useful_context_text(far);
   EXPECT_NAMES(words, "useful context: none", "2 tokens");
 }
 
 TEST(UsefulContext, SaysThatThereWereTooFewWindows) {
   FarContext far;
-  EXPECT_EQ(useful_context_words(far), "");
+  EXPECT_EQ(useful_context_text(far), "");
   far.window = 4096;
-  EXPECT_NAMES(useful_context_words(far), "too few", "4,096");
+  EXPECT_NAMES(useful_context_text(far), "too few", "4,096");
 }
 
 }  // namespace

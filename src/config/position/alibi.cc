@@ -14,16 +14,16 @@ namespace {
 void add_fields(Fields& f, ModelConfig& m) {
   const bool alibi = m.position == Position::kAlibi;
   const bool by_rule = alibi && m.slopes.empty();
-  const char* rule_words = "model.position is \"alibi\" and model.slopes is not given";
+  const char* rule_condition = "model.position is \"alibi\" and model.slopes is not given";
   add(f, "slope_rule", choice(m.slope_rule),
       "press: the reference order (powers of two geometric, others interleaved). geometric: "
       "2^(-bias_max h / heads). equal: that list's geometric mean for every head. exponential: "
       "drawn, with that list's mean.")
-      .only_if(by_rule, rule_words);
+      .only_if(by_rule, rule_condition);
   add(f, "slope_bias_max", &m.slope_bias_max,
       "The last slope of a geometric list is 2^-slope_bias_max.")
       .range(0.01, 64)
-      .only_if(by_rule, rule_words);
+      .only_if(by_rule, rule_condition);
   add(f, "slope_seed", &m.slope_seed, "Seed of the slopes that the exponential rule draws.")
       .range(0, 9e15)
       .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
