@@ -70,28 +70,28 @@ void RunFiles::add(const R& record) {
 void RunFiles::take(const Event& event) {
   if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (is_logged(config_, *step)) add(*step);
-    if (seconds_now() >= next_) write(true, false);
+    if (seconds_now() >= next_) write(RunState::kRunning, false);
   } else if (const auto* validation = std::get_if<ValidationRecord>(&event)) {
     add(*validation);
-    write(true, true);
+    write(RunState::kRunning, true);
   } else if (const auto* save = std::get_if<SaveRecord>(&event)) {
     history_.saved_step = save->step;
   }
 }
 
 // A run that was finished before has made no samples since this start.
-void RunFiles::finish(bool failed) {
+void RunFiles::finish(RunState end) {
   const bool shows_samples = history_.last_validation.has_value();
-  write(false, !failed && shows_samples && page_.samples.empty());
+  write(end, end != RunState::kFailed && shows_samples && page_.samples.empty());
 }
 
-void RunFiles::write(bool alive, bool with_samples) {
+void RunFiles::write(RunState state, bool with_samples) {
   const double start = seconds_now();
   try {
     if (with_samples) page_.samples = samples_();
-    page_.alive = alive;
+    page_.state = state;
     page_.updated = utc_timestamp();
-    table_.pending += csv_.take(!alive);
+    table_.pending += csv_.take(state != RunState::kRunning);
     write_files();
     failed_ = false;
   } catch (const std::exception& error) {

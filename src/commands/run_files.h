@@ -37,9 +37,9 @@ class RunFiles final : public Sink {
 
   // Writes now and then, and at each validation, with new samples.
   void take(const Event& event) override;
-  // The files of a run that is not running any more; throws nothing. `failed`: its model may not be
-  // fit to write samples.
-  void finish(bool failed = false);
+  // The files of a run that has ended; throws nothing. The model of one that failed may not be fit
+  // to write samples.
+  void finish(RunState end);
 
  private:
   template <class R>
@@ -49,7 +49,7 @@ class RunFiles final : public Sink {
     std::string pending;      // not in the file yet
     std::uint64_t bytes = 0;  // of the file, as far as it is whole
   };
-  void write(bool alive, bool with_samples);
+  void write(RunState state, bool with_samples);
   void write_files();
   static void append(Appended& file);
 

@@ -78,7 +78,7 @@ RunPage page_of(const Config& config, Trainer& trainer, torch::Device device) {
   const BatchShape shape = batch_shape(config.batch);
   return {.name = config.run.name,
           .updated = "",
-          .alive = true,
+          .state = RunState::kRunning,
           .total_tokens = total_steps(config) * shape.tokens(),
           .settings = {{"positions", name_of(config.model.position)},
                        {"parameters", with_commas(trainer.model()->parameter_count())},
@@ -131,11 +131,11 @@ int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Check
   try {
     signal = trainer.run({&log, &terminal, &files});
   } catch (...) {
-    files.finish(/*failed=*/true);
+    files.finish(RunState::kFailed);
     throw;
   }
   terminal.finish();
-  files.finish();
+  files.finish(signal == 0 ? RunState::kFinished : RunState::kStopped);
   log_info(end_summary(config, trainer.progress(), seconds_now() - start, signal));
   if (signal == 0) return 0;
   log_info("saved; the same command with --resume goes on from here");

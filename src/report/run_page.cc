@@ -38,6 +38,21 @@ Json figures_of(const RunHistory& history) {
   return figures;
 }
 
+std::string state_text(RunState state) {
+  switch (state) {
+    case RunState::kRunning:
+      return cat("running when this was written; this page reads itself again every ",
+                 kRefreshSeconds, " s");
+    case RunState::kFinished:
+      return "finished";
+    case RunState::kStopped:
+      return "stopped";
+    case RunState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
 std::vector<std::pair<std::string, std::string>> state(const RunPage& page,
                                                        const RunHistory& history) {
   std::vector<std::pair<std::string, std::string>> pairs;
@@ -69,12 +84,8 @@ std::vector<std::pair<std::string, std::string>> state(const RunPage& page,
 }  // namespace
 
 std::string run_page(const RunPage& page, const RunHistory& history) {
-  const std::string life =
-      page.alive ? cat("running when this was written; this page reads itself again every ",
-                       kRefreshSeconds, " s")
-                 : "not running";
-  Json values =
-      page_head(page.name, {"updated " + page.updated, life}, "", page.alive ? kRefreshSeconds : 0);
+  Json values = page_head(page.name, {"updated " + page.updated, state_text(page.state)}, "",
+                          page.state == RunState::kRunning ? kRefreshSeconds : 0);
   values.update({{"state", pairs_value(state(page, history))},
                  {"figures", figures_of(history)},
                  {"samples", page.samples.empty() ? Json() : Json{{"texts", page.samples}}},

@@ -10,10 +10,13 @@
 
 namespace alibi {
 
+// Stopped: by a signal, to be resumed.
+enum class RunState { kRunning, kFinished, kStopped, kFailed };
+
 struct RunPage {
   std::string name;
-  std::string updated;                                        // a time stamp
-  bool alive = false;                                         // the page asks to be read again
+  std::string updated;  // a time stamp
+  RunState state = RunState::kRunning;
   std::int64_t total_tokens = 0;                              // that the run is to see
   std::vector<std::pair<std::string, std::string>> settings;  // model, parameters, device, ...
   std::vector<std::string> samples;  // text the model wrote at the last validation

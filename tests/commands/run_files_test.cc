@@ -43,13 +43,15 @@ TEST(RunFiles, NeedNoLogWhileTheRunLives) {
     saved = std::max(saved, place.json(entry.path() / "progress.json")["step"].get<std::int64_t>());
   EXPECT_EQ(csv_steps(place), saved);
   EXPECT_EQ(place.read("runs/tiny/report.html").find("http-equiv=\"refresh\""), std::string::npos);
+  EXPECT_NAMES(place.read("runs/tiny/report.html"), "stopped");
 }
 
-// Seen failing with the lines of earlier starts not handed on.
+// Seen failing with the lines of earlier starts not handed on, and where an end was "not running".
 TEST(RunFiles, HoldTheStepsOfEarlierStarts) {
   const CliFixture place;
   place.works(train({}));
   EXPECT_EQ(csv_steps(place), 20);
+  EXPECT_NAMES(place.read("runs/tiny/report.html"), "finished");
   place.works(train({"--resume", "--set", "run.train_tokens=7680"}));
   EXPECT_EQ(csv_steps(place), 30);
 }
@@ -68,6 +70,7 @@ TEST(RunFiles, AreCompleteWhenAFaultEndsTheRun) {
   EXPECT_GT(logged, 0);
   EXPECT_EQ(csv_steps(place), logged);
   EXPECT_EQ(place.read("runs/tiny/report.html").find("http-equiv=\"refresh\""), std::string::npos);
+  EXPECT_NAMES(place.read("runs/tiny/report.html"), "failed");
 }
 
 // The lines of alibi.log that hold `text`, with their level.

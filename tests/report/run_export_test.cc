@@ -102,16 +102,23 @@ RunHistory history_of(const RunLog& log) {
 }
 
 TEST(RunPage, IsWellFormedAndLivesWhileTheRunDoes) {
-  RunPage page{"a <run>", "now", true, 400, {{"seed", "3"}}, {"text </pre> & \x01"}, "{\"a\": 1}"};
+  RunPage page{"a <run>",   "now", RunState::kRunning, 400, {{"seed", "3"}}, {"text </pre> & \x01"},
+               "{\"a\": 1}"};
   const std::string alive = run_page(page, history_of(parse_run_log(kLog)));
   EXPECT_NE(alive.find("http-equiv=\"refresh\""), std::string::npos);
   EXPECT_NAMES(alive, 200, 400, "50.0 %");
   EXPECT_EQ(alive.find("</pre> &"), std::string::npos) << "samples are escaped";
   EXPECT_EQ(alive.find("src="), std::string::npos) << "nothing from outside";
   EXPECT_EQ(alive.find("<script"), std::string::npos);
-  page.alive = false;
-  const std::string dead = run_page(page, history_of(parse_run_log(kLog)));
-  EXPECT_EQ(dead.find("http-equiv"), std::string::npos);
+  const std::pair<RunState, const char*> ends[] = {{RunState::kFinished, "finished"},
+                                                   {RunState::kStopped, "stopped"},
+                                                   {RunState::kFailed, "failed"}};
+  for (const auto& [state, text] : ends) {
+    page.state = state;
+    const std::string ended = run_page(page, history_of(parse_run_log(kLog)));
+    EXPECT_EQ(ended.find("http-equiv"), std::string::npos);
+    EXPECT_NAMES(ended, text);
+  }
   EXPECT_NAMES(run_page(page, {}), "seed", 3) << "an empty log";
 }
 
