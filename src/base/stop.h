@@ -3,13 +3,17 @@
 // is not, so that the end of a child process is reported.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <thread>
 
 namespace alibi {
 
 void install_stop_handlers();
-int stop_signal();  // 0 while nobody asked, else the signal's number
+// 0 while nobody asked, else the signal's number. A mutable global: a handler has no other way.
+inline std::atomic<int> stop_requested = 0;  // NOLINT
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
+inline int stop_signal() { return stop_requested; }
 // Throws stopped_error, "nothing was written", where somebody asked.
 void leave_if_stopped(const std::string& place);
 // While it lives a stop is heeded at once, by a library's loop that cannot ask: says so and leaves
@@ -21,7 +25,5 @@ class LeaveWhenStopped {
  private:
   std::jthread watch_;
 };
-void request_stop(int signal);  // the same from code: what tests and limits use
-void clear_stop();              // for tests and for a program that runs several jobs
 
 }  // namespace alibi

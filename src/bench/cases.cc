@@ -40,15 +40,6 @@ std::vector<AttentionCase> measured_cases(const AttentionCase& heads,
   return cases;
 }
 
-std::vector<AttentionCase> attention_cases(torch::ScalarType type) {
-  std::vector<AttentionCase> cases = measured_cases({.type = type}, {1, 64, 100, 256, 1024}, 1024);
-  for (const std::int64_t width : {8, 40, 96, 128, 256})
-    cases.push_back(
-        {.heads = 3, .key_value_heads = 3, .length = 200, .head_width = width, .type = type});
-  cases.push_back({.heads = 12, .key_value_heads = 4, .length = 300, .type = type});
-  return cases;
-}
-
 double attention_operations(const AttentionCase& c, bool backward) {
   const double pairs = static_cast<double>(c.sequences * c.heads) * static_cast<double>(c.length) *
                        static_cast<double>(c.length + 1) / 2;

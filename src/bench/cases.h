@@ -1,4 +1,4 @@
-// The attention problems that are measured, and tested: one list for both.
+// The attention problems that are measured.
 #pragma once
 
 #include <string>
@@ -20,14 +20,10 @@ struct AttentionCase {
 AttentionInputs make_attention_inputs(const AttentionCase& shape, std::uint64_t seed);
 
 // `heads` at each length, as many sequences as `tokens` tokens make: what `alibi bench attention`
-// measures, and with short texts what the tests check.
+// measures.
 std::vector<AttentionCase> measured_cases(const AttentionCase& heads,
                                           const std::vector<std::int64_t>& lengths,
                                           std::int64_t tokens);
-
-// Shapes that a kernel must get right beside the sizes of tests/model: measured ones, of few
-// tokens, and other widths and groups.
-std::vector<AttentionCase> attention_cases(torch::ScalarType type);
 
 // Multiply-adds times two of causal attention: 2 products forward, 7 with backward as the textbook
 // counts it (no recomputation, no skipping).

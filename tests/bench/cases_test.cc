@@ -8,6 +8,17 @@
 namespace alibi {
 namespace {
 
+// Shapes that a kernel must get right beside the sizes of tests/model: measured ones, of few
+// tokens, and other widths and groups.
+std::vector<AttentionCase> attention_cases(torch::ScalarType type) {
+  std::vector<AttentionCase> cases = measured_cases({.type = type}, {1, 64, 100, 256, 1024}, 1024);
+  for (const std::int64_t width : {8, 40, 96, 128, 256})
+    cases.push_back(
+        {.heads = 3, .key_value_heads = 3, .length = 200, .head_width = width, .type = type});
+  cases.push_back({.heads = 12, .key_value_heads = 4, .length = 300, .type = type});
+  return cases;
+}
+
 struct Results {
   torch::Tensor output;
   std::vector<torch::Tensor> gradients;
