@@ -25,7 +25,7 @@ _alibi() {
   mapfile -t COMPREPLY < <("${words[0]}" completion words -- "${words[@]:1}" "$word" 2>/dev/null)
   COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
   if [[ "${COMPREPLY[0]-}" == *= ]]; then compopt -o nospace; fi
-  # Bash takes what stands behind "=" for a word of its own.
+  # Bash splits words at "=": only the part after it is replaced.
   if [[ "$COMP_WORDBREAKS" == *=* && "$word" == *=* ]]; then
     COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*=}"}"}")
   fi
@@ -47,8 +47,8 @@ if [[ "${funcstack[1]}" == _alibi ]]; then _alibi "$@"; else compdef _alibi alib
 )"},
       {"fish", R"(# Completion of alibi's commands, options and config keys for fish.
 function __alibi_candidates
-  set -l given (commandline -opc)
-  set -l found ($given[1] completion words -- $given[2..] (commandline -ct) 2>/dev/null)
+  set -l line (commandline -opc)
+  set -l found ($line[1] completion words -- $line[2..] (commandline -ct) 2>/dev/null)
   if test (count $found) -gt 0
     printf '%s\n' $found
   else

@@ -30,7 +30,7 @@ class AlibiConfig(PretrainedConfig):
 namespace {
 
 constexpr const char* kModelingStart =
-    R"py("""A pre-norm decoder of alibi's; `Positions` is how it knows order.
+    R"py("""A pre-norm decoder of alibi's; `Positions` is its position encoding.
 
 x = embed(tokens) [+ positions];  x += out(attention(qkv(norm_1(x))));  x += down(gelu(up(norm_2(x))))
 """

@@ -91,7 +91,8 @@ std::string text_line(const CurveProtocol& protocol, const CurveText& text);  //
 // " at every length", or what else the protocol makes of the scored tokens.
 const char* scored_where(const CurveProtocol& protocol);
 std::string protocol_name(const CurveProtocol& protocol);  // as configs spell it, or ""
-bool measured(const CurvePoint& point);                    // applicable, and with a perplexity
+std::vector<std::string> protocol_numbers(const CurveProtocol& protocol);  // "stride 64", ...
+bool measured(const CurvePoint& point);  // applicable, and with a perplexity
 
 // One sentence in words: the change from 1x to the longest length, honest when it is worse or when
 // the interval holds 0. "no point could be measured" for an empty curve.

@@ -141,8 +141,7 @@ std::string curve_subtitle(const CurveSet& set) {
   if (const auto protocol = set.protocol.name)
     parts.push_back(
         cat(name_of(*protocol), protocol_row(*protocol).streams ? " cache" : " windows"));
-  if (set.protocol.stride > 0) parts.push_back("stride " + with_commas(set.protocol.stride));
-  if (set.protocol.sinks > 0) parts.push_back(cat(set.protocol.sinks, " sinks"));
+  for (std::string& number : protocol_numbers(set.protocol)) parts.push_back(std::move(number));
   if (set.text.tokens_scored > 0) {
     parts.push_back(with_commas(set.text.tokens_scored) + " targets" + scored_where(set.protocol));
   }

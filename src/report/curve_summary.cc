@@ -77,6 +77,13 @@ std::string protocol_name(const CurveProtocol& protocol) {
   return protocol.name ? name_of(*protocol.name) : "";
 }
 
+std::vector<std::string> protocol_numbers(const CurveProtocol& protocol) {
+  std::vector<std::string> numbers;
+  if (protocol.stride > 0) numbers.push_back("stride " + with_commas(protocol.stride));
+  if (protocol.sinks > 0) numbers.push_back(cat(protocol.sinks, " attention sinks"));
+  return numbers;
+}
+
 bool measured(const CurvePoint& point) {
   return point.applicable && std::isfinite(point.perplexity);
 }

@@ -108,8 +108,7 @@ std::string useful_line(const CurveSet& set) {
 
 std::string protocol_line(const CurveProtocol& protocol) {
   std::vector<std::string> parts = {protocol_name(protocol)};
-  if (protocol.stride > 0) parts.push_back(cat("stride ", with_commas(protocol.stride)));
-  if (protocol.sinks > 0) parts.push_back(cat(protocol.sinks, " sinks"));
+  for (std::string& number : protocol_numbers(protocol)) parts.push_back(std::move(number));
   for (const std::string& part : {protocol.precision, protocol.device}) parts.push_back(part);
   if (!protocol.kernel.empty()) parts.push_back("kernel " + protocol.kernel);
   std::erase(parts, "");

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "report/curve_files.h"
+#include "report/curve_plots.h"
 #include "report/curves.h"
 #include "report/table.h"
 #include "support/error_text.h"
@@ -110,6 +111,16 @@ TEST(CurveTable, MarksLengthsAndNamesTheProtocol) {
   EXPECT_NAMES(text, "non_overlapping", "fp32", "reference");
   EXPECT_NAMES(text, "512,000", "512,017", "a.txt", 1);
   for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 116u) << line;
+}
+
+// Seen failing with the sinks left out of either.
+TEST(CurveTable, TheProtocolsNumbersAreThoseOfThePlots) {
+  CurveSet set = curve_set({curve("alibi", {24, 22})});
+  set.protocol.stride = 2048;
+  set.protocol.sinks = 4;
+  EXPECT_EQ(protocol_numbers(set.protocol).size(), 2U);
+  for (const std::string& text : {protocol_line(set.protocol), curve_subtitle(set)})
+    EXPECT_NAMES(text, "stride", "2,048", 4, "sinks");
 }
 
 // A terminal shows where and how in at most four lines; sentences stand on the page. Seen failing

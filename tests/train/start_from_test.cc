@@ -1,4 +1,4 @@
-// Weights of another run, and the surgery on how it knows positions (Composer's Alibi).
+// Weights of another run, and the exchange of its position method (Composer's Alibi).
 #include "train/start_from.h"
 #include "device/libtorch.h"
 
