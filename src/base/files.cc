@@ -122,12 +122,12 @@ StagedPath::StagedPath(fs::path target) : target_(std::move(target)), path_(targ
 }
 
 StagedPath::StagedPath(fs::path target, fs::path path)
-    : target_(std::move(target)), path_(std::move(path)), is_folder_(true) {}
+    : target_(std::move(target)), path_(std::move(path)), remove_recursively_(true) {}
 
 StagedPath::~StagedPath() {
   if (path_.empty()) return;
   std::error_code ignored;
-  if (is_folder_)
+  if (remove_recursively_)
     fs::remove_all(path_, ignored);
   else
     fs::remove(path_, ignored);  // no folder that somebody named so

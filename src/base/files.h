@@ -59,7 +59,7 @@ class StagedPath {
 
  private:
   std::filesystem::path target_, path_;
-  bool is_folder_ = false;
+  bool remove_recursively_ = false;
 };
 
 // Writes all of a file and fsyncs it.
