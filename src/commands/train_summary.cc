@@ -56,6 +56,16 @@ std::string reference_reason(torch::Device device) {
   return " (the only one listed that supports this model)";
 }
 
+// Operations of forward and backward for one token: 6 N + 6 layers T C, N without a separate
+// embedding table (its lookup multiplies nothing).
+double training_operations(const Config& c, const GptImpl& model) {
+  const auto vocabulary_rows = static_cast<double>(model.vocabulary() * c.model.width);
+  const double lookup_only = c.model.tied_head ? 0 : vocabulary_rows;
+  const double attention =
+      6.0 * static_cast<double>(c.model.layers * batch_shape(c.batch).length * c.model.width);
+  return 6.0 * (static_cast<double>(model.parameter_count()) - lookup_only) + attention;
+}
+
 }  // namespace
 
 TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device) {
@@ -69,14 +79,6 @@ TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device de
           .operations_per_token = training_operations(config, *trainer.model()),
           .parameters = trainer.model()->parameter_count(),
           .micro_batch_tokens = trainer.micro_batch_tokens()};
-}
-
-double training_operations(const Config& c, const GptImpl& model) {
-  const auto vocabulary_rows = static_cast<double>(model.vocabulary() * c.model.width);
-  const double lookup_only = c.model.tied_head ? 0 : vocabulary_rows;
-  const double attention =
-      6.0 * static_cast<double>(c.model.layers * batch_shape(c.batch).length * c.model.width);
-  return 6.0 * (static_cast<double>(model.parameter_count()) - lookup_only) + attention;
 }
 
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,

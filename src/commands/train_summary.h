@@ -22,10 +22,6 @@ struct TrainPlan {
 
 TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device);
 
-// Operations of forward and backward for one token: 6 N + 6 layers T C, N without a separate
-// embedding table (its lookup multiplies nothing).
-double training_operations(const Config& config, const GptImpl& model);
-
 // Parameters, batch shape before and after scaling, device, kernel, memory and time estimates.
 std::string start_summary(const Config& config, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device);

@@ -47,12 +47,6 @@ std::size_t TokenShards::file_of(std::int64_t index) const {
   return static_cast<std::size_t>(after - starts_.begin()) - 1;
 }
 
-std::int32_t TokenShards::operator[](std::int64_t index) const {
-  ensure(index >= 0 && index < size(), "a token's index is inside its split");
-  const std::size_t file = file_of(index);
-  return static_cast<std::int32_t>(from_file((*files_[file])[index - starts_[file]]));
-}
-
 std::int64_t TokenShards::from_file(std::int64_t id) const {
   return id < vocabulary_ ? id : marked(static_cast<std::int32_t>(id - vocabulary_));
 }

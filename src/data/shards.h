@@ -31,7 +31,6 @@ class TokenShards {
   std::int32_t end() const { return end_; }                    // the token behind every document
   std::int64_t target_count() const { return target_count_; }  // tokens without a mark
   // Ids, marked where they are not learned.
-  std::int32_t operator[](std::int64_t index) const;                 // inside 0 .. size() - 1
   void read(std::int64_t first, std::span<std::int64_t> out) const;  // wholly inside
   const std::string& hash() const { return hash_; }                  // over the files' checksums
   std::vector<ShardHeader> headers() const;

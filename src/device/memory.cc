@@ -20,8 +20,8 @@ c10::DeviceAllocator* device_allocator(torch::Device device) {
   return c10::getDeviceAllocator(device.type());
 }
 
-}  // namespace
-
+// The value of `key` in a file like /proc/self/status or /proc/meminfo, which count in kB; 0 where
+// file or key is missing.
 std::int64_t proc_bytes(const std::filesystem::path& file, const std::string& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -33,6 +33,8 @@ std::int64_t proc_bytes(const std::filesystem::path& file, const std::string& ke
   }
   return 0;
 }
+
+}  // namespace
 
 std::int64_t resident_bytes() { return proc_bytes(kStatus, "VmRSS"); }
 

@@ -10,10 +10,6 @@
 
 namespace alibi {
 
-// The value of `key` in a file like /proc/self/status or /proc/meminfo, which count in kB; 0 where
-// file or key is missing.
-std::int64_t proc_bytes(const std::filesystem::path& file, const std::string& key);
-
 std::int64_t resident_bytes();  // VmRSS; 0 where /proc is missing
 
 // Highest use since reset_peak_memory: VmHWM on CPU, the allocator's peak on CUDA.

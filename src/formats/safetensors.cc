@@ -181,21 +181,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
       file_(regular_file(path)),
       content_(parse_safetensors(file_.bytes(), path.string())) {}
 
-std::vector<std::string> SafetensorsFile::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : content_.tensors) names.push_back(name);
-  return names;
-}
-
 const TensorView* SafetensorsFile::find(std::string_view name) const {
   const auto found = content_.tensors.find(name);
   return found == content_.tensors.end() ? nullptr : &found->second;
-}
-
-const TensorView& SafetensorsFile::at(std::string_view name) const {
-  const TensorView* tensor = find(name);
-  if (tensor == nullptr) throw Error(path_.string(), cat("has no tensor ", shown(name)));
-  return *tensor;
 }
 
 }  // namespace alibi

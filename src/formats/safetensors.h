@@ -49,9 +49,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
-  std::vector<std::string> names() const;               // sorted
   const TensorView* find(std::string_view name) const;  // nullptr when it is not there
-  const TensorView& at(std::string_view name) const;    // Error when it is not there
   const TensorViews& tensors() const { return content_.tensors; }
   const TensorMetadata& metadata() const { return content_.metadata; }
 

@@ -54,6 +54,10 @@ Span queries_of(const BlockPlace& place) {
   return {place.first_query, place.first_query + place.rows - 1};
 }
 
+void prefetch(const TileRows& x, int number_bytes) {
+  fetch_lines<0, 2>(x.data, x.stride * number_bytes, x.count, x.width * number_bytes);
+}
+
 }  // namespace
 
 BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t block) {
@@ -276,10 +280,6 @@ TileRows key_rows(const TiledAttention& a, const HeadRows<void>& of, std::int64_
 TileTarget key_target(const TiledAttention& a, const HeadRows<void>& of, std::int64_t unit,
                       std::int64_t block) {
   return target_of(key_rows(a, of, unit, block));
-}
-
-void prefetch(const TileRows& x, int number_bytes) {
-  fetch_lines<0, 2>(x.data, x.stride * number_bytes, x.count, x.width * number_bytes);
 }
 
 void prefetch_for_write(const TileTarget& x, int number_bytes) {

@@ -100,7 +100,6 @@ TileTarget key_target(const TiledAttention& a, const HeadRows<void>& of, std::in
                       std::int64_t block);
 
 // Asks for the rows' cache lines: rows of one head lie far apart, which no processor foresees.
-void prefetch(const TileRows& rows, int number_bytes);
 void prefetch_for_write(const TileTarget& rows, int number_bytes);
 
 float largest_norm(const TileOps& ops, const TileRows& rows);

@@ -21,8 +21,4 @@ void Module::to(torch::Device device) {
   for (const torch::Tensor& parameter : parameters()) parameter.set_data(parameter.to(device));
 }
 
-void Module::to(torch::ScalarType type) {
-  for (const torch::Tensor& parameter : parameters()) parameter.set_data(parameter.to(type));
-}
-
 }  // namespace alibi

@@ -23,9 +23,8 @@ class Module {
   Parameters named_parameters() const { return parameters_; }
   std::vector<torch::Tensor> parameters() const { return parameters_.values(); }
 
-  // Each parameter stays the tensor it is; what it holds is moved or converted.
+  // Each parameter stays the tensor it is; what it holds is moved.
   void to(torch::Device device);
-  void to(torch::ScalarType type);
 
  protected:
   ~Module() = default;

@@ -101,8 +101,8 @@ std::string named_heads(const AttentionPicture& picture, const Holds& holds, con
   return join(names, ", ");
 }
 
-}  // namespace
-
+// One line for each head with nearly all its weight within a few tokens, or to which the bias at
+// the trained length is no bias.
 std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
   std::vector<std::string> lines;
   const std::string steep = named_heads(
@@ -122,6 +122,8 @@ std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
                         picture.trained_length, ", as layer.head (bias at its end): ", flat));
   return lines;
 }
+
+}  // namespace
 
 std::string reach_table(const AttentionPicture& picture) {
   std::string text = format_table(reach_rows(picture)) + reach_legend(picture) + "\n";

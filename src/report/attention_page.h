@@ -37,10 +37,6 @@ struct AttentionPicture {
   std::string program_version, command_line, created;
 };
 
-// One line for each head with nearly all its weight within a few tokens, or to which the bias at
-// the trained length is no bias.
-std::vector<std::string> attention_warnings(const AttentionPicture& picture);
-
 std::string reach_table(const AttentionPicture& picture);  // for the terminal
 std::string attention_page(const AttentionPicture& picture);
 

@@ -45,8 +45,7 @@ std::string joined(const std::vector<LivePart>& parts) {
   return printable(text);
 }
 
-}  // namespace
-
+// Columns of the terminal behind `out`: ioctl, else $COLUMNS, else 80.
 std::size_t terminal_columns(std::FILE* out) noexcept {
   winsize size{};
   if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -54,6 +53,8 @@ std::size_t terminal_columns(std::FILE* out) noexcept {
   const long columns = given == nullptr ? 0 : std::strtol(given, nullptr, 10);
   return columns > 0 && columns < 10000 ? static_cast<std::size_t>(columns) : 80;
 }
+
+}  // namespace
 
 std::string fit_parts(std::vector<LivePart> parts, std::size_t columns) {
   std::string text = joined(parts);

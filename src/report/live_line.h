@@ -54,8 +54,6 @@ class LiveLine {
   std::vector<LivePart> waiting_;  // the newest line, while not written
 };
 
-// Columns of the terminal behind `out`: ioctl, else $COLUMNS, else 80.
-std::size_t terminal_columns(std::FILE* out) noexcept;
 // Joins the parts by two spaces, leaving out parts of highest rank until it fits, then cutting.
 std::string fit_parts(std::vector<LivePart> parts, std::size_t columns);
 

@@ -48,8 +48,7 @@ std::string amount(double value, const std::string& unit) {
   return unit == "bytes" ? human_bytes(value) : human_count(value);
 }
 
-}  // namespace
-
+// "step 120/1,000  loss 3.2146  lr 9.8e-04  grad 0.91  12.3k tok/s  210 GFLOP/s (62 % of peak) .."
 std::vector<LivePart> train_line_parts(const TrainLine& line) {
   std::vector<LivePart> parts = {{step_of(line), kKept}};
   const StepRecord& step = line.record;
@@ -68,6 +67,8 @@ std::vector<LivePart> train_line_parts(const TrainLine& line) {
   }
   return parts;
 }
+
+}  // namespace
 
 void ProgressLine::show(const TrainLine& line) noexcept {
   try {

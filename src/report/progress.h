@@ -22,9 +22,6 @@ struct TrainLine {
   double eta_seconds = -1;
 };
 
-// "step 120/1,000  loss 3.2146  lr 9.8e-04  grad 0.91  12.3k tok/s  210 GFLOP/s (62 % of peak) .."
-std::vector<LivePart> train_line_parts(const TrainLine& line);
-
 class ProgressLine {
  public:
   explicit ProgressLine(std::FILE* out, LiveOptions options = {}) : line_(out, options) {}

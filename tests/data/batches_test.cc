@@ -11,6 +11,7 @@
 #include "data/shards.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
+#include "support/token_at.h"
 #include "text/tokenizer.h"
 
 namespace alibi {
@@ -32,7 +33,7 @@ class Text {
   }
   const TokenShards& shards() const { return *shards_; }
   std::int64_t before(std::int64_t target) const {
-    return (*shards_)[(target + shards_->size() - 1) % shards_->size()];
+    return token_at(*shards_, (target + shards_->size() - 1) % shards_->size());
   }
 
  private:
@@ -184,7 +185,7 @@ TEST(Order, AWindowBeginsWhereItSays) {
     const Batch batch = reader.read(step);
     for (std::int64_t i = 0; i < 24; ++i) {
       const std::int64_t target = (reader.window_start(3 * step + i / 8) + i % 8) % 103;
-      EXPECT_EQ(batch.targets[static_cast<std::size_t>(i)], text.shards()[target]);
+      EXPECT_EQ(batch.targets[static_cast<std::size_t>(i)], token_at(text.shards(), target));
       EXPECT_EQ(batch.inputs[static_cast<std::size_t>(i)], text.before(target));
     }
   }

@@ -8,6 +8,7 @@
 #include "support/error_text.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
+#include "support/token_at.h"
 
 namespace alibi {
 namespace {
@@ -43,7 +44,7 @@ struct Case {
 
 std::string text_of(const PreparedText& prepared, const TokenShards& shards) {
   std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < shards.size(); ++i) ids.push_back(shards[i]);
+  for (std::int64_t i = 0; i < shards.size(); ++i) ids.push_back(token_at(shards, i));
   return prepared.tokenizer.decode(ids);
 }
 
@@ -72,7 +73,7 @@ TEST(Prepare, PromptsAreMarked) {
     for (const TokenShards* shards : {&prepared.train, &prepared.valid}) {
       ASSERT_GT(shards->size(), 0);
       for (std::int64_t i = 0; i < shards->size(); ++i) {
-        const std::int32_t id = (*shards)[i];
+        const std::int32_t id = token_at(*shards, i);
         const auto byte = static_cast<char>(unmarked(id) - 3);
         EXPECT_EQ(is_marked(id), byte >= 'A' && byte <= 'J') << byte << tail;
       }
@@ -93,7 +94,7 @@ TEST(Prepare, TokensAreTheText) {
     EXPECT_EQ(text_of(prepared, prepared.train) + text_of(prepared, prepared.valid),
               small_text(300'000));
     EXPECT_EQ(prepared.train.documents(), 1);
-    EXPECT_EQ(prepared.train[prepared.train.size() - 1], Tokenizer::kEnd);
+    EXPECT_EQ(token_at(prepared.train, prepared.train.size() - 1), Tokenizer::kEnd);
     EXPECT_EQ(prepared.train.vocabulary(), prepared.tokenizer.vocabulary());
     const PreparedStatistics& statistics = prepared.statistics;
     EXPECT_EQ(statistics.train.bytes + statistics.valid.bytes, 300'000);

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
+#include "support/token_at.h"
 
 namespace alibi {
 namespace {
@@ -38,13 +39,12 @@ TEST(TokenShards, AreOneAddressSpaceOverFiles) {
       std::vector<std::int64_t> out(
           static_cast<std::size_t>(std::min<std::int64_t>(455 - first, 230)));
       shards.read(first, out);
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        ASSERT_EQ(out[i], shards[first + static_cast<std::int64_t>(i)]);
-      }
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_EQ(out[i], token_at(shards, first + static_cast<std::int64_t>(i)));
     }
     const TokenShards copy = shards;
     EXPECT_EQ(copy.hash(), shards.hash());
-    EXPECT_EQ(copy[454], 2);
+    EXPECT_EQ(token_at(copy, 454), 2);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(TokenShards, MarksStandBesideIds) {
     shards.read(0, read);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       EXPECT_EQ(read[i], ids[i]);
-      EXPECT_EQ(shards[static_cast<std::int64_t>(i)], ids[i]);
+      EXPECT_EQ(token_at(shards, static_cast<std::int64_t>(i)), ids[i]);
     }
   }
 }
@@ -100,7 +100,7 @@ TEST(TokenShardsDeathTest, ReadingOutsideIsOurFault) {
   std::vector<std::int64_t> out(3);
   EXPECT_DEATH(shards.read(453, out), "data/shards");
   EXPECT_DEATH(shards.read(-1, out), "data/shards");
-  EXPECT_DEATH(static_cast<void>(shards[455]), "data/shards");
+  EXPECT_DEATH(token_at(shards, 455), "data/shards");
 }
 
 }  // namespace

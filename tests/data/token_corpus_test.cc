@@ -8,6 +8,7 @@
 #include "data/prepare.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
+#include "support/token_at.h"
 #include "support/token_files.h"
 
 namespace alibi {
@@ -34,7 +35,7 @@ class TokenCorpusTest : public testing::Test {
   }
   static Numbers all(const TokenShards& shards) {
     Numbers ids;
-    for (std::int64_t i = 0; i < shards.size(); ++i) ids.push_back(shards[i]);
+    for (std::int64_t i = 0; i < shards.size(); ++i) ids.push_back(token_at(shards, i));
     return ids;
   }
   const TemporaryFolder folder_;
@@ -95,7 +96,7 @@ TEST_F(TokenCorpusTest, ALongDocumentIsOne) {
   const PreparedText text = prepared();
   EXPECT_EQ(text.train.documents(), 1);
   EXPECT_EQ(text.train.size(), 3'000'001);
-  EXPECT_EQ(text.train[2'500'000], 'y' + 3);
+  EXPECT_EQ(token_at(text.train, 2'500'000), 'y' + 3);
 }
 
 TEST_F(TokenCorpusTest, APartIsHeldOut) {
@@ -113,8 +114,8 @@ TEST_F(TokenCorpusTest, APartIsHeldOut) {
   const PreparedText tail = prepared();
   ASSERT_EQ(tail.valid.size(), 201);
   EXPECT_EQ(tail.train.size(), 1'801);
-  EXPECT_EQ(tail.valid[0], ids[1'800]);
-  EXPECT_EQ(tail.train[1'799], ids[1'799]);
+  EXPECT_EQ(token_at(tail.valid, 0), ids[1'800]);
+  EXPECT_EQ(token_at(tail.train, 1'799), ids[1'799]);
   EXPECT_NAMES(tail.statistics.hold_out, "10 %");
   data.valid = {put("v.bin", raw<std::uint16_t>({3, 4, 5}))};
   EXPECT_EQ(prepared().valid.size(), 4);

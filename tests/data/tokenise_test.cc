@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
+#include "support/token_at.h"
 
 namespace alibi {
 namespace {
@@ -68,8 +69,8 @@ TEST(Tokenise, PromptsAreMarked) {
       {{"a.jsonl", "{\"prompt\": \"ab\", \"completion\": \"c\"}\n"}}, {}, Tokenizer::bytes());
   ASSERT_EQ(text.train.size(), 4);
   EXPECT_EQ(text.train.target_count(), 2);
-  EXPECT_TRUE(is_marked(text.train[1]));
-  EXPECT_FALSE(is_marked(text.train[2]));
+  EXPECT_TRUE(is_marked(token_at(text.train, 1)));
+  EXPECT_FALSE(is_marked(token_at(text.train, 2)));
 }
 
 TEST(Tokenise, AShareFarAboveTheOneAskedForIsNoted) {

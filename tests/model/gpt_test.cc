@@ -105,7 +105,8 @@ TEST(Gradients, AreFiniteDifferencesInFp64) {
   const torch::Tensor tokens = tiny_tokens(2, 23);
   for (const Position position : kAllPositions) {
     Gpt model = tiny_model(rich_config(position));
-    model->to(torch::kDouble);
+    for (const torch::Tensor& parameter : model->parameters())
+      parameter.set_data(parameter.to(torch::kDouble));
     loss_of(model, tokens, training_step(2)).backward();
     const torch::NoGradGuard guard;
     for (auto& parameter : model->named_parameters()) {

@@ -8,6 +8,7 @@
 #include "device/libtorch.h"
 #include "evaluate/score.h"
 #include "support/error_text.h"
+#include "support/token_at.h"
 #include "train/example.h"
 
 namespace alibi {
@@ -171,7 +172,8 @@ TEST(Trainer, ValidatesOnWindowsSpreadOverTheHeldOutText) {
   ASSERT_EQ(spread.runs.size(), 8U);
   TextSample prefix = spread;
   prefix.ids.resize(64);
-  for (std::size_t i = 0; i < 64; ++i) prefix.ids[i] = text.valid[static_cast<std::int64_t>(i)];
+  for (std::size_t i = 0; i < 64; ++i)
+    prefix.ids[i] = token_at(text.valid, static_cast<std::int64_t>(i));
   prefix.runs = {{.first = 0, .count = 64, .context = 0}};
   const double validated = example.events_of<ValidationRecord>().back().validation_loss;
   EXPECT_NEAR(validated, loss_of(spread), 1e-5);
