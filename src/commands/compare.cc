@@ -20,9 +20,9 @@ namespace alibi {
 namespace {
 
 struct Options {
-  std::string file, output;
+  std::string file, output, job;
   std::vector<std::string> overrides;
-  bool plan_only = false;
+  bool plan_only = false, jobs = false;
 };
 
 // "[2/9] sinusoidal, seed 0"
@@ -66,6 +66,21 @@ void print_plan(const ExperimentPlan& plan) {
   for (const PlannedRun& run : plan.runs) std::printf("%s\n", run.name.c_str());
 }
 
+// One command a line for each job of which something is missing.
+void print_jobs(const ExperimentPlan& plan, const Options& options,
+                const CommandLine& command_line) {
+  std::string command = cat(quoted_for_shell(command_line.words.front()), " compare ",
+                            quoted_for_shell(options.file));
+  for (const std::string& set : options.overrides) command += " --set " + quoted_for_shell(set);
+  for (const std::string& job : missing_jobs(plan))
+    std::printf("%s --run %s\n", command.c_str(), quoted_for_shell(job).c_str());
+}
+
+Error some_failed(const std::string& folder) {
+  return {"compare", "not every run could be measured",
+          "logs/ in " + folder + " says why; the same command tries again"};
+}
+
 void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
   const CurveSet curves = mean_curves(comparison);
   make_folders(folder);
@@ -93,11 +108,22 @@ int run(const Options& options, const CommandLine& command_line) {
     print_plan(plan);
     return 0;
   }
+  if (options.jobs) {
+    print_jobs(plan, options, command_line);
+    return 0;
+  }
   Terminal terminal(plan);
-  Comparison comparison = run_experiment(
-      plan, own_program().string(),
-      {.progress = [&](const RunProgress& p) { terminal.show(p); },
-       .finished = [&](std::size_t i, const std::string& text) { terminal.finished(i, text); }});
+  const RunnerHooks hooks = {
+      .progress = [&](const RunProgress& p) { terminal.show(p); },
+      .finished = [&](std::size_t i, const std::string& text) { terminal.finished(i, text); }};
+  const std::string program = own_program().string();
+  if (!options.job.empty()) {
+    const auto failures = run_job(plan, options.job, program, hooks);
+    for (const std::string& failure : failures) log_info("failed: " + failure);
+    if (!failures.empty()) throw some_failed(file.folder);
+    return 0;
+  }
+  Comparison comparison = run_experiment(plan, program, hooks);
   comparison.program_version = kVersion;
   comparison.command_line = command_line.text();
   comparison.created = utc_timestamp();
@@ -105,9 +131,7 @@ int run(const Options& options, const CommandLine& command_line) {
   write_files(comparison, output);
   std::printf("written: %s\n", (output / "index.html").c_str());
   for (const ComparedRun& one : comparison.runs) {
-    if (!one.failure.empty())
-      throw Error("compare", "not every run could be measured",
-                  "logs/ in " + file.folder + " says why; the same command tries again");
+    if (!one.failure.empty()) throw some_failed(file.folder);
   }
   return 0;
 }
@@ -135,6 +159,16 @@ Command compare_command() {
                   {.name = "--plan",
                    .meaning = "Check everything, print the runs and exit",
                    .target = &options->plan_only},
+                  {.name = "--jobs",
+                   .meaning = "Print a command for each run that is missing, which may run at the "
+                              "same time: for xargs -P, GNU parallel, sbatch --array; then exit",
+                   .target = &options->jobs,
+                   .excludes = "--plan"},
+                  {.name = "--run",
+                   .meaning = "Train and measure this run alone, as --jobs prints it, and exit",
+                   .target = &options->job,
+                   .excludes = "--jobs",
+                   .value_name = "NAME"},
                   set_option(options->overrides)},
       .run = [options](const CommandLine& command_line) { return run(*options, command_line); }};
 }

@@ -6,6 +6,7 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/process.h"
 #include "base/stop.h"
 #include "base/strings.h"
@@ -83,8 +84,10 @@ class Runner {
   Runner(const ExperimentPlan& plan, std::string program, const RunnerHooks& hooks)
       : plan_(plan), program_(std::move(program)), hooks_(hooks) {}
 
+  // Throws LockHeld while another process does the run's job.
   ComparedRun run(std::size_t index) {
     const PlannedRun& planned = plan_.runs[index];
+    const FileLock lock(plan_.folder / "locks" / planned.trained, "run " + planned.trained);
     const PlannedVariant& variant = plan_.variants[planned.variant];
     ComparedRun result;
     result.variant = variant.name;
@@ -103,6 +106,14 @@ class Runner {
 
   const CurveSet& measured() const { return measured_; }  // protocol and text of the last run
 
+  // Trained and measured.
+  bool is_done(std::size_t index) const {
+    const PlannedRun& run = plan_.runs[index];
+    if (!fs::exists(usage_file(run))) return false;
+    const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
+    return checkpoint && fs::exists(curve_folder(run, *checkpoint) / "curve.json");
+  }
+
  private:
   static void add_cost(const PlannedRun& planned, ComparedRun& result) {
     const Usage usage = read_usage(usage_file(planned));
@@ -118,6 +129,9 @@ class Runner {
 
   static fs::path usage_file(const PlannedRun& run) {
     return fs::path(run.config.run.folder) / "usage.json";
+  }
+  static fs::path checkpoints(const PlannedRun& run) {
+    return fs::path(run.config.run.folder) / "checkpoints";
   }
   fs::path log_file(const PlannedRun& run) const {
     return plan_.folder / "logs" / (run.name + ".txt");
@@ -150,8 +164,7 @@ class Runner {
 
   std::string measure(std::size_t index, Curve& curve) {
     const PlannedRun& run = plan_.runs[index];
-    const auto checkpoint =
-        newest_valid_checkpoint(fs::path(run.config.run.folder) / "checkpoints");
+    const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
     if (!checkpoint) {
       return cat("measuring: ", run.config.run.folder,
                  " is marked as trained but holds no whole checkpoint; remove that folder");
@@ -222,18 +235,75 @@ class Runner {
   CurveSet measured_;
 };
 
+void make_plan_folders(const ExperimentPlan& plan) {
+  for (const char* folder : {"configs", "logs", "runs", "curves", "locks"})
+    make_folders(plan.folder / folder);
+}
+
+ComparedRun run_unless_busy(Runner& runner, const ExperimentPlan& plan, std::size_t index) {
+  try {
+    return runner.run(index);
+  } catch (const LockHeld& held) {
+    ComparedRun run;
+    run.variant = plan.variants[plan.runs[index].variant].name;
+    run.seed = plan.runs[index].seed;
+    run.folder = plan.runs[index].config.run.folder;
+    run.failure = held.what();
+    return run;
+  }
+}
+
+[[noreturn]] void throw_no_job(const ExperimentPlan& plan, const std::string& name) {
+  std::vector<std::string> known;
+  for (const PlannedRun& run : plan.runs) {
+    if (std::find(known.begin(), known.end(), run.trained) == known.end())
+      known.push_back(run.trained);
+  }
+  throw usage_error("--run", cat("found ", shown(name), ", expected ", join(known, ", ")),
+                    "a name ends in a hash of all that decides the run: the file or --set may have "
+                    "changed since; --jobs prints the commands anew");
+}
+
 }  // namespace
+
+std::vector<std::string> missing_jobs(const ExperimentPlan& plan) {
+  const RunnerHooks none;
+  const Runner runner(plan, "", none);
+  std::vector<std::string> jobs;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const std::string& name = plan.runs[i].trained;
+    const bool is_listed = std::find(jobs.begin(), jobs.end(), name) != jobs.end();
+    if (!is_listed && !runner.is_done(i)) jobs.push_back(name);
+  }
+  return jobs;
+}
+
+std::vector<std::string> run_job(const ExperimentPlan& plan, const std::string& name,
+                                 const std::string& program, const RunnerHooks& hooks) {
+  std::vector<std::size_t> runs;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    if (plan.runs[i].trained == name) runs.push_back(i);
+  }
+  if (runs.empty()) throw_no_job(plan, name);
+  make_plan_folders(plan);
+  Runner runner(plan, program, hooks);
+  std::vector<std::string> failures;
+  for (const std::size_t i : runs) {
+    const std::string failure = runner.run(i).failure;
+    if (!failure.empty()) failures.push_back(cat(plan.runs[i].name, ": ", failure));
+  }
+  return failures;
+}
 
 Comparison run_experiment(const ExperimentPlan& plan, const std::string& program,
                           const RunnerHooks& hooks) {
   make_folders(plan.folder);
   const FileLock lock(plan.folder / "lock", "comparison " + plan.folder.string());
-  for (const char* folder : {"configs", "logs", "runs", "curves"})
-    make_folders(plan.folder / folder);
+  make_plan_folders(plan);
   Runner runner(plan, program, hooks);
   Comparison comparison = describe_plan(plan);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    ComparedRun run = runner.run(i);
+    ComparedRun run = run_unless_busy(runner, plan, i);
     if (run.failure.empty()) {
       describe_run(comparison, plan.runs[i].variant, run, runner.measured());
     } else if (hooks.finished) {

@@ -1,6 +1,7 @@
 // Trains and measures the runs of a plan, each in a process of its own, and keeps what is done.
 //
-//   FOLDER/lock
+//   FOLDER/lock                held while a comparison of all runs goes on
+//   FOLDER/locks/NAME          held while the runs trained as NAME are made, by whomever
 //   FOLDER/configs/NAME.json   what a run was started with
 //   FOLDER/logs/NAME.txt       what its processes printed
 //   FOLDER/runs/NAME/          its run folder; usage.json is there once it is trained
@@ -26,7 +27,19 @@ struct RunnerHooks {
   std::function<void(std::size_t run, const std::string& message)> finished;  // "trained in 51 s"
 };
 
-// A run whose process fails is reported in the comparison, and the others go on. Throws Error with
+// A job makes the runs that share one training; it bears the training's name (PlannedRun::trained).
+// Different jobs of a plan may run at the same time, on any machines that see the plan's folder.
+
+// Names of the jobs of which something is missing, in the plan's order.
+std::vector<std::string> missing_jobs(const ExperimentPlan& plan);
+
+// Does the job `name`. Returns "RUN: why" for each run that failed. Throws Error (exit code 2) when
+// the plan has no such job, LockHeld when another process does it, and as below when stopped.
+std::vector<std::string> run_job(const ExperimentPlan& plan, const std::string& name,
+                                 const std::string& program, const RunnerHooks& hooks);
+
+// A run whose process fails is reported in the comparison, and the others go on; so is one whose
+// job another process does just now. Throws Error with
 // the signal's exit code when stopped; the next call goes on from the checkpoint that was saved.
 Comparison run_experiment(const ExperimentPlan& plan, const std::string& program,
                           const RunnerHooks& hooks);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "base/strings.h"
@@ -105,6 +106,66 @@ TEST(Compare, GoesOnWhereItWasStopped) {
   for (const auto& entry : std::filesystem::directory_iterator(place.path("all/logs")))
     resumed += count_of(read_file(entry.path()), "resuming");
   EXPECT_EQ(resumed, 1);
+}
+
+// Commands that --jobs printed, without the program's name.
+std::vector<std::vector<std::string>> jobs_of(const ProgramResult& result) {
+  std::vector<std::vector<std::string>> jobs;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string program;
+    words >> program;
+    EXPECT_EQ(program, tested_program());
+    std::vector<std::string>& job = jobs.emplace_back();
+    for (std::string word; words >> word;) job.push_back(word);
+  }
+  return jobs;
+}
+
+// Seen failing with one lock for the whole comparison, and with finished runs listed.
+TEST(Compare, JobsRunAtTheSameTimeAndAreGathered) {
+  const CliFixture place;
+  place.put("two.json", kTwo);
+  const std::vector<std::string> list{"compare", "two.json", "--jobs", "--set", "run.seed=7"};
+  const auto jobs = jobs_of(place.works(list));
+  ASSERT_EQ(jobs.size(), 4U);
+  EXPECT_FALSE(place.has("all")) << "printing them makes nothing";
+  {
+    RunningProgram first(jobs[0], place.options()), second(jobs[3], place.options());
+    EXPECT_EQ(first.wait().code, 0);
+    EXPECT_EQ(second.wait().code, 0);
+  }
+  const auto rest = jobs_of(place.works(list));
+  EXPECT_EQ(rest, (std::vector<std::vector<std::string>>{jobs[1], jobs[2]}));
+  const ProgramResult again = place.works(jobs[0]);
+  EXPECT_EQ(trained_runs(again), 0) << again.err;
+  const ProgramResult gathered = place.works({"compare", "two.json", "--set", "run.seed=7"});
+  EXPECT_EQ(trained_runs(gathered), 2) << gathered.err;
+  EXPECT_TRUE(place.works(list).out.empty());
+}
+
+TEST(Compare, AJobIsDoneByOneProcess) {
+  const CliFixture place;
+  place.put("two.json", kTwo);
+  const auto jobs = jobs_of(place.works({"compare", "two.json", "--jobs"}));
+  ASSERT_EQ(jobs.size(), 4U);
+  const std::string name = jobs[0].back();
+  std::filesystem::create_directories(place.path("all/locks"));
+  {
+    const FileLock busy(place.path("all/locks/" + name), "a job");
+    const ProgramResult refused = place.run(jobs[0]);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_ERROR_AT(refused.err, "all/locks/" + name, name);
+    const ProgramResult others = place.run({"compare", "two.json"});
+    EXPECT_EQ(others.code, 1);
+    EXPECT_EQ(trained_runs(others), 3) << others.err;
+    EXPECT_NAMES(others.out, "alibi", "seed 1", "all/locks/" + name);
+  }
+  EXPECT_EQ(trained_runs(place.works({"compare", "two.json"})), 1);
+  const ProgramResult unknown = place.run({"compare", "two.json", "--run", "alibi-seed9-0"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_ERROR_AT(unknown.err, "--run", "alibi-seed9-0", name);
 }
 
 TEST(Compare, ReportsARunThatFailsAndGoesOn) {
