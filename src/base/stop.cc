@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <initializer_list>
@@ -13,9 +14,13 @@
 namespace alibi {
 namespace {
 
+// A mutable global: a handler has no other way.
+std::atomic<int> requested = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
+
 void on_signal(int signal) {
-  if (stop_requested != 0) _exit(128 + signal);
-  stop_requested = signal;
+  if (requested != 0) _exit(128 + signal);
+  requested = signal;
 }
 
 }  // namespace
@@ -38,6 +43,7 @@ void install_stop_handlers() {
               SIG_DFL);  // ignored, as some supervisors leave it, no child's end is reported
 }
 
+int stop_signal() { return requested; }
 void leave_if_stopped(const std::string& place) {
   if (stop_signal() != 0) throw stopped_error(place, stop_signal(), "nothing was written");
 }
@@ -54,5 +60,8 @@ LeaveWhenStopped::LeaveWhenStopped(std::string place)
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
       }) {}
+
+void request_stop(int signal) { requested = signal; }
+void clear_stop() { requested = 0; }
 
 }  // namespace alibi

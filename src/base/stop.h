@@ -3,17 +3,13 @@
 // is not, so that the end of a child process is reported.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <thread>
 
 namespace alibi {
 
 void install_stop_handlers();
-// 0 while nobody asked, else the signal's number. A mutable global: a handler has no other way.
-inline std::atomic<int> stop_requested = 0;  // NOLINT
-static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
-inline int stop_signal() { return stop_requested; }
+int stop_signal();  // 0 while nobody asked, else the signal's number
 // Throws stopped_error, "nothing was written", where somebody asked.
 void leave_if_stopped(const std::string& place);
 // While it lives a stop is heeded at once, by a library's loop that cannot ask: says so and leaves
@@ -25,5 +21,7 @@ class LeaveWhenStopped {
  private:
   std::jthread watch_;
 };
+void request_stop(int signal);  // the same from code, for tests
+void clear_stop();              // for tests
 
 }  // namespace alibi

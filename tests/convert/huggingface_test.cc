@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "device/libtorch.h"
 #include "support/error_text.h"
-#include "support/stop.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_model.h"
 

@@ -12,11 +12,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stop.h"
 #include "data/prepare.h"
 #include "support/error_place.h"
 #include "support/error_text.h"
 #include "support/small_text.h"
-#include "support/stop.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {

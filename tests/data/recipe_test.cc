@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/stop.h"
 #include "support/error_place.h"
-#include "support/stop.h"
 #include "support/temporary_folder.h"
 #include "support/token_files.h"
 

@@ -1,6 +1,7 @@
 // A run of twelve tiny steps that uses everything a resume must carry over.
 #pragma once
 
+#include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
@@ -8,7 +9,6 @@
 #include "device/libtorch.h"
 #include "support/log_lines.h"
 #include "support/small_text.h"
-#include "support/stop.h"
 #include "support/temporary_folder.h"
 #include "train/log_sink.h"
 #include "train/trainer.h"
