@@ -185,6 +185,12 @@ std::string quoted_for_shell(const std::string& text) {
   return quoted + "'";
 }
 
+std::string shell_command(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(quoted_for_shell(word));
+  return join(quoted, " ");
+}
+
 std::string literal_pattern(std::string_view text) {
   std::string pattern;
   for (const char c : text) {

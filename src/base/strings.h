@@ -50,6 +50,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 
 // As one word of a shell's command: as it is, else between single quotes.
 std::string quoted_for_shell(const std::string& text);
+std::string shell_command(const std::vector<std::string>& words);  // quoted, with spaces between
 
 // `text` as a regular expression (PCRE2's or Oniguruma's) that matches it and nothing else.
 std::string literal_pattern(std::string_view text);

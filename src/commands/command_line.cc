@@ -93,9 +93,9 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 std::string CommandLine::text() const {
-  std::string text = "alibi";
-  for (std::size_t i = 1; i < words.size(); ++i) text += " " + quoted_for_shell(words[i]);
-  return text;
+  std::vector<std::string> named = words;
+  named.front() = "alibi";
+  return shell_command(named);
 }
 
 Option config_files(std::vector<std::string>& files) {

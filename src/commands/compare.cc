@@ -69,11 +69,13 @@ void print_plan(const ExperimentPlan& plan) {
 // One command a line for each job of which something is missing.
 void print_jobs(const ExperimentPlan& plan, const Options& options,
                 const CommandLine& command_line) {
-  std::string command = cat(quoted_for_shell(command_line.words.front()), " compare ",
-                            quoted_for_shell(options.file));
-  for (const std::string& set : options.overrides) command += " --set " + quoted_for_shell(set);
-  for (const std::string& job : missing_jobs(plan))
-    std::printf("%s --run %s\n", command.c_str(), quoted_for_shell(job).c_str());
+  std::vector<std::string> words = {command_line.words.front(), "compare", options.file};
+  for (const std::string& set : options.overrides) words.insert(words.end(), {"--set", set});
+  words.insert(words.end(), {"--run", ""});
+  for (const std::string& job : missing_jobs(plan)) {
+    words.back() = job;
+    std::printf("%s\n", shell_command(words).c_str());
+  }
 }
 
 Error some_failed(const std::string& folder) {

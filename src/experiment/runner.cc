@@ -79,6 +79,15 @@ std::vector<std::string> place_arguments(const Config& config) {
                      cat("runtime.threads=", config.runtime.threads)});
 }
 
+ComparedRun not_made(const ExperimentPlan& plan, std::size_t index) {
+  const PlannedRun& planned = plan.runs[index];
+  ComparedRun run;
+  run.variant = plan.variants[planned.variant].name;
+  run.seed = planned.seed;
+  run.folder = planned.config.run.folder;
+  return run;
+}
+
 class Runner {
  public:
   Runner(const ExperimentPlan& plan, std::string program, const RunnerHooks& hooks)
@@ -88,11 +97,7 @@ class Runner {
   ComparedRun run(std::size_t index) {
     const PlannedRun& planned = plan_.runs[index];
     const FileLock lock(plan_.folder / "locks" / planned.trained, "run " + planned.trained);
-    const PlannedVariant& variant = plan_.variants[planned.variant];
-    ComparedRun result;
-    result.variant = variant.name;
-    result.seed = planned.seed;
-    result.folder = planned.config.run.folder;
+    ComparedRun result = not_made(plan_, index);
     result.failure = train(index);
     if (result.failure.empty()) result.failure = measure(index, result.curve);
     if (!result.failure.empty()) return result;
@@ -244,21 +249,26 @@ ComparedRun run_unless_busy(Runner& runner, const ExperimentPlan& plan, std::siz
   try {
     return runner.run(index);
   } catch (const LockHeld& held) {
-    ComparedRun run;
-    run.variant = plan.variants[plan.runs[index].variant].name;
-    run.seed = plan.runs[index].seed;
-    run.folder = plan.runs[index].config.run.folder;
+    ComparedRun run = not_made(plan, index);
     run.failure = held.what();
     return run;
   }
 }
 
-[[noreturn]] void throw_no_job(const ExperimentPlan& plan, const std::string& name) {
-  std::vector<std::string> known;
-  for (const PlannedRun& run : plan.runs) {
-    if (std::find(known.begin(), known.end(), run.trained) == known.end())
-      known.push_back(run.trained);
+// Names of the jobs with a run that is wanted, in the plan's order.
+template <class IsWanted>
+std::vector<std::string> jobs_with(const ExperimentPlan& plan, const IsWanted& is_wanted) {
+  std::vector<std::string> jobs;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const std::string& name = plan.runs[i].trained;
+    const bool is_listed = std::find(jobs.begin(), jobs.end(), name) != jobs.end();
+    if (!is_listed && is_wanted(i)) jobs.push_back(name);
   }
+  return jobs;
+}
+
+[[noreturn]] void throw_no_job(const ExperimentPlan& plan, const std::string& name) {
+  const auto known = jobs_with(plan, [](std::size_t) { return true; });
   throw usage_error("--run", cat("found ", shown(name), ", expected ", join(known, ", ")),
                     "a name ends in a hash of all that decides the run: the file or --set may have "
                     "changed since; --jobs prints the commands anew");
@@ -269,13 +279,7 @@ ComparedRun run_unless_busy(Runner& runner, const ExperimentPlan& plan, std::siz
 std::vector<std::string> missing_jobs(const ExperimentPlan& plan) {
   const RunnerHooks none;
   const Runner runner(plan, "", none);
-  std::vector<std::string> jobs;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    const std::string& name = plan.runs[i].trained;
-    const bool is_listed = std::find(jobs.begin(), jobs.end(), name) != jobs.end();
-    if (!is_listed && !runner.is_done(i)) jobs.push_back(name);
-  }
-  return jobs;
+  return jobs_with(plan, [&](std::size_t i) { return !runner.is_done(i); });
 }
 
 std::vector<std::string> run_job(const ExperimentPlan& plan, const std::string& name,
