@@ -39,18 +39,12 @@ Json figures_of(const RunHistory& history) {
 }
 
 std::string state_text(RunState state) {
-  switch (state) {
-    case RunState::kRunning:
-      return cat("running when this was written; this page reads itself again every ",
-                 kRefreshSeconds, " s");
-    case RunState::kFinished:
-      return "finished";
-    case RunState::kStopped:
-      return "stopped";
-    case RunState::kFailed:
-      return "failed";
+  std::string text = name_of(state);
+  if (state == RunState::kRunning) {
+    text +=
+        cat(" when this was written; this page reads itself again every ", kRefreshSeconds, " s");
   }
-  return "";
+  return text;
 }
 
 std::vector<std::pair<std::string, std::string>> state(const RunPage& page,

@@ -1,6 +1,7 @@
 // report.html of a run: how it goes, as one page without script, with nothing from outside.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +13,9 @@ namespace alibi {
 
 // Stopped: by a signal, to be resumed.
 enum class RunState { kRunning, kFinished, kStopped, kFailed };
+constexpr auto enum_names(RunState) {
+  return std::array{"running", "finished", "stopped", "failed"};
+}
 
 struct RunPage {
   std::string name;
