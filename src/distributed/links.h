@@ -1,0 +1,55 @@
+// What connects the ranks of a world of two or more: c10d's store, where they meet, and two groups
+// of Gloo, one for data and one for signs of life. links.cc is the only file that sees c10d.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "device/tensor.h"
+#include "distributed/place.h"
+#include "distributed/watchdog.h"
+
+namespace alibi {
+
+class Links {
+ public:
+  // Returns when every rank has joined and all are connected. Throws Error where that takes longer
+  // than `join`, naming the ranks that are missing as far as the store knows them.
+  Links(const WorldPlace& place, std::chrono::milliseconds join,
+        std::chrono::milliseconds exchange);
+  ~Links();
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
+
+  // As World's; they return the bytes that this rank sent.
+  std::int64_t exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
+  std::int64_t all_reduce(torch::Tensor& tensor);
+
+ private:
+  struct Groups;
+  struct Transfer;
+
+  void join();
+  // Called where `error` is being handled: throws it as an Error that says who is missing.
+  [[noreturn]] void explain_join(const std::exception& error, const std::string& expected);
+  void connect();
+  void check_unbroken() const;
+  void wait_for(const Transfer& transfer);
+  // Finds out who is lost, after a call that failed with `reason`, and throws.
+  [[noreturn]] void give_up(const std::string& reason);
+
+  const WorldPlace place_;
+  const std::chrono::milliseconds join_limit_, exchange_limit_;
+  Watchdog watchdog_;  // before the groups: it watches how they end
+  std::unique_ptr<Groups> groups_;
+  std::optional<Error> broken_;  // nothing works after it
+};
+
+}  // namespace alibi

@@ -1,0 +1,61 @@
+#include "distributed/watchdog.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace alibi {
+
+Watchdog::Watchdog(std::string who) : who_(std::move(who)), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Watchdog::arm(const char* what, std::chrono::milliseconds limit) {
+  const std::lock_guard lock(mutex_);
+  what_ = what;
+  limit_ = limit;
+  deadline_ = Clock::now() + limit;
+  // Armed anew some thousand times a second: the thread sleeps on until the first deadline it knew.
+  if (deadline_ < wakes_at_) changed_.notify_one();
+}
+
+void Watchdog::disarm() {
+  const std::lock_guard lock(mutex_);
+  deadline_ = kNever;
+}
+
+void Watchdog::watch() {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (deadline_ <= Clock::now()) leave();
+    wakes_at_ = deadline_;
+    if (wakes_at_ == kNever)
+      changed_.wait(lock);
+    else
+      changed_.wait_until(lock, wakes_at_);
+  }
+}
+
+void Watchdog::leave() const {
+  const std::string line =
+      cat("error: ", who_, ": ", what_, " has not come back within ",
+          fixed(static_cast<double>(limit_.count()) / 1e3, 1),
+          " s (a peer, the network or the host of the store hangs; start all ranks again)\n");
+  for (const int descriptor : {STDERR_FILENO, log_file_descriptor()}) {
+    const ssize_t written = ::write(descriptor, line.data(), line.size());
+    static_cast<void>(written);
+  }
+  ::_exit(1);
+}
+
+}  // namespace alibi

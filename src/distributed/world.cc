@@ -1,0 +1,203 @@
+#include "distributed/world.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "distributed/links.h"
+#include "distributed/route.h"
+
+namespace alibi {
+namespace {
+
+torch::Tensor bytes_tensor(std::size_t count) {
+  return torch::empty({static_cast<std::int64_t>(count)}, torch::kByte);
+}
+
+torch::Tensor copied_bytes(const void* data, std::size_t count) {
+  torch::Tensor copy = bytes_tensor(count);
+  if (count > 0) std::memcpy(copy.data_ptr(), data, count);
+  return copy;
+}
+
+bool is_plain(const torch::Tensor& tensor) {
+  return !tensor.defined() || (tensor.is_cpu() && tensor.is_contiguous());
+}
+
+}  // namespace
+
+World::World() = default;
+
+World::World(const WorldPlace& place, const WorldOptions& options) : place_(place) {
+  ensure(place.rank >= 0 && place.rank < place.size, "a rank is below the number of ranks");
+  if (is_alone()) return;
+  constexpr std::chrono::milliseconds kLongestBeat{1'000};
+  beat_ = std::min(kLongestBeat, options.exchange / 4);
+  links_ = std::make_unique<Links>(place, options.join, options.exchange);
+  if (place_.local_size == 0) count_neighbours();
+}
+
+World::~World() = default;
+
+void World::count_neighbours() {
+  const std::vector<std::string> machines = gather(machine_name());
+  const auto own = machines.begin() + rank();
+  place_.local_rank = static_cast<int>(std::count(machines.begin(), own, *own));
+  place_.local_size = static_cast<int>(std::count(machines.begin(), machines.end(), *own));
+}
+
+std::vector<std::string> World::gather(const std::string& mine) {
+  if (is_alone()) return {mine};
+  const std::array<double, 1> own_size = {static_cast<double>(mine.size())};
+  const auto sizes = gather(own_size);
+  std::vector<torch::Tensor> pieces;
+  for (const auto& count : sizes)
+    pieces.push_back(bytes_tensor(static_cast<std::size_t>(count[0])));
+  const auto own = static_cast<std::size_t>(rank());
+  pieces[own] = copied_bytes(mine.data(), mine.size());
+  share(pieces);
+  std::vector<std::string> all;
+  for (const torch::Tensor& piece : pieces)
+    all.emplace_back(static_cast<const char*>(piece.data_ptr()), piece.nbytes());
+  return all;
+}
+
+std::vector<std::vector<double>> World::gather(std::span<const double> mine) {
+  if (is_alone()) return {{mine.begin(), mine.end()}};
+  std::vector<torch::Tensor> pieces;
+  for (int r = 0; r < size(); ++r) pieces.push_back(bytes_tensor(mine.size_bytes()));
+  pieces[static_cast<std::size_t>(rank())] = copied_bytes(mine.data(), mine.size_bytes());
+  share(pieces);
+  std::vector<std::vector<double>> all;
+  for (const torch::Tensor& piece : pieces) {
+    all.emplace_back(mine.size());
+    if (!mine.empty()) std::memcpy(all.back().data(), piece.data_ptr(), piece.nbytes());
+  }
+  return all;
+}
+
+void World::barrier() {
+  const std::array<double, 1> nothing = {0};
+  gather(nothing);
+}
+
+void World::exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from) {
+  const auto count = static_cast<std::size_t>(size());
+  ensure(to.size() == count && from.size() == count, "an exchange has an entry for each rank");
+  ensure(std::ranges::all_of(to, is_plain) && std::ranges::all_of(from, is_plain),
+         "what is exchanged lies in memory as one piece");
+  if (links_) bytes_sent_ += links_->exchange(to, from);
+}
+
+void World::share(std::span<torch::Tensor> pieces) {
+  if (is_alone()) return;
+  const std::vector<torch::Tensor> to(pieces.size(), pieces[static_cast<std::size_t>(rank())]);
+  exchange(to, pieces);
+}
+
+void World::all_reduce(torch::Tensor& tensor) {
+  ensure(is_plain(tensor), "what is summed lies in memory as one piece");
+  if (links_) bytes_sent_ += links_->all_reduce(tensor);
+}
+
+namespace {
+
+// What a rank says of its work at each beat. The first byte is how far it is; after a failure
+// follow the exit code and the message.
+constexpr char kWorks = 'w', kDone = 'd', kFailed = 'f';
+
+std::string failure(int code, const std::string& message) {
+  return cat(kFailed, code, " ", message);
+}
+
+// The Error of rank `rank` as the others throw it.
+Error failure_elsewhere(int rank, const std::string& state) {
+  const std::size_t space = state.find(' ');
+  const int code = std::stoi(state.substr(1, space - 1));
+  std::vector<Fault> faults;
+  for (const std::string& line : split(state.substr(space + 1), '\n'))
+    faults.push_back({cat("rank ", rank), line, ""});
+  return Error(faults, static_cast<ExitCode>(code));
+}
+
+// A rank's own work, as its beats report it.
+class ReportedWork {
+ public:
+  // Runs it and keeps what it throws.
+  void run(const std::function<void()>& work) {
+    std::string end(1, kDone);
+    try {
+      work();
+    } catch (const Error& error) {
+      thrown_ = std::current_exception();
+      end = failure(static_cast<int>(error.exit_code()), error.what());
+    } catch (const std::exception& error) {
+      thrown_ = std::current_exception();
+      end = failure(1, error.what());
+    } catch (...) {
+      thrown_ = std::current_exception();
+      end = failure(1, "what it threw has no text");
+    }
+    const std::lock_guard lock(mutex_);
+    state_ = end;
+    ended_.notify_one();
+  }
+  // Waits until the work ends, or for one beat. One that has ended waits for nothing: so nobody
+  // waits for longer than the slowest works.
+  std::string state_after(std::chrono::milliseconds beat) {
+    std::unique_lock lock(mutex_);
+    ended_.wait_for(lock, beat, [&] { return state_[0] != kWorks; });
+    return state_;
+  }
+  void throw_own() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::string state_ = std::string(1, kWorks);
+  std::exception_ptr thrown_;
+};
+
+}  // namespace
+
+void World::while_others_wait(const std::function<void()>& work) {
+  if (is_alone()) return work();
+  ReportedWork own;
+  std::exception_ptr lost;
+  std::optional<Error> elsewhere;
+  std::thread beats([&] {
+    const auto is = [](char what) {
+      return [what](const std::string& state) { return state[0] == what; };
+    };
+    try {
+      std::vector<std::string> states;
+      do {
+        states = gather(own.state_after(beat_));
+      } while (!std::ranges::all_of(states, is(kDone)) &&
+               std::ranges::none_of(states, is(kFailed)));
+      const auto failed = std::ranges::find_if(states, is(kFailed));
+      if (failed != states.end())
+        elsewhere = failure_elsewhere(static_cast<int>(failed - states.begin()), *failed);
+    } catch (...) {
+      lost = std::current_exception();
+    }
+  });
+  own.run(work);
+  beats.join();
+  own.throw_own();
+  if (lost) std::rethrow_exception(lost);
+  if (elsewhere) throw *elsewhere;
+}
+
+}  // namespace alibi
