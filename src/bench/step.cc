@@ -41,8 +41,8 @@ class Stepper {
         cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
                       config_.runtime.loss_chunk_rows);
     loss.backward();
-    const double norm = gradient_norm(parameters_);
-    clip_gradients(parameters_, norm, config_.optimizer.clip_norm);
+    const double norm = gradient_norm(gradients_of(parameters_));
+    clip_gradients(gradients_of(parameters_), norm, config_.optimizer.clip_norm);
     optimizer_->update(++steps_, config_.optimizer.learning_rate);
     return loss.item<double>();
   }

@@ -60,7 +60,8 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
   c.runtime.precision = resolve_precision(c.runtime.precision, device);
   const MemoryLimit limit =
       limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"} : memory_limit(device);
-  const MemoryParts parts = estimate_memory(c, c.tokenizer.vocabulary, *c.batch.micro_batch_tokens);
+  const MemoryParts parts =
+      estimate_memory(c, c.tokenizer.vocabulary, micro_batch_tokens_of(c.batch));
   std::vector<std::int64_t> lengths = given_lengths;
   if (lengths.empty()) lengths.push_back(batch_shape(c.batch).length);
   Table table{{{"trained length", Align::kRight},
@@ -72,13 +73,14 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
                {"estimate", Align::kRight}},
               {}};
   for (const std::int64_t length : lengths) table.rows.push_back(row_of(c, length, limit.bytes));
-  return format_pairs({{"as configured", cat(bytes_text(parts.total()), " in micro batches of ",
-                                             with_commas(*c.batch.micro_batch_tokens), " tokens")},
-                       {"parts", describe_parts(parts)},
-                       {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
-                       {"precision", describe_precision(c.runtime.precision)},
-                       {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
-                                     "; an eighth of each estimate is kept free")}}) +
+  return format_pairs(
+             {{"as configured", cat(bytes_text(parts.total()), " in micro batches of ",
+                                    with_commas(micro_batch_tokens_of(c.batch)), " tokens")},
+              {"parts", describe_parts(parts)},
+              {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
+              {"precision", describe_precision(c.runtime.precision)},
+              {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
+                            "; an eighth of each estimate is kept free")}}) +
          "\n" + format_table(table);
 }
 

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "commands/commands.h"
+#include "commands/ranks.h"
 #include "commands/run_files.h"
 #include "commands/text_progress.h"
 #include "commands/train_summary.h"
@@ -26,6 +27,7 @@
 #include "train/due.h"
 #include "train/log_sink.h"
 #include "train/memory_plan.h"
+#include "train/rank_check.h"
 #include "train/resume.h"
 #include "train/trainer.h"
 
@@ -39,14 +41,23 @@ struct Options {
   bool resume = false;
   bool print_config = false;
   std::string log_level = "info";
+  RanksOptions ranks;
 };
 
-PreparedText prepare(const Config& config, int threads) {
-  TextProgress progress;
-  PreparedText text = prepare_text(config.data, config.tokenizer, threads, progress.hooks());
-  progress.finish();
-  if (!text.from_cache) give_back_freed_memory();
-  return text;
+// One rank of each machine prepares the text; the others find it in that machine's cache.
+PreparedText prepare(const Config& config, int threads, World& world) {
+  std::optional<PreparedText> text;
+  const auto make = [&] {
+    TextProgress progress;
+    text = prepare_text(config.data, config.tokenizer, threads, progress.hooks());
+    progress.finish();
+    if (!text->from_cache) give_back_freed_memory();
+  };
+  world.while_others_wait([&] {
+    if (world.local_rank() == 0) make();
+  });
+  if (!text) make();
+  return *std::move(text);
 }
 
 // Text after an end token, cut off where the model is large: a validation must not wait for it.
@@ -109,8 +120,9 @@ void note_no_window(const Config& config, const PreparedText& text) {
                ": alibi evaluate will refuse them (give more held-out text or shorter lengths)"));
 }
 
-// Trains with every sink attached; returns the exit code.
-int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Checkpoint>& resume) {
+// Trains with every sink attached; returns the signal that stopped it, or 0.
+int train_and_write(const TrainerParts& parts, Trainer& trainer,
+                    const std::optional<Checkpoint>& resume) {
   const Config& config = parts.config;
   LogSink log(config, parts.folder, resume);
   write_file_atomic(parts.folder.path() / "config.json", config_json(config));
@@ -137,9 +149,8 @@ int train(const TrainerParts& parts, Trainer& trainer, const std::optional<Check
   terminal.finish();
   files.finish(signal == 0 ? RunState::kFinished : RunState::kStopped);
   log_info(end_summary(config, trainer.progress(), seconds_now() - start, signal));
-  if (signal == 0) return 0;
-  log_info("saved; the same command with --resume goes on from here");
-  return 128 + signal;
+  if (signal != 0) log_info("saved; the same command with --resume goes on from here");
+  return signal;
 }
 
 int run(const Options& options, const CommandLine& line) {
@@ -152,16 +163,25 @@ int run(const Options& options, const CommandLine& line) {
   }
   if (config.data.train.empty())
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
-  const torch::Device device = resolve_machine(config, options.resume);
-  const int threads = set_threads(config.runtime.threads);
+  const WorldPlace place = place_of(options.ranks);
+  const torch::Device device = resolve_machine(config, options.resume, place);
+  const int threads = set_threads(threads_of_rank(config.runtime.threads, place));
   if (config.runtime.recompute == Recompute::kBlocks) return_large_blocks();
-  RunFolder folder(config, options.resume);
-  open_log_file(folder.path() / "alibi.log");
+  RunFolder folder =
+      place.rank == 0 ? RunFolder(config, options.resume) : RunFolder::read_only(config);
+  if (place.rank == 0)
+    open_log_file(folder.path() / "alibi.log");
+  else
+    set_log_level("warning");
   log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
                 ", ", threads, " threads"));
+  Ranks ranks(options.ranks, place, line, folder.path());
+  World& world = ranks.world();
+  refuse_other_ranks(world, config, folder.path());
   for (const std::string& note : advice(config)) log_info("note: " + note);
   const auto resume = folder.resume_point(config);
-  const PreparedText text = prepare(config, threads);
+  const PreparedText text = prepare(config, threads, world);
+  refuse_other_text(world, text);
   if (resume) {
     folder.refuse_other_text(*resume, text);
     resume_threads(config, *resume);
@@ -169,9 +189,11 @@ int run(const Options& options, const CommandLine& line) {
     log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
   }
   const std::int64_t most = plan_micro_batch(config, text.tokenizer.vocabulary(), device);
-  const TrainerParts parts{config, text, folder, device, most};
+  const TrainerParts parts{config, text, folder, device, world, most};
   Trainer trainer(parts, resume);
-  return train(parts, trainer, resume);
+  const int signal = world.is_first() ? train_and_write(parts, trainer, resume) : trainer.run({});
+  ranks.finish();
+  return signal == 0 ? 0 : 128 + signal;
 }
 
 }  // namespace
@@ -188,6 +210,30 @@ Command train_command() {
                       {.name = "--resume",
                        .meaning = "Go on from the newest valid checkpoint of the run folder",
                        .target = &options->resume},
+                      {.name = "--processes",
+                       .meaning = "Train with this many processes on this machine",
+                       .target = &options->ranks.processes,
+                       .range = OptionRange{1, 4096}},
+                      {.name = "--rank",
+                       .meaning = "Which process this is, from 0 on; no launcher needed",
+                       .target = &options->ranks.rank,
+                       .range = OptionRange{0, 65535},
+                       .excludes = "--processes",
+                       .given = &options->ranks.rank_given},
+                      {.name = "--world-size",
+                       .meaning = "How many processes there are",
+                       .target = &options->ranks.world_size,
+                       .range = OptionRange{1, 65536},
+                       .needs = "--rank"},
+                      {.name = "--store",
+                       .meaning = "Where they meet: tcp://HOST:PORT, or a file that all see",
+                       .target = &options->ranks.store,
+                       .needs = "--rank"},
+                      {.name = "--join-timeout",
+                       .meaning = "Seconds until all must have joined",
+                       .target = &options->ranks.join_seconds,
+                       .shows_default = true,
+                       .range = OptionRange{1, 86400}},
                       {.name = "--print-config",
                        .meaning = "Print the resolved config and exit",
                        .target = &options->print_config},

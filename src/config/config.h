@@ -35,5 +35,7 @@ struct BatchShape {
 };
 BatchShape batch_shape(const BatchConfig& batch);  // expects a validated config
 BatchShape batch_shape(const BatchConfig& batch, double scaling);
+std::int64_t lanes_of(const BatchConfig& batch);
+std::int64_t micro_batch_tokens_of(const BatchConfig& batch);  // as configured, a lane at most
 
 }  // namespace alibi

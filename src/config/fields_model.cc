@@ -84,6 +84,11 @@ Fields batch_fields(BatchConfig& b) {
       "Tokens per forward and backward pass; gradients add up. Default: the whole batch.")
       .range(1, 1e12)
       .may_change();
+  add(f, "lanes", &b.lanes,
+      "K: the sequences of a step are summed in K equal parts, those in a fixed binary tree, so "
+      "that 1 process or several compute the same bits: as many as divide K into powers of two. "
+      "Default: the number of processes that a run is started with.")
+      .range(1, 1 << 20);
   return f;
 }
 

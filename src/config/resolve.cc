@@ -18,6 +18,12 @@ BatchShape batch_shape(const BatchConfig& batch, double scaling) {
   return {batch.sequences * parts, batch.sequence_length / parts};
 }
 
+std::int64_t lanes_of(const BatchConfig& batch) { return batch.lanes.value_or(1); }
+
+std::int64_t micro_batch_tokens_of(const BatchConfig& batch) {
+  return std::min(*batch.micro_batch_tokens, batch_shape(batch).tokens() / lanes_of(batch));
+}
+
 std::int64_t default_decay_tokens(const RunConfig& run) {
   return std::max<std::int64_t>(1, run.train_tokens / 5);
 }
@@ -34,6 +40,7 @@ void resolve(Config& c) {
   if (position_method(m.position).has_table && !m.max_sequence_length)
     m.max_sequence_length = shape.length;
   if (!c.batch.micro_batch_tokens) c.batch.micro_batch_tokens = shape.tokens();
+  if (c.batch.lanes == 1) c.batch.lanes.reset();  // one name for one thing: part of the identity
   if (c.tokenizer.kind == TokenizerKind::kBytes) c.tokenizer.vocabulary = 259;
   const std::int64_t tenth = std::max<std::int64_t>(1, c.run.train_tokens / 10);
   if (!c.run.save_every_tokens) c.run.save_every_tokens = tenth;

@@ -30,6 +30,8 @@ struct BatchConfig {
   double train_sequence_length_scaling = 1.0;      // s in {1, 1/2, 1/4, ...}
   std::vector<double> length_mixture;              // empty: every step has the one scaling s
   std::optional<std::int64_t> micro_batch_tokens;  // the whole batch
+  // K, absent where it is 1: the sums of a step do not depend on how many processes share K lanes.
+  std::optional<std::int64_t> lanes;
 };
 
 struct DataConfig {

@@ -77,6 +77,18 @@ void check_mixture(const BatchConfig& b, Faults& faults) {
              "1x is the longest trained length");
 }
 
+void check_lanes(const BatchConfig& b, Faults& faults) {
+  std::vector<double> scalings = b.length_mixture;
+  scalings.push_back(b.train_sequence_length_scaling);
+  for (const double s : scalings) {
+    const std::int64_t rows = batch_shape(b, s).rows;
+    if (rows % lanes_of(b) == 0) continue;
+    faults.add("/batch/lanes", cat("found ", lanes_of(b), ", expected a divisor of the ", rows,
+                                   " sequences that a step trains on"));
+    return;
+  }
+}
+
 void check_batch(const Config& c, Faults& faults) {
   if (!faults.sound({kScaling, kLength})) return;  // all below reads the trained length
   if (faults.sound({"/batch/length_mixture"})) check_mixture(c.batch, faults);
@@ -90,6 +102,8 @@ void check_batch(const Config& c, Faults& faults) {
                      " that divides the ", shape.tokens(), " tokens of a step"));
     }
   }
+  if (faults.sound({"/batch/sequences", "/batch/lanes", "/batch/length_mixture"}))
+    check_lanes(c.batch, faults);
   if (faults.sound({"/model/position", "/model/max_sequence_length"}) &&
       position_limit(c.model).value_or(shape.length) < shape.length) {
     faults.add("/model/max_sequence_length",

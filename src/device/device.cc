@@ -8,7 +8,7 @@
 
 namespace alibi {
 
-torch::Device open_device(Device choice) {
+torch::Device open_device(Device choice, int index) {
   if (choice == Device::kCpu) return torch::kCPU;
   const CudaState& cuda = open_cuda_library();
   if (cuda.usable && torch::cuda::is_available()) {
@@ -16,7 +16,14 @@ torch::Device open_device(Device choice) {
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
     // Nothing is read before it is written: no need to fill it.
     at::globalContext().setDeterministicFillUninitializedMemory(false);
-    return {torch::kCUDA, 0};
+    const auto devices = static_cast<int>(torch::cuda::device_count());
+    if (index >= devices) {
+      throw usage_error("/runtime/device",
+                        cat("process ", index, " of this machine finds ", devices,
+                            " CUDA devices, expected one for each process"),
+                        "start fewer processes, or use \"cpu\"");
+    }
+    return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
   }
   if (choice == Device::kCuda) {
     const std::string reason =

@@ -8,9 +8,9 @@
 
 namespace alibi {
 
-// Opens CUDA when asked for (cuda) or when it is there (auto). Throws Error when `cuda` cannot be
-// had.
-torch::Device open_device(Device choice);
+// Opens CUDA when asked for (cuda) or when it is there (auto); of several devices the one with this
+// index. Throws Error when `cuda` cannot be had.
+torch::Device open_device(Device choice, int index = 0);
 
 // auto -> bf16 where the processor multiplies bf16 fast, else fp32; others unchanged. From tf32 on,
 // LibTorch's products on a CUDA device are rounded so; throws Error where there is none.

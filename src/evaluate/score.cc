@@ -89,11 +89,11 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options) {
   const torch::NoGradGuard guard;
   std::vector<float> losses(targets.size());
-  std::int64_t scored = 0;
-  for (auto begin = windows.begin(); begin != windows.end();) {
+  std::int64_t scored = 0, batch = 0;
+  for (auto begin = windows.begin(), end = begin; begin != windows.end(); begin = end) {
     const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / begin->length);
-    auto end = begin;
     while (end != windows.end() && end - begin < most && end->length == begin->length) ++end;
+    if (batch++ % options.parts != options.part) continue;
     const torch::Tensor losses_BT = window_losses(model, targets, {begin, end}, options);
     for (auto window = begin; window != end; ++window) {
       const float* row = losses_BT.data_ptr<float>() + (window - begin) * begin->length;
@@ -102,7 +102,6 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
       scored += window->scored;
     }
     if (options.progress) options.progress(scored);
-    begin = end;
   }
   return losses;
 }

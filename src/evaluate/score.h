@@ -47,6 +47,8 @@ struct ScoringOptions {
   PositionStretch stretch;
   std::vector<double> slopes;  // instead of the model's; empty: those
   torch::Device device = torch::kCPU;
+  // Batches part, part + parts, ...: what other processes score stays 0.
+  int part = 0, parts = 1;
   std::function<void(std::int64_t scored)> progress;
 };
 

@@ -8,31 +8,40 @@
 namespace alibi {
 
 Checkpointer::Checkpointer(const Config& config, const RunFolder& folder, TrainState& state,
-                           Emitter& emitter, bool is_saved)
+                           Agreement& agreement, Emitter& emitter, bool is_saved)
     : config_(config),
       folder_(folder),
       state_(state),
+      agreement_(agreement),
       emitter_(emitter),
       saved_step_(is_saved ? state.progress.step : -1),
       saver_(folder.checkpoints(), config.run.save_in_background) {}
 
 void Checkpointer::save(bool steps_follow) {
-  const Progress& progress = state_.progress;
-  if (saved_step_ == progress.step && !progress.finished) return;
+  if (!needs_save()) return;
   wait();
+  Checkpoint checkpoint = state_.checkpoint();
+  const Progress& progress = state_.progress;
+  saved_step_ = progress.step;
+  if (!agreement_.world().is_first()) return;
   folder_.check_lock();
   emitter_.sync();
   KeptSteps kept{config_.run.keep_checkpoints, {progress.best_step}, progress.step};
   if (config_.guard.rolls_back())
     kept.these_steps.push_back(newest_due_save(config_, progress.tokens));
-  Checkpoint checkpoint = state_.checkpoint();
-  if (!may_save(checkpoint, steps_follow)) return;
-  saver_.save(std::move(checkpoint), kept);
-  saved_step_ = progress.step;
+  if (may_save(checkpoint, steps_follow)) {
+    saver_.save(std::move(checkpoint), kept);
+  } else {
+    saved_step_ = -1;
+  }
+}
+
+// A failed save is known to the first rank alone.
+bool Checkpointer::needs_save() {
+  return agreement_.as_first(saved_step_ != state_.progress.step || state_.progress.finished);
 }
 
 void Checkpointer::save_last() {
-  if (saved_step_ == state_.progress.step && !state_.progress.finished) return;
   save(false);
   if (const auto folder = saver_.finish())
     emitter_.emit(SaveRecord{state_.progress.step, folder->string()});
@@ -47,7 +56,8 @@ bool Checkpointer::may_save(const Checkpoint& checkpoint, bool steps_follow) {
   const Error error(cat("step ", state_.progress.step),
                     cat("tensor ", *name, " holds numbers that are not finite, so it is not saved"),
                     "the checkpoints before are whole: run again with --resume");
-  if (config_.guard.non_finite != NonFinite::kRollBack || !steps_follow || stop_signal() != 0)
+  if (config_.guard.non_finite != NonFinite::kRollBack || !steps_follow ||
+      agreement_.stop_signal() != 0)
     throw error;
   emitter_.emit(SaveFailure{error.what()});
   return false;

@@ -1,8 +1,10 @@
-// Saves a run's checkpoints, one at a time, and emits a record when one is committed.
+// Saves a run's checkpoints, one at a time, and emits a record when one is committed. The first
+// rank writes; all ranks call.
 #pragma once
 
 #include "checkpoint/saver.h"
 #include "config/config.h"
+#include "train/agreement.h"
 #include "train/emitter.h"
 #include "train/run_folder.h"
 #include "train/state.h"
@@ -12,8 +14,8 @@ namespace alibi {
 class Checkpointer {
  public:
   // The state's step counts as saved where `is_saved`. All outlive it.
-  Checkpointer(const Config& config, const RunFolder& folder, TrainState& state, Emitter& emitter,
-               bool is_saved);
+  Checkpointer(const Config& config, const RunFolder& folder, TrainState& state,
+               Agreement& agreement, Emitter& emitter, bool is_saved);
 
   // Starts a save of the state unless its step is saved. Events so far are made durable first: the
   // checkpoint promises their lines. State that is not finite is not saved, see
@@ -30,11 +32,13 @@ class Checkpointer {
 
  private:
   void collect(bool wait);
+  bool needs_save();
   bool may_save(const Checkpoint& checkpoint, bool steps_follow);
 
   const Config& config_;
   const RunFolder& folder_;
   TrainState& state_;
+  Agreement& agreement_;
   Emitter& emitter_;
   std::int64_t saved_step_;  // the newest; -1: none
   CheckpointSaver saver_;

@@ -23,8 +23,14 @@ Error too_often(std::int64_t step, const std::string& reason, const std::string&
 }  // namespace
 
 GuardedUpdate::GuardedUpdate(const Config& config, const RunFolder& folder, TrainState& state,
+                             GradientExchange& exchange, Agreement& agreement,
                              Checkpointer& checkpointer)
-    : config_(config), folder_(folder), state_(state), checkpointer_(checkpointer) {}
+    : config_(config),
+      folder_(folder),
+      state_(state),
+      exchange_(exchange),
+      agreement_(agreement),
+      checkpointer_(checkpointer) {}
 
 std::optional<Error> GuardedUpdate::apply(StepRecord& record) {
   const Judgement judgement =
@@ -58,8 +64,10 @@ std::optional<Error> GuardedUpdate::end_of_run(std::int64_t step,
 }
 
 void GuardedUpdate::update(const StepRecord& record) {
-  clip_gradients(state_.parameters, record.gradient_norm, config_.optimizer.clip_norm);
-  state_.optimizer.update(record.step - state_.progress.skipped_steps, record.learning_rate);
+  clip_gradients(exchange_.gradients(), record.gradient_norm, config_.optimizer.clip_norm);
+  state_.optimizer.update(exchange_.gradients(), record.step - state_.progress.skipped_steps,
+                          record.learning_rate);
+  exchange_.share_parameters();
   state_.progress.skipped_in_a_row = 0;
 }
 
@@ -72,6 +80,7 @@ void GuardedUpdate::skip() {
 // are left out, this step's with them, and the count of steps and tokens goes on.
 void GuardedUpdate::roll_back(StepRecord& record) {
   checkpointer_.wait();
+  agreement_.everywhere(true);  // the first rank's save is over: all read the same checkpoint
   Progress then;
   if (const auto checkpoint = rollback_checkpoint()) {
     state_.load_tensors(*checkpoint);

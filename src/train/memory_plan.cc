@@ -78,8 +78,8 @@ std::string describe_parts(const MemoryParts& p) {
 
 std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit) {
   const BatchShape shape = batch_shape(c.batch);
-  for (std::int64_t rows = *c.batch.micro_batch_tokens / shape.length; rows > 0; --rows) {
-    if (shape.rows % rows != 0) continue;
+  for (std::int64_t rows = micro_batch_tokens_of(c.batch) / shape.length; rows > 0; --rows) {
+    if (shape.rows / lanes_of(c.batch) % rows != 0) continue;
     const std::int64_t tokens = rows * shape.length;
     if (estimate_memory(c, vocabulary, tokens).bound() <= limit) return tokens;
   }
@@ -87,7 +87,7 @@ std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::
 }
 
 std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device) {
-  const std::int64_t wanted = *config.batch.micro_batch_tokens;
+  const std::int64_t wanted = micro_batch_tokens_of(config.batch);
   const MemoryLimit limit =
       config.runtime.memory_limit_bytes
           ? MemoryLimit{*config.runtime.memory_limit_bytes, "runtime.memory_limit_bytes"}

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "train/lane_sum.h"
 #include "train/run_folder.h"
 
 namespace alibi {
@@ -26,11 +27,24 @@ std::string describe_step_arithmetic(const Config& config, torch::Device device,
 
 }  // namespace
 
-torch::Device resolve_machine(Config& config, bool resume) {
-  const torch::Device device = open_device(config.runtime.device);
-  if (resume && config.runtime.precision == Precision::kAuto)
-    config.runtime.precision = stored_precision(config.run.folder).value_or(Precision::kAuto);
+torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& place) {
+  const torch::Device device = open_device(config.runtime.device, place.local_rank);
+  const auto before = resume ? stored_config(config.run.folder) : std::nullopt;
+  if (before && config.runtime.precision == Precision::kAuto)
+    config.runtime.precision = before->runtime.precision;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  if (!config.batch.lanes) {
+    if (before) config.batch.lanes = before->batch.lanes;
+    if (!before && place.size > 1) config.batch.lanes = place.size;
+  }
+  const std::int64_t rows = batch_shape(config.batch).rows;
+  if (rows % lanes_of(config.batch) != 0) {
+    throw usage_error("/batch/lanes",
+                      cat(lanes_of(config.batch), " processes, expected a divisor of the ", rows,
+                          " sequences that a step trains on"),
+                      "start as many, or set batch.sequences");
+  }
+  own_lanes(lanes_of(config.batch), place.rank, place.size);
   return device;
 }
 

@@ -5,13 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "distributed/world.h"
 #include "train/state.h"
 
 namespace alibi {
 
-// Opens the device and resolves the precision, which depends on this machine; a resumed run keeps
-// its first answer.
-torch::Device resolve_machine(Config& config, bool resume);
+// Opens this rank's device and resolves what depends on machine and launcher, precision and lanes;
+// a resumed run keeps its first answer. Throws Error (exit code 2) where so many processes cannot
+// share the lanes.
+torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& place);
 
 // Sets the number of threads that the run was started with, unless runtime.threads names another:
 // that sums in another order.

@@ -59,6 +59,10 @@ RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(co
     made_from_ = made_from;  // who has not got the lock removes nothing: the folder is another's
 }
 
+RunFolder RunFolder::read_only(const Config& config) {
+  return RunFolder(fs::path(without_slash(config.run.folder)));
+}
+
 RunFolder::~RunFolder() {
   if (made_from_.empty() || !is_unused()) return;
   std::error_code ignored;
@@ -106,21 +110,21 @@ void RunFolder::refuse_other_text(const Checkpoint& checkpoint, const PreparedTe
   }
 }
 
-std::optional<Precision> stored_precision(const fs::path& run_folder) {
-  const auto precision_in = [](const fs::path& folder) {
+std::optional<Config> stored_config(const fs::path& run_folder) {
+  const auto config_in = [](const fs::path& folder) {
     const fs::path file = folder / "config.json";
-    return parse_config(read_file(file), file.string()).runtime.precision;
+    return parse_config(read_file(file), file.string());
   };
   std::error_code ignored;
   if (!fs::exists(run_folder / "config.json", ignored)) return std::nullopt;
   try {
-    return precision_in(run_folder);
+    return config_in(run_folder);
   } catch (const Error& error) {  // what the checkpoints hold counts; this copy is written again
     log_warning(cat("not read, and written again: ", error.what()));
   }
   const auto newest = newest_valid_checkpoint(run_folder / "checkpoints");
   if (!newest) return std::nullopt;
-  return precision_in(*newest);
+  return config_in(*newest);
 }
 
 }  // namespace alibi

@@ -1,4 +1,4 @@
-// The folder of one run, held by one process at a time.
+// The folder of one run, held by one process at a time: the first rank, where there are several.
 //
 //   RUN/config.json    the resolved config
 //   RUN/alibi.log      messages of all starts, with time and level
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/files.h"
 #include "checkpoint/checkpoint.h"
@@ -27,6 +28,8 @@ class RunFolder {
   // Without `resume` the folder must not exist yet; with it a missing one is made. Throws Error
   // when it exists without --resume, is in use, or cannot be written.
   RunFolder(const Config& config, bool resume);
+  // On a rank that only reads there: makes, locks and removes nothing.
+  static RunFolder read_only(const Config& config);
   // Removes a folder made here that a run left without a logged step or a checkpoint: the corrected
   // command must not be refused.
   ~RunFolder();
@@ -48,6 +51,7 @@ class RunFolder {
   void refuse_other_text(const Checkpoint& checkpoint, const PreparedText& text) const;
 
  private:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   bool is_unused() const;
 
   std::filesystem::path path_;
@@ -55,8 +59,9 @@ class RunFolder {
   std::unique_ptr<FileLock> lock_;
 };
 
-// The precision stored by an earlier start of this run, so that `auto` keeps its first answer;
-// nothing where there is none or its config.json is damaged.
-std::optional<Precision> stored_precision(const std::filesystem::path& run_folder);
+// The config stored by an earlier start of this run, so that what depends on the machine
+// (precision, lanes) keeps its first answer; nothing where there is none or its config.json is
+// damaged.
+std::optional<Config> stored_config(const std::filesystem::path& run_folder);
 
 }  // namespace alibi

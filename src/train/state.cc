@@ -5,6 +5,7 @@
 #include "checkpoint/load_model.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "device/libtorch.h"
 #include "train/run_folder.h"
 #include "train/start_from.h"
 
@@ -23,13 +24,15 @@ Gpt build_model(const Config& c, const PreparedText& text, torch::Device device)
 }  // namespace
 
 TrainState::TrainState(const Config& config, const PreparedText& text, torch::Device device,
-                       const std::optional<Checkpoint>& resume)
+                       World& world, const std::optional<Checkpoint>& resume)
     : model(build_model(config, text, device)),
       parameters(model->parameters()),
-      optimizer(named_parameters(*model), config.optimizer),
+      shards(sizes_of(named_parameters(*model)), world.size()),
+      optimizer(named_parameters(*model), config.optimizer, shards, world.rank()),
       config_(config),
       text_(text),
-      device_(device) {
+      device_(device),
+      world_(world) {
   if (resume) {
     load_tensors(*resume);
     progress = resume->progress;
@@ -58,6 +61,32 @@ void TrainState::initialize_from_source() {
   if (!start.surgery.empty()) log_info(cat("initialize.from ", source, ": ", start.surgery));
 }
 
+// One tensor after another, so that the first rank holds each once: what it receives is put where
+// it belongs.
+Tensors TrainState::whole_optimizer_state() const {
+  Tensors own = optimizer.state();
+  if (world_.is_alone()) return own;
+  const auto ranks = static_cast<std::size_t>(world_.size());
+  const auto me = static_cast<std::size_t>(world_.rank());
+  Tensors all;
+  for (const auto& [name, parameter] : optimizer.state_names()) {
+    const torch::Tensor& like = parameters[parameter];
+    const auto none = torch::empty({0}, like.options().requires_grad(false));
+    std::vector<torch::Tensor> to(ranks, none), from(ranks, none);
+    if (own.contains(name)) to[0] = own.at(name).flatten();
+    if (world_.is_first()) {
+      const torch::Tensor& whole = all[name] = torch::empty_like(like, torch::kCPU);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const Slice slice = shards.slice(static_cast<int>(rank), parameter);
+        from[rank] = whole.flatten().narrow(0, slice.first, slice.count);
+      }
+      from[me].copy_(to[me]);
+    }
+    world_.exchange(to, from);
+  }
+  return all;
+}
+
 Checkpoint TrainState::checkpoint() const {
   return {config_json(config_),
           text_.tokenizer.model(),
@@ -65,7 +94,7 @@ Checkpoint TrainState::checkpoint() const {
           text_.data_hash,
           progress,
           weights_of(*model),
-          optimizer.state()};
+          whole_optimizer_state()};
 }
 
 }  // namespace alibi

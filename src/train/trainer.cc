@@ -13,23 +13,25 @@ namespace alibi {
 
 Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& resume)
     : parts_(parts),
+      agreement_(parts.world),
       emitter_(parts.config.guard.failed_save),
-      state_(parts.config, parts.text, parts.device, resume),
+      state_(parts.config, parts.text, parts.device, parts.world, resume),
       reader_(parts.text.train, parts.config.batch,
               static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),
       loader_([this](std::int64_t step) { return reader_.read(step); }),
-      gradients_(parts.config, parts.device, state_, emitter_),
-      validator_(parts.config, parts.text, parts.device, state_),
-      checkpointer_(parts.config, parts.folder, state_, emitter_, resume.has_value()),
-      update_(parts.config, parts.folder, state_, checkpointer_) {
+      gradients_(parts.config, parts.device, state_, agreement_, emitter_),
+      exchange_(parts.world, state_.shards, state_.parameters),
+      validator_(parts.config, parts.text, parts.device, state_, agreement_),
+      checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
+      update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_) {
   if (resume) {
     const bool finished = state_.progress.finished && done();
     changes_ = take_changes(parts.config, *resume, finished, state_.progress);
   }
   if (auto change = note_arithmetic(parts.config, parts.device, state_))
     changes_.push_back(std::move(*change));
-  const std::int64_t most = parts.most_micro_batch_tokens;
+  const std::int64_t most = agreement_.least(parts.most_micro_batch_tokens);
   if (most > 0 && most < micro_batch_tokens()) state_.progress.micro_batch_tokens = most;
 }
 
@@ -40,7 +42,7 @@ int Trainer::run(std::vector<Sink*> sinks) {
   emitter_.set_sinks(std::move(sinks));
   gradients_.warm_up();
   if (progress.validated_step < progress.step) validate();  // a signal had cut it off
-  while (!done() && stop_signal() == 0) {
+  while (!done() && agreement_.stop_signal() == 0) {
     const std::int64_t before = progress.tokens;
     emitter_.emit(step());
     emit_changes();
@@ -52,7 +54,7 @@ int Trainer::run(std::vector<Sink*> sinks) {
   checkpointer_.wait();
   progress.finished = done() && progress.validated_step == progress.step;
   checkpointer_.save_last();
-  return progress.finished ? 0 : stop_signal();
+  return progress.finished ? 0 : agreement_.stop_signal();
 }
 
 // Read, forward and backward, update where the guard lets it pass.
@@ -65,7 +67,8 @@ StepRecord Trainer::step() {
   Batch batch = loader_.take(progress.step);
   record.tokens = progress.tokens + batch.rows * batch.length;
   record.loss = gradients_.compute(batch);
-  record.gradient_norm = gradient_norm(state_.parameters);
+  exchange_.sum();
+  record.gradient_norm = exchange_.norm(lanes_of(c.batch));
   record.learning_rate =
       learning_rate(c.schedule, c.optimizer.learning_rate, c.run.train_tokens, record.tokens);
   const std::optional<Error> error = update_.apply(record);

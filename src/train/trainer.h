@@ -1,5 +1,6 @@
 // The training loop. While not done and not asked to stop: step, validate if due, save if due. What
-// happens is emitted; who shows or stores it is a sink.
+// happens is emitted; who shows or stores it is a sink. Every rank runs the same loop; what it
+// decides by is the same on all (train/agreement.h), and only the first rank has sinks and writes.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,12 @@
 
 #include "data/batch_loader.h"
 #include "data/batches.h"
+#include "distributed/world.h"
+#include "train/agreement.h"
 #include "train/checkpointer.h"
 #include "train/emitter.h"
 #include "train/gradient_accumulator.h"
+#include "train/gradient_exchange.h"
 #include "train/guarded_update.h"
 #include "train/run_folder.h"
 #include "train/state.h"
@@ -24,6 +28,7 @@ struct TrainerParts {
   const PreparedText& text;
   RunFolder& folder;
   torch::Device device;
+  World& world;
   // What memory allows (train/memory_plan.h); 0: as configured.
   std::int64_t most_micro_batch_tokens = 0;
 };
@@ -53,11 +58,13 @@ class Trainer {
   std::vector<std::int64_t> window_starts(std::int64_t step) const;
 
   TrainerParts parts_;
+  Agreement agreement_;
   Emitter emitter_;
   TrainState state_;
   BatchReader reader_;
   BatchLoader loader_;
   GradientAccumulator gradients_;
+  GradientExchange exchange_;
   Validator validator_;
   Checkpointer checkpointer_;
   GuardedUpdate update_;

@@ -1,22 +1,38 @@
 #include "train/validator.h"
 
 #include "base/stop.h"
+#include "device/libtorch.h"
 #include "device/memory.h"
 #include "evaluate/score.h"
 
 namespace alibi {
+namespace {
+
+// Each loss was computed by one rank and is 0 on the others, so that any order of additions is
+// exact.
+void sum_over_ranks(std::vector<float>& losses, World& world) {
+  if (world.is_alone()) return;
+  torch::Tensor all = torch::from_blob(losses.data(), {std::ssize(losses)}, torch::kFloat);
+  world.all_reduce(all);
+}
+
+}  // namespace
 
 Validator::Validator(const Config& config, const PreparedText& text, torch::Device device,
-                     TrainState& state)
+                     TrainState& state, Agreement& agreement)
     : config_(config),
       end_(text.tokenizer.end()),
       device_(device),
       state_(state),
+      agreement_(agreement),
       text_(sample_tokens(text.valid, {.window = batch_shape(config.batch).length,
                                        .most = config.run.validation_tokens})) {}
 
+// Ranks score every n-th batch each. A signal to one of them cuts all off, and memory that runs out
+// on one makes the batches of all smaller.
 std::optional<double> Validator::loss(std::int64_t batch_tokens) {
   struct Stopped {};
+  World& world = agreement_.world();
   const std::int64_t length = batch_shape(config_.batch).length;
   const auto windows = windows_of(text_, length);
   ScoringOptions options;
@@ -25,17 +41,26 @@ std::optional<double> Validator::loss(std::int64_t batch_tokens) {
   options.separate_documents = config_.data.separate_documents;
   options.end = end_;
   options.device = device_;
+  options.part = world.rank();
+  options.parts = world.size();
   options.progress = [](std::int64_t) {
     if (stop_signal() != 0) throw Stopped();
   };
   for (;; options.batch_tokens /= 2) {
+    std::vector<float> losses;
+    bool fits = true, stopped = false;
     try {
-      return mean_of(scored_losses(text_, score(state_.model, text_.ids, windows, options)));
+      losses = score(state_.model, text_.ids, windows, options);
     } catch (const Stopped&) {
-      return std::nullopt;
+      stopped = true;
     } catch (const std::exception& error) {
       if (!is_out_of_memory(error) || options.batch_tokens <= length) throw;
+      fits = false;
     }
+    if (!agreement_.everywhere(!stopped)) return std::nullopt;
+    if (!agreement_.everywhere(fits)) continue;
+    sum_over_ranks(losses, world);
+    return mean_of(scored_losses(text_, losses));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "data/prepared.h"
 #include "data/text_sample.h"
 #include "report/records/run_records.h"
+#include "train/agreement.h"
 #include "train/state.h"
 
 namespace alibi {
@@ -14,8 +15,8 @@ namespace alibi {
 class Validator {
  public:
   // Scores whole windows, spread over the held-out text. All outlive it.
-  Validator(const Config& config, const PreparedText& text, torch::Device device,
-            TrainState& state);
+  Validator(const Config& config, const PreparedText& text, torch::Device device, TrainState& state,
+            Agreement& agreement);
 
   bool has_text() const { return text_.scores_anything(); }
 
@@ -31,6 +32,7 @@ class Validator {
   std::int32_t end_;  // the token behind every document
   torch::Device device_;
   TrainState& state_;
+  Agreement& agreement_;
   TextSample text_;
 };
 

@@ -91,7 +91,8 @@ void train_with_numbers(const Config& config) {
   RunFolder folder(config, false);
   const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
   write_file_atomic(folder.path() / "config.json", config_json(config));
-  Trainer trainer({config, text, folder, torch::kCPU}, std::nullopt);
+  World alone;
+  Trainer trainer({config, text, folder, torch::kCPU, alone}, std::nullopt);
   LogSink log(config, folder, std::nullopt);
   Tensors numbers;
   for (const auto& [name, weight] : weights_of(*trainer.model()))

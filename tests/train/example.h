@@ -1,6 +1,9 @@
 // A run of twelve tiny steps that uses everything a resume must carry over.
 #pragma once
 
+#include <exception>
+#include <thread>
+
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
@@ -83,23 +86,39 @@ class TrainExample {
   // Trainer::run returned. `prepare` sees the trainer before its first step.
   int train(const Config& config, bool resume, std::int64_t stop_after = 0,
             const Prepare& prepare = {}) {
-    clear_stop();
-    events.clear();
+    World alone;
     RunFolder folder(config, resume);
-    const auto point = folder.resume_point(config);
-    const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
-    if (point) folder.refuse_other_text(*point, text);
-    Trainer trainer({config, text, folder, torch::kCPU}, point);
-    LogSink log(config, folder, point);
-    Listener listener([&](const Event& event) {
-      events.push_back(event);
-      if (on_event) on_event(event);
-      const auto* step = std::get_if<StepRecord>(&event);
-      if (step != nullptr && step->step == stop_after) request_stop(2);
-    });
-    if (prepare) prepare(trainer);
-    const int signal = trainer.run({&log, &listener});
-    clear_stop();
+    return train(config, folder, alone, stop_after, prepare);
+  }
+
+  // The same with several ranks, each a thread. Of several that fail the first rank's Error counts.
+  int train_ranks(int ranks, const Config& config, bool resume, std::int64_t stop_after = 0) {
+    RunFolder folder(config, resume);
+    const std::string store = path(cat("store-", worlds_++));
+    int signal = 0;
+    std::vector<std::exception_ptr> failed(static_cast<std::size_t>(ranks));
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+          torch::set_num_threads(1);
+          try {
+            WorldPlace place;
+            place.rank = place.local_rank = rank;
+            place.size = place.local_size = ranks;
+            place.store = store;
+            World world(place, {});
+            RunFolder others = RunFolder::read_only(config);
+            const int end = train(config, rank == 0 ? folder : others, world, stop_after, {});
+            if (rank == 0) signal = end;
+          } catch (...) {
+            failed[static_cast<std::size_t>(rank)] = std::current_exception();
+          }
+        });
+      }
+    }
+    for (const std::exception_ptr& error : failed)
+      if (error) std::rethrow_exception(error);
     return signal;
   }
 
@@ -127,8 +146,31 @@ class TrainExample {
   OnEvent on_event;           // sees each event as it happens
 
  private:
+  int train(const Config& config, RunFolder& folder, World& world, std::int64_t stop_after,
+            const Prepare& prepare) {
+    clear_stop();
+    if (world.is_first()) events.clear();
+    const auto point = folder.resume_point(config);
+    const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
+    if (point) folder.refuse_other_text(*point, text);
+    Trainer trainer({config, text, folder, torch::kCPU, world}, point);
+    if (prepare) prepare(trainer);
+    if (!world.is_first()) return trainer.run({});
+    LogSink log(config, folder, point);
+    Listener listener([&](const Event& event) {
+      events.push_back(event);
+      if (on_event) on_event(event);
+      const auto* step = std::get_if<StepRecord>(&event);
+      if (step != nullptr && step->step == stop_after) request_stop(2);
+    });
+    const int signal = trainer.run({&log, &listener});
+    clear_stop();
+    return signal;
+  }
+
   TemporaryFolder folder_;
   std::vector<std::string> base_;
+  int worlds_ = 0;
 };
 
 }  // namespace alibi

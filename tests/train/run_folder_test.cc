@@ -113,9 +113,9 @@ TEST(RunFolder, KeepsTheFirstAnswerForPrecision) {
   TrainExample example;
   const Config config = example.config("run");
   fs::create_directory(example.path("run"));
-  EXPECT_FALSE(stored_precision(config.run.folder).has_value());
+  EXPECT_FALSE(stored_config(config.run.folder).has_value());
   example.write("run/config.json", config_json(config));
-  EXPECT_EQ(stored_precision(config.run.folder), Precision::kFp32);
+  EXPECT_EQ(stored_config(config.run.folder)->runtime.precision, Precision::kFp32);
 }
 
 }  // namespace

@@ -15,12 +15,10 @@ ParameterRule rule(const ParameterShape& parameter, const OptimizerConfig& confi
 }
 
 void update(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step) {
-  std::vector<torch::Tensor> gradients, steps;
-  for (const torch::Tensor& parameter : group.parameters) {
-    gradients.push_back(parameter.grad());
+  std::vector<torch::Tensor> steps;
+  for (const torch::Tensor& parameter : group.parameters)
     steps.push_back(torch::full({}, static_cast<double>(step.number), parameter.options()));
-  }
-  at::_fused_adamw_(group.parameters, gradients, group.state[0], group.state[1], {}, steps,
+  at::_fused_adamw_(group.parameters, group.gradients, group.state[0], group.state[1], {}, steps,
                     step.learning_rate, config.beta1, config.beta2, group.rule.weight_decay,
                     config.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }

@@ -29,14 +29,42 @@ NamedParameters named_parameters(const Module& model) {
   return all;
 }
 
+std::vector<std::int64_t> sizes_of(const NamedParameters& parameters) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& [name, parameter] : parameters) sizes.push_back(parameter.numel());
+  return sizes;
+}
+
+std::vector<torch::Tensor> gradients_of(const std::vector<torch::Tensor>& parameters) {
+  std::vector<torch::Tensor> gradients;
+  for (const torch::Tensor& parameter : parameters) gradients.push_back(parameter.grad());
+  return gradients;
+}
+
+torch::Tensor sliced(const torch::Tensor& parameter, Slice slice) {
+  if (slice.count == parameter.numel()) return parameter;
+  return parameter.detach().flatten().narrow(0, slice.first, slice.count);
+}
+
 Optimizer::Optimizer(const NamedParameters& parameters, const OptimizerConfig& config)
-    : config_(config), kind_(&optimizer_kind(config)) {
-  for (const auto& [name, parameter] : parameters) {
+    : Optimizer(parameters, config, Shards(sizes_of(parameters), 1), 0) {}
+
+Optimizer::Optimizer(const NamedParameters& parameters, const OptimizerConfig& config,
+                     const Shards& shards, int rank)
+    : config_(config), kind_(&optimizer_kind(config)), all_(parameters) {
+  for (std::size_t index = 0; index < all_.size(); ++index) {
+    const auto& [name, parameter] = all_[index];
+    const Slice slice = shards.slice(rank, index);
+    slices_.push_back(slice);
+    if (slice.count == 0) continue;
     ParameterGroup& group = group_of(kind_->rule({name, parameter.sizes().vec()}, config));
     group.names.push_back(name);
-    group.parameters.push_back(parameter);
-    for (auto& tensors : group.state)
-      tensors.push_back(torch::zeros_like(parameter, torch::MemoryFormat::Contiguous));
+    group.parameters.push_back(sliced(parameter, slice));
+    group.indices.push_back(index);
+    for (auto& tensors : group.state) {
+      tensors.push_back(
+          torch::zeros_like(group.parameters.back(), torch::MemoryFormat::Contiguous));
+    }
   }
 }
 
@@ -50,28 +78,46 @@ ParameterGroup& Optimizer::group_of(const ParameterRule& rule) {
   return groups_.emplace_back(std::move(group));
 }
 
-void Optimizer::update(std::int64_t step, double learning_rate) {
+void Optimizer::update(const std::vector<torch::Tensor>& gradients, std::int64_t step,
+                       double learning_rate) {
   const torch::NoGradGuard guard;
   for (ParameterGroup& group : groups_) {
-    for (const torch::Tensor& parameter : group.parameters)
-      ensure(parameter.grad().defined(), "every parameter has a gradient");
+    group.gradients.clear();
+    for (const std::size_t index : group.indices) {
+      ensure(gradients[index].defined(), "every parameter has a gradient");
+      group.gradients.push_back(gradients[index]);
+    }
     kind_->update(group, config_, {step, learning_rate * group.rule.learning_rate_factor});
-    // LibTorch's fused updates do not count as a change; what was packed from the weights must see
-    // that it is old (model/linear/linear_products.h).
-    for (const torch::Tensor& parameter : group.parameters)
-      parameter.unsafeGetTensorImpl()->bump_version();
+    group.gradients.clear();
   }
+  // LibTorch's fused updates do not count as a change, nor does what comes from other ranks; what
+  // was packed from the weights must see that it is old (model/linear/linear_products.h).
+  for (const auto& [name, parameter] : all_) parameter.unsafeGetTensorImpl()->bump_version();
+}
+
+void Optimizer::update(std::int64_t step, double learning_rate) {
+  std::vector<torch::Tensor> gradients;
+  for (const auto& [name, parameter] : all_) gradients.push_back(parameter.grad());
+  update(gradients, step, learning_rate);
 }
 
 void Optimizer::zero_gradients() {
-  for (ParameterGroup& group : groups_) {
-    for (torch::Tensor& parameter : group.parameters) parameter.mutable_grad() = torch::Tensor();
-  }
+  for (auto& [name, parameter] : all_) parameter.mutable_grad() = torch::Tensor();
 }
 
 void Optimizer::reset() {
   const torch::NoGradGuard guard;
   for (const auto& [name, tensor] : state()) torch::Tensor(tensor).zero_();
+}
+
+std::vector<std::pair<std::string, std::size_t>> Optimizer::state_names() const {
+  std::vector<std::pair<std::string, std::size_t>> names;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const auto& [name, parameter] = all_[i];
+    for (const std::string& state : kind_->rule({name, parameter.sizes().vec()}, config_).state)
+      names.emplace_back(state + "." + name, i);
+  }
+  return names;
 }
 
 std::map<std::string, torch::Tensor> Optimizer::state() const {
@@ -87,34 +133,41 @@ std::map<std::string, torch::Tensor> Optimizer::state() const {
 
 void Optimizer::load_state(const std::map<std::string, torch::Tensor>& state) {
   const torch::NoGradGuard guard;
-  for (const auto& [name, mine] : this->state()) {
-    const auto found = state.find(name);
-    if (found == state.end())
-      throw Error("optimizer state", "found no " + name + ", expected one for every parameter");
-    if (found->second.sizes() != mine.sizes()) {
-      throw Error("optimizer state",
-                  cat(name, " has shape ", found->second.sizes(), ", expected ", mine.sizes()));
+  for (ParameterGroup& group : groups_) {
+    for (std::size_t kind = 0; kind < group.state.size(); ++kind) {
+      for (std::size_t i = 0; i < group.names.size(); ++i) {
+        const std::string name = group.rule.state[kind] + "." + group.names[i];
+        const std::size_t index = group.indices[i];
+        const auto found = state.find(name);
+        if (found == state.end())
+          throw Error("optimizer state", "found no " + name + ", expected one for every parameter");
+        const torch::Tensor& whole = all_[index].second;
+        if (found->second.sizes() != whole.sizes()) {
+          throw Error("optimizer state", cat(name, " has shape ", found->second.sizes(),
+                                             ", expected ", whole.sizes()));
+        }
+        group.state[kind][i].copy_(sliced(found->second, slices_[index]));
+      }
     }
-    torch::Tensor(mine).copy_(found->second);
   }
 }
 
-double gradient_norm(const std::vector<torch::Tensor>& parameters) {
+double gradient_norm(const std::vector<torch::Tensor>& gradients) {
   const torch::NoGradGuard guard;
   torch::Tensor sum;
-  for (const torch::Tensor& parameter : parameters) {
-    if (!parameter.grad().defined()) continue;
-    const torch::Tensor square = parameter.grad().norm().to(torch::kDouble).square();
+  for (const torch::Tensor& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    const torch::Tensor square = gradient.norm().to(torch::kDouble).square();
     sum = sum.defined() ? sum + square : square;
   }
   return sum.defined() ? std::sqrt(sum.item<double>()) : 0.0;
 }
 
-void clip_gradients(const std::vector<torch::Tensor>& parameters, double norm, double limit) {
+void clip_gradients(const std::vector<torch::Tensor>& gradients, double norm, double limit) {
   const torch::NoGradGuard guard;
   if (limit <= 0 || norm <= limit) return;
-  for (const torch::Tensor& parameter : parameters) {
-    if (parameter.grad().defined()) parameter.mutable_grad().mul_(limit / norm);
+  for (const torch::Tensor& gradient : gradients) {
+    if (gradient.defined()) torch::Tensor(gradient).mul_(limit / norm);
   }
 }
 

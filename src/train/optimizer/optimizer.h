@@ -14,6 +14,7 @@
 #include "device/tensor.h"
 #include "model/module.h"
 #include "model/shapes.h"
+#include "train/shards.h"
 
 namespace alibi {
 
@@ -26,11 +27,14 @@ struct ParameterRule {
   bool operator==(const ParameterRule&) const = default;
 };
 
+// What is updated: parameters, or of each the slice that this process owns.
 struct ParameterGroup {
   ParameterRule rule;
   std::vector<std::string> names;
   std::vector<torch::Tensor> parameters;
+  std::vector<torch::Tensor> gradients;           // of one update
   std::vector<std::vector<torch::Tensor>> state;  // by rule.state, then by parameter
+  std::vector<std::size_t> indices;               // of the parameters, in the optimizer's order
 };
 
 struct UpdateStep {
@@ -41,7 +45,8 @@ struct UpdateStep {
 struct OptimizerKind {
   const char* name;
   ParameterRule (*rule)(const ParameterShape& parameter, const OptimizerConfig& config);
-  // Updates a group in place from its gradients, which are all defined.
+  // Updates a group in place, element by element: an element's result does not depend on which
+  // others are with it in a slice.
   void (*update)(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step);
 };
 
@@ -57,18 +62,33 @@ std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const Paramete
 using NamedParameters = std::vector<std::pair<std::string, torch::Tensor>>;
 NamedParameters named_parameters(const Module& model);
 
+std::vector<std::int64_t> sizes_of(const NamedParameters& parameters);  // elements
+std::vector<torch::Tensor> gradients_of(const std::vector<torch::Tensor>& parameters);
+
+// A parameter's elements first .. first + count - 1, flat; the parameter itself where these are
+// all.
+torch::Tensor sliced(const torch::Tensor& parameter, Slice slice);
+
 class Optimizer {
  public:
-  // `parameters` are fp32; their order is the order of updates within a group.
-  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config);
+  // `parameters` are fp32; their order is the order of updates within a group. Of each the slice
+  // that `shards` gives `rank` is updated.
+  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config, const Shards& shards,
+            int rank);
+  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config);  // owns them whole
 
-  // One update from the parameters' gradients; all must be defined. `step` counts from 1.
-  void update(std::int64_t step, double learning_rate);
+  // One update from the gradients of what is owned, by parameter; all must be defined. `step`
+  // counts from 1.
+  void update(const std::vector<torch::Tensor>& gradients, std::int64_t step, double learning_rate);
+  void update(std::int64_t step, double learning_rate);  // from the parameters' own
   void zero_gradients();
   void reset();  // the state before the first update
 
-  // State tensors by name, "moment_1.<parameter>"; they share memory with the optimizer's. Loading
-  // copies into place and throws Error when one is missing or of another shape.
+  // Every state tensor's name and parameter, owned or not, in one order on all ranks.
+  std::vector<std::pair<std::string, std::size_t>> state_names() const;
+  // State tensors by name, "moment_1.<parameter>", of what is owned; they share memory with the
+  // optimizer's. Loading takes those of whole parameters, copies what is owned and throws Error
+  // when one is missing or of another shape.
   std::map<std::string, torch::Tensor> state() const;
   void load_state(const std::map<std::string, torch::Tensor>& state);
 
@@ -77,14 +97,16 @@ class Optimizer {
 
   OptimizerConfig config_;
   const OptimizerKind* kind_;
+  NamedParameters all_;  // whole
+  std::vector<Slice> slices_;
   std::vector<ParameterGroup> groups_;
 };
 
-// Square root of the sum of squares over all gradients, summed in fp64; parameters without one
+// Square root of the sum of squares over all gradients, summed in fp64; those that are not defined
 // count 0.
-double gradient_norm(const std::vector<torch::Tensor>& parameters);
+double gradient_norm(const std::vector<torch::Tensor>& gradients);
 
 // Multiplies every gradient by limit / norm when norm exceeds limit > 0.
-void clip_gradients(const std::vector<torch::Tensor>& parameters, double norm, double limit);
+void clip_gradients(const std::vector<torch::Tensor>& gradients, double norm, double limit);
 
 }  // namespace alibi

@@ -160,19 +160,19 @@ std::vector<torch::Tensor> three_four() {
 }
 
 TEST(Clip, NormIsOverAllGradients) {
-  EXPECT_DOUBLE_EQ(gradient_norm(three_four()), 5);
-  EXPECT_EQ(gradient_norm({torch::zeros({3}).requires_grad_()}), 0);
+  EXPECT_DOUBLE_EQ(gradient_norm(gradients_of(three_four())), 5);
+  EXPECT_EQ(gradient_norm(gradients_of({torch::zeros({3}).requires_grad_()})), 0);
 }
 
 TEST(Clip, ScalesDownToTheLimitAndNeverUp) {
   auto all = three_four();
-  clip_gradients(all, 5, 2);
-  EXPECT_NEAR(gradient_norm(all), 2, 1e-6);
+  clip_gradients(gradients_of(all), 5, 2);
+  EXPECT_NEAR(gradient_norm(gradients_of(all)), 2, 1e-6);
   EXPECT_NEAR(all[1].grad()[1].item<double>(), -1.6, 1e-6);
-  clip_gradients(all, 2, 100);
-  EXPECT_NEAR(gradient_norm(all), 2, 1e-6);
-  clip_gradients(all, 2, 0);  // 0: no limit
-  EXPECT_NEAR(gradient_norm(all), 2, 1e-6);
+  clip_gradients(gradients_of(all), 2, 100);
+  EXPECT_NEAR(gradient_norm(gradients_of(all)), 2, 1e-6);
+  clip_gradients(gradients_of(all), 2, 0);  // 0: no limit
+  EXPECT_NEAR(gradient_norm(gradients_of(all)), 2, 1e-6);
 }
 
 ScheduleConfig schedule_of(ScheduleKind kind) {

@@ -1,0 +1,84 @@
+#include "commands/ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/strings.h"
+
+namespace alibi {
+namespace {
+
+// The same command for another rank: --processes N becomes that rank's place.
+std::vector<std::string> command_of(const CommandLine& line, int rank, int size,
+                                    const std::string& store) {
+  std::vector<std::string> words{own_program().string()};
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    const std::string& word = line.words[i];
+    if (word == "--processes") {
+      ++i;
+    } else if (!word.starts_with("--processes=")) {
+      words.push_back(word);
+    }
+  }
+  for (const std::string& word :
+       {cat("--rank=", rank), cat("--world-size=", size), cat("--store=", store)})
+    words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+WorldPlace place_of(const RanksOptions& options) {
+  if (options.processes > 0) {
+    WorldPlace place;
+    place.size = place.local_size = static_cast<int>(options.processes);
+    if (place.size > 1) place.asked_by = "--processes";
+    return place;
+  }
+  WorldFlags flags;
+  if (options.rank_given) flags.rank = static_cast<int>(options.rank);
+  flags.size = static_cast<int>(options.world_size);
+  flags.store = options.store;
+  return world_place(flags, environment());
+}
+
+std::int64_t threads_of_rank(std::int64_t wanted, const WorldPlace& place) {
+  if (wanted > 0 || place.size == 1) return wanted;
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  return std::max<std::int64_t>(1, cores / place.local_size);
+}
+
+Ranks::Ranks(const RanksOptions& options, const WorldPlace& place, const CommandLine& line,
+             const std::filesystem::path& run_folder) {
+  if (place.size == 1) {
+    world_ = std::make_unique<World>();
+    return;
+  }
+  WorldPlace mine = place;
+  if (options.processes > 1) {
+    store_ = run_folder / ".ranks";
+    std::error_code ignored;
+    std::filesystem::remove(store_, ignored);  // of a run that was killed
+    mine.store = store_.string();
+    for (int rank = 1; rank < place.size; ++rank) {
+      others_.push_back(std::make_unique<ChildProcess>(
+          command_of(line, rank, place.size, mine.store), run_folder / cat("rank-", rank, ".log")));
+    }
+  }
+  WorldOptions world;
+  world.join = std::chrono::seconds(options.join_seconds);
+  world_ = std::make_unique<World>(mine, world);
+}
+
+Ranks::~Ranks() {
+  std::error_code ignored;
+  if (!store_.empty()) std::filesystem::remove(store_, ignored);
+}
+
+void Ranks::finish() {
+  constexpr double kSeconds = 10;
+  for (const auto& other : others_) other->ended(kSeconds);
+}
+
+}  // namespace alibi

@@ -1,0 +1,52 @@
+// The processes of a training run: started here (--processes), or by a launcher that this one is a
+// child of.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "commands/command_line.h"
+#include "distributed/world.h"
+
+namespace alibi {
+
+// As the command line says; no number given: as the launcher's variables say.
+struct RanksOptions {
+  std::int64_t processes = 0;
+  std::int64_t rank = 0, world_size = 0;
+  bool rank_given = false;
+  std::string store;
+  std::int64_t join_seconds = 120;
+};
+
+// Throws Error (exit code 2) where flags or variables do not fit together.
+WorldPlace place_of(const RanksOptions& options);
+
+// `wanted`, or where that is 0 an equal share of the cores for each rank of this machine: launchers
+// say OMP_NUM_THREADS=1, which wastes the others. 0 for a process alone: as its environment says.
+std::int64_t threads_of_rank(std::int64_t wanted, const WorldPlace& place);
+
+class Ranks {
+ public:
+  // With --processes starts the other ranks, the same command, which print into
+  // `run_folder`/rank-N.log; then joins.
+  Ranks(const RanksOptions& options, const WorldPlace& place, const CommandLine& line,
+        const std::filesystem::path& run_folder);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  World& world() { return *world_; }
+  void finish();  // waits until the others have left
+
+ private:
+  std::filesystem::path store_;  // made here; empty: not
+  std::vector<std::unique_ptr<ChildProcess>> others_;
+  std::unique_ptr<World> world_;
+};
+
+}  // namespace alibi

@@ -1,0 +1,157 @@
+#include "train/gradient_exchange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "device/libtorch.h"
+#include "train/lane_sum.h"
+#include "train/optimizer/optimizer.h"
+
+namespace alibi {
+namespace {
+
+// Eight running sums, as wide as a register: one order of additions whatever the compiler does.
+double squares(const float* values, std::int64_t count) {
+  constexpr std::int64_t kSums = 8;
+  double sums[kSums] = {};
+  std::int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (std::int64_t k = 0; k < kSums; ++k) {
+      const double value = values[i + k];
+      sums[k] += value * value;  // exact product of two floats: fused or not, the same
+    }
+  }
+  for (std::int64_t k = 0; i < count; ++i, ++k) sums[k] += double{values[i]} * values[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+std::int64_t blocks_of(std::int64_t elements) { return (elements + kShardBlock - 1) / kShardBlock; }
+
+torch::Tensor space_for(std::int64_t elements) { return torch::empty({elements}, torch::kFloat); }
+
+}  // namespace
+
+std::vector<double> block_squares(const torch::Tensor& tensor) {
+  const torch::Tensor flat = tensor.detach().to(torch::kCPU).flatten();
+  const std::int64_t count = flat.numel();
+  std::vector<double> sums(static_cast<std::size_t>(blocks_of(count)));
+  const float* values = flat.const_data_ptr<float>();
+  at::parallel_for(0, std::ssize(sums), 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const std::int64_t first = block * kShardBlock;
+      sums[static_cast<std::size_t>(block)] =
+          squares(values + first, std::min(kShardBlock, count - first));
+    }
+  });
+  return sums;
+}
+
+GradientExchange::GradientExchange(World& world, const Shards& shards,
+                                   const std::vector<torch::Tensor>& parameters)
+    : world_(world), shards_(shards), parameters_(parameters) {}
+
+void GradientExchange::sum() {
+  gradients_ = gradients_of(parameters_);
+  for (const torch::Tensor& gradient : gradients_)
+    ensure(gradient.defined(), "every parameter has a gradient");
+  if (world_.is_alone()) return;
+  for (const auto& bucket : shards_.buckets()) sum_bucket(bucket);
+}
+
+std::int64_t GradientExchange::owned(const std::vector<std::size_t>& bucket, int rank) const {
+  std::int64_t elements = 0;
+  for (const std::size_t i : bucket) elements += shards_.slice(rank, i).count;
+  return elements;
+}
+
+torch::Tensor GradientExchange::gathered(const std::vector<std::size_t>& bucket, int rank,
+                                         bool of_gradients) const {
+  std::vector<torch::Tensor> slices;
+  for (const std::size_t i : bucket) {
+    const Slice slice = shards_.slice(rank, i);
+    const torch::Tensor& whole = of_gradients ? gradients_[i] : parameters_[i];
+    slices.push_back(whole.detach().flatten().narrow(0, slice.first, slice.count));
+  }
+  return torch::cat(slices).to(torch::kCPU);
+}
+
+void GradientExchange::sum_bucket(const std::vector<std::size_t>& bucket) {
+  const torch::NoGradGuard guard;
+  const int ranks = world_.size(), me = world_.rank();
+  std::vector<torch::Tensor> to, from;
+  for (int rank = 0; rank < ranks; ++rank) {
+    to.push_back(gathered(bucket, rank, true));
+    from.push_back(rank == me ? to.back() : space_for(owned(bucket, me)));
+  }
+  world_.exchange(to, from);
+  LaneSum sum;
+  for (torch::Tensor& share : from) sum.add({std::move(share)});
+  const torch::Tensor mine = sum.take().front().to(parameters_[bucket.front()].device());
+  std::int64_t at = 0;
+  for (const std::size_t i : bucket) {
+    const std::int64_t count = shards_.slice(me, i).count;
+    gradients_[i] = mine.narrow(0, at, count);
+    if (count == parameters_[i].numel()) gradients_[i] = gradients_[i].view_as(parameters_[i]);
+    at += count;
+  }
+}
+
+double GradientExchange::norm(std::int64_t lanes) const {
+  if (lanes == 1) return gradient_norm(gradients_);
+  std::vector<std::vector<double>> own;
+  std::vector<double> flat;
+  for (const torch::Tensor& gradient : gradients_) {
+    own.push_back(block_squares(gradient));
+    flat.insert(flat.end(), own.back().begin(), own.back().end());
+  }
+  std::size_t most = 0;  // every rank gives as many numbers as the one with the most
+  for (int rank = 0; rank < world_.size(); ++rank) {
+    std::size_t blocks = 0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      blocks += static_cast<std::size_t>(blocks_of(shards_.slice(rank, i).count));
+    most = std::max(most, blocks);
+  }
+  flat.resize(most);
+  const auto all = world_.gather(flat);
+  std::vector<std::size_t> at(all.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {  // slices of a parameter lie by rank
+      const std::int64_t blocks = blocks_of(shards_.slice(static_cast<int>(rank), i).count);
+      for (std::int64_t block = 0; block < blocks; ++block) sum += all[rank][at[rank]++];
+    }
+  }
+  return std::sqrt(sum);
+}
+
+void GradientExchange::share_parameters() {
+  if (world_.is_alone()) return;
+  for (const auto& bucket : shards_.buckets()) share_bucket(bucket);
+}
+
+void GradientExchange::share_bucket(const std::vector<std::size_t>& bucket) {
+  const torch::NoGradGuard guard;
+  const int ranks = world_.size(), me = world_.rank();
+  std::vector<torch::Tensor> pieces;
+  for (int rank = 0; rank < ranks; ++rank) {
+    pieces.push_back(rank == me ? gathered(bucket, me, false) : space_for(owned(bucket, rank)));
+  }
+  world_.share(pieces);
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == me) continue;
+    std::int64_t at = 0;
+    for (const std::size_t i : bucket) {
+      const Slice slice = shards_.slice(rank, i);
+      parameters_[i]
+          .detach()
+          .flatten()
+          .narrow(0, slice.first, slice.count)
+          .copy_(pieces[static_cast<std::size_t>(rank)].narrow(0, at, slice.count));
+      at += slice.count;
+    }
+  }
+}
+
+}  // namespace alibi

@@ -1,0 +1,44 @@
+#include "train/shards.h"
+
+#include <algorithm>
+
+namespace alibi {
+
+Shards::Shards(const std::vector<std::int64_t>& sizes, int ranks)
+    : slices_(static_cast<std::size_t>(ranks), std::vector<Slice>(sizes.size())) {
+  std::int64_t elements = 0;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (elements == 0) buckets_.emplace_back();
+    buckets_.back().push_back(i);
+    elements += sizes[i];
+    if (elements >= kBucketElements) elements = 0;
+  }
+  for (const auto& bucket : buckets_) divide(sizes, bucket);
+}
+
+// Rank r ends at the block nearest below its share of the bucket's elements.
+void Shards::divide(const std::vector<std::int64_t>& sizes,
+                    const std::vector<std::size_t>& bucket) {
+  std::int64_t total = 0, before = 0;
+  for (const std::size_t parameter : bucket) total += sizes[parameter];
+  for (const std::size_t parameter : bucket) {
+    const std::int64_t size = sizes[parameter];
+    std::int64_t first = 0;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const std::int64_t wanted = total * (rank + 1) / ranks() - before;
+      std::int64_t end = std::clamp<std::int64_t>(wanted / kShardBlock * kShardBlock, first, size);
+      if (rank + 1 == ranks() || wanted >= size) end = size;
+      slices_[static_cast<std::size_t>(rank)][parameter] = {first, end - first};
+      first = end;
+    }
+    before += size;
+  }
+}
+
+std::int64_t Shards::owned(int rank) const {
+  std::int64_t elements = 0;
+  for (const Slice& slice : slices_[static_cast<std::size_t>(rank)]) elements += slice.count;
+  return elements;
+}
+
+}  // namespace alibi

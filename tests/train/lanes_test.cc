@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "support/error_place.h"
+#include "train/gradient_exchange.h"
+#include "train/lane_sum.h"
+#include "train/same_end.h"
+#include "train/shards.h"
+
+namespace alibi {
+namespace {
+
+torch::Tensor random_lane(int lane) {
+  torch::manual_seed(lane);
+  return torch::randn({1000});
+}
+
+torch::Tensor sum_of(int first, int count) {
+  LaneSum sum;
+  for (int lane = first; lane < first + count; ++lane) sum.add({random_lane(lane)});
+  return sum.take().front();
+}
+
+// What ranks sum, and then the sums of ranks, are the sum of all.
+TEST(LaneSum, IsTheSameWhoeverHoldsTheLanes) {
+  for (const int lanes : {1, 2, 3, 4, 6, 7, 8, 12}) {
+    const torch::Tensor all = sum_of(0, lanes);
+    for (int ranks = 2; ranks <= lanes; ++ranks) {
+      const int own = lanes / ranks;
+      if (lanes % ranks != 0 || (own & (own - 1)) != 0) continue;
+      LaneSum sum;
+      for (int rank = 0; rank < ranks; ++rank) sum.add({sum_of(rank * own, own)});
+      EXPECT_TRUE(torch::equal(sum.take().front(), all)) << lanes << " on " << ranks;
+    }
+  }
+}
+
+TEST(LaneSum, IsATreeNotARow) {
+  const auto lane = [](double value) { return torch::tensor({static_cast<float>(value)}); };
+  LaneSum sum;  // (1e8 + 1) + (-1e8 + 1): each pair loses its 1; a row would keep the last
+  for (const double value : {1e8, 1.0, -1e8, 1.0}) sum.add({lane(value)});
+  EXPECT_EQ(sum.take().front().item<double>(), 0);
+}
+
+TEST(OwnLanes, AreWholeSubtrees) {
+  EXPECT_EQ(own_lanes(8, 3, 4).first, 6);
+  EXPECT_EQ(own_lanes(8, 3, 4).count, 2);
+  EXPECT_EQ(own_lanes(6, 0, 1).count, 6);
+  EXPECT_EQ(own_lanes(6, 2, 3).first, 4);
+  for (const auto& [lanes, ranks] : std::vector<std::pair<int, int>>{{1, 2}, {6, 2}, {8, 3}})
+    EXPECT_EQ(error_place([&] { own_lanes(lanes, 0, ranks); }), "/batch/lanes 2");
+}
+
+TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {
+  const std::vector<std::int64_t> sizes{1, 300'000, 5, 2'000'000, 4096, 4097, 900'000, 70'000};
+  for (const int ranks : {1, 2, 3, 4, 7}) {
+    const Shards shards(sizes, ranks);
+    std::vector<std::size_t> order;
+    for (const auto& bucket : shards.buckets())
+      order.insert(order.end(), bucket.begin(), bucket.end());
+    for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(order[i], sizes.size() - 1 - i);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      std::int64_t at = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Slice slice = shards.slice(rank, i);
+        if (slice.count == 0) continue;
+        EXPECT_EQ(slice.first, at);
+        EXPECT_EQ(slice.first % kShardBlock, 0);
+        at += slice.count;
+      }
+      EXPECT_EQ(at, sizes[i]);
+    }
+    const std::int64_t all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::int64_t owned = 0;
+      for (std::size_t i = 0; i < sizes.size(); ++i) owned += shards.slice(rank, i).count;
+      EXPECT_NEAR(static_cast<double>(owned), static_cast<double>(all) / ranks, 5 * kShardBlock);
+    }
+  }
+}
+
+TEST(BlockSquares, AreThoseOfTheWholeInEverySlice) {
+  torch::manual_seed(1);
+  const torch::Tensor whole = torch::randn({3 * kShardBlock + 77});
+  const std::vector<double> all = block_squares(whole);
+  ASSERT_EQ(all.size(), 4);
+  EXPECT_EQ(block_squares(whole.narrow(0, kShardBlock, kShardBlock))[0], all[1]);
+  EXPECT_EQ(block_squares(whole.narrow(0, 3 * kShardBlock, 77))[0], all[3]);
+  EXPECT_NEAR(std::accumulate(all.begin(), all.end(), 0.0),
+              whole.to(torch::kDouble).square().sum().item<double>(), 1e-9);
+}
+
+// Lanes are another order of additions, nothing else.
+TEST(Lanes, ChangeLastBitsOnly) {
+  TrainExample example;
+  example.train(example.config("one"), false);
+  example.train(example.config("four", {"batch.lanes=4", "batch.micro_batch_tokens=32"}), false);
+  const Checkpoint one = example.newest("one"), four = example.newest("four");
+  EXPECT_NE(one.identity, four.identity);
+  example.train(example.config("one-small", {"batch.micro_batch_tokens=32"}), false);
+  const Checkpoint small = example.newest("one-small");
+  for (const auto& [name, weight] : small.weights)
+    EXPECT_TRUE(torch::allclose(weight, four.weights.at(name), 1e-3, 1e-4)) << name;
+}
+
+// The bits of a run do not depend on how many ranks computed it: weights, moments, log.
+TEST(Ranks, GiveTheBitsOfOneProcess) {
+  TrainExample example;
+  example.add("batch.lanes=4");
+  EXPECT_EQ(example.train(example.config("one"), false), 0);
+  for (const int ranks : {2, 4}) {
+    const std::string run = cat("ranks-", ranks);
+    EXPECT_EQ(example.train_ranks(ranks, example.config(run), false), 0);
+    expect_same_end(example, "one", run, run);
+  }
+}
+
+TEST(Ranks, TakeARunOverFromAnyNumberOfOthers) {
+  TrainExample example;
+  example.add("batch.lanes=4");
+  example.train(example.config("whole"), false);
+  const Config config = example.config("moved");
+  EXPECT_EQ(example.train(config, false, 2), 2);
+  EXPECT_EQ(example.train_ranks(2, config, true, 4), 2);
+  EXPECT_EQ(example.train_ranks(4, config, true, 7), 2);
+  EXPECT_EQ(example.train(config, true), 0);
+  expect_same_end(example, "whole", "moved", "1 -> 2 -> 4 -> 1");
+}
+
+}  // namespace
+}  // namespace alibi
