@@ -33,9 +33,8 @@ class CurveMeasurement {
     curve_.parameters = loaded.model->parameter_count();
     curve_.slopes = loaded.model->slopes();
     for (const std::int64_t length : options.lengths) all_.push_back(empty_point(length));
-    passes_ = protocol_.one_pass           ? 1
-              : options.rules.split_stride ? 2 * std::ssize(all_)
-                                           : std::ssize(all_);
+    for (const std::int64_t length : options.lengths)
+      total_ += tokens_read(sample, options.rules, length) + split_tokens(length);
   }
 
   Curve run() {
@@ -71,6 +70,11 @@ class CurveMeasurement {
     return longest;
   }
 
+  std::int64_t split_tokens(std::int64_t length) const {
+    if (!options_.rules.split_stride) return 0;
+    return tokens_read_full_context(sample_, options_.rules, length);
+  }
+
   // A length that does not fit into memory is a labelled point; the others are measured.
   void each_length() {
     for (MeasuredLength& measured : all_) {
@@ -81,14 +85,14 @@ class CurveMeasurement {
                  }));
           }))
         label_out_of_memory(measured);
-      ++pass_;
+      done_ += tokens_read(sample_, options_.rules, length);
       if (!options_.rules.split_stride) continue;
       if (measured.point.applicable && !fits_in_memory([&] {
             fill_full_context(measured, score_full_context(loaded_, sample_, options_.rules, length,
                                                            scoring_of(measured.point)));
           }))
         note_out_of_memory(measured.point, "its split: ");
-      ++pass_;
+      done_ += split_tokens(length);
     }
   }
 
@@ -111,6 +115,7 @@ class CurveMeasurement {
       longest = &measured;
     }
     if (longest == nullptr) return;
+    total_ = tokens_read(sample_, options_.rules, longest->point.length);
     std::vector<ScoredLength> scored;
     const bool lasted = fits_in_memory([&] {
       scored = timed(longest->point, [&](const ScoringOptions& scoring) {
@@ -155,9 +160,7 @@ class CurveMeasurement {
   ScoringOptions scoring_of(const CurvePoint& point) const {
     ScoringOptions scoring = scoring_at(loaded_, options_.rules, point.length);
     if (options_.progress) {
-      scoring.progress = [this](std::int64_t done) {
-        options_.progress(pass_ * sample_.targets() + done, passes_ * sample_.targets());
-      };
+      scoring.progress = [this](std::int64_t read) { options_.progress(done_ + read, total_); };
     }
     return scoring;
   }
@@ -180,8 +183,7 @@ class CurveMeasurement {
     if (longest->length < 2 || options_.rules.far_context_tokens == 0) return;
     ScoringOptions scoring = scoring_of(*longest);
     if (options_.progress) {
-      const std::int64_t total = passes_ * sample_.targets();
-      scoring.progress = [this, total](std::int64_t) { options_.progress(total, total); };
+      scoring.progress = [this](std::int64_t) { options_.progress(total_, total_); };
     }
     if (!fits_in_memory([&] {
           curve_.far_context =
@@ -197,7 +199,7 @@ class CurveMeasurement {
   const ProtocolRow& protocol_;
   Curve curve_;
   std::vector<MeasuredLength> all_;
-  std::int64_t passes_ = 1, pass_ = 0;
+  std::int64_t total_ = 0, done_ = 0;  // tokens to read in all, read by the passes before
 };
 
 }  // namespace

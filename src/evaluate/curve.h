@@ -13,7 +13,7 @@ struct CurveOptions {
   std::vector<std::int64_t> lengths;  // rising, the trained length among them
   EvaluateConfig rules;               // all but its lengths and max_tokens, which made the sample
   // Of all targets of all passes, how many are scored.
-  std::function<void(std::int64_t done, std::int64_t total)> progress;
+  std::function<void(std::int64_t done, std::int64_t total)> progress;  // tokens read
 };
 
 // Scores the sample's runs (whole windows of at least the longest length) at each length, and the

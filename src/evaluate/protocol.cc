@@ -55,6 +55,17 @@ ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, std::i
   return scored;
 }
 
+std::optional<std::int64_t> stride_of(const EvaluateConfig& rules, std::int64_t length) {
+  if (!protocol_row(rules.protocol).slides) return std::nullopt;
+  return rules.stride.value_or(std::max<std::int64_t>(1, length / 2));
+}
+
+std::int64_t tokens_in(const std::vector<Window>& windows) {
+  std::int64_t tokens = 0;
+  for (const Window& window : windows) tokens += window.length;
+  return tokens;
+}
+
 std::string targets_text(const ProtocolRow& protocol) {
   return cat(protocol.one_pass ? " The pass scores" : " Every length scores the same targets:",
              " all of the text, or, where it is longer than evaluate.max_tokens, whole windows of "
@@ -106,21 +117,32 @@ ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules
 ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
                           const EvaluateConfig& rules, std::int64_t length,
                           const ScoringOptions& scoring) {
-  const ProtocolRow& protocol = protocol_row(rules.protocol);
-  if (protocol.streams) {
+  if (protocol_row(rules.protocol).streams) {
     const std::vector<float> all =
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
     return {scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
   }
-  if (!protocol.slides) return score_windows(loaded, sample, length, std::nullopt, scoring);
-  const std::int64_t half = std::max<std::int64_t>(1, length / 2);
-  return score_windows(loaded, sample, length, rules.stride.value_or(half), scoring);
+  return score_windows(loaded, sample, length, stride_of(rules, length), scoring);
 }
 
 ScoredLength score_full_context(LoadedModel& loaded, const TextSample& sample,
                                 const EvaluateConfig& rules, std::int64_t length,
                                 const ScoringOptions& scoring) {
   return score_windows(loaded, sample, length, rules.split_stride.value(), scoring);
+}
+
+std::int64_t tokens_read(const TextSample& sample, const EvaluateConfig& rules,
+                         std::int64_t length) {
+  if (!protocol_row(rules.protocol).streams)
+    return tokens_in(windows_of(sample, length, stride_of(rules, length)));
+  std::int64_t tokens = 0;
+  for (const SampleRun& run : sample.runs) tokens += lead_of(run) + run.count;
+  return tokens;
+}
+
+std::int64_t tokens_read_full_context(const TextSample& sample, const EvaluateConfig& rules,
+                                      std::int64_t length) {
+  return tokens_in(windows_of(sample, length, rules.split_stride));
 }
 
 std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& sample,

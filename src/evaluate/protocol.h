@@ -41,6 +41,12 @@ ScoredLength score_full_context(LoadedModel& loaded, const TextSample& sample,
                                 const EvaluateConfig& rules, std::int64_t length,
                                 const ScoringOptions& scoring);
 
+// Tokens that each of these reads: what it costs.
+std::int64_t tokens_read(const TextSample& sample, const EvaluateConfig& rules,
+                         std::int64_t length);
+std::int64_t tokens_read_full_context(const TextSample& sample, const EvaluateConfig& rules,
+                                      std::int64_t length);
+
 // All `lengths` out of one pass over windows of the last of them: a causal model's loss at position
 // p does not depend on what follows, so the first l positions of a long window are a window of
 // length l. Those are other targets than brute force scores at l: an estimate of the same mean, one

@@ -89,7 +89,7 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options) {
   const torch::NoGradGuard guard;
   std::vector<float> losses(targets.size());
-  std::int64_t scored = 0, batch = 0;
+  std::int64_t read = 0, batch = 0;
   for (auto begin = windows.begin(), end = begin; begin != windows.end(); begin = end) {
     const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / begin->length);
     while (end != windows.end() && end - begin < most && end->length == begin->length) ++end;
@@ -99,9 +99,9 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
       const float* row = losses_BT.data_ptr<float>() + (window - begin) * begin->length;
       std::copy(row + window->length - window->scored, row + window->length,
                 losses.begin() + window->first + window->length - window->scored);
-      scored += window->scored;
+      read += window->length;
     }
-    if (options.progress) options.progress(scored);
+    if (options.progress) options.progress(read);
   }
   return losses;
 }
@@ -143,14 +143,13 @@ class Stream {
         step_(step_of(rule)),
         lead_(lead_of(runs.front())) {}
 
-  // `before`: targets scored by earlier streams.
+  // `before`: tokens read by earlier streams.
   void run(std::vector<float>& losses, std::int64_t before) {
     const std::int64_t length = lead_ + runs_.front().count;
     for (std::int64_t at = 0; at < length; at += step_) {
       const std::int64_t count = std::min(step_, length - at);
       step(at, count, losses);
-      const std::int64_t scored = std::max<std::int64_t>(0, at + count - lead_);
-      if (options_.progress) options_.progress(before + std::ssize(runs_) * scored);
+      if (options_.progress) options_.progress(before + std::ssize(runs_) * (at + count));
     }
   }
 
@@ -189,12 +188,12 @@ std::vector<float> score_streaming(Gpt& model, const TextSample& sample, const S
   const torch::NoGradGuard guard;
   std::vector<float> losses(sample.ids.size());
   const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / step_of(rule));
-  std::int64_t scored = 0;
+  std::int64_t read = 0;
   for (auto begin = sample.runs.begin(); begin != sample.runs.end();) {
     auto end = begin;
     while (end != sample.runs.end() && end - begin < most && one_shape(*begin, *end)) ++end;
-    Stream(model, sample, {begin, end}, rule, options).run(losses, scored);
-    scored += (end - begin) * begin->count;
+    Stream(model, sample, {begin, end}, rule, options).run(losses, read);
+    read += (end - begin) * (lead_of(*begin) + begin->count);
     begin = end;
   }
   return losses;

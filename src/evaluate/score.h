@@ -49,7 +49,7 @@ struct ScoringOptions {
   torch::Device device = torch::kCPU;
   // Batches part, part + parts, ...: what other processes score stays 0.
   int part = 0, parts = 1;
-  std::function<void(std::int64_t scored)> progress;
+  std::function<void(std::int64_t read)> progress;  // tokens, those that are only context too
 };
 
 // One loss in nats per target, in order; 0 where no window scores it. Throws Error when the model
