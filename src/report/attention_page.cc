@@ -103,7 +103,7 @@ std::string named_heads(const AttentionPicture& picture, const Holds& holds, con
 
 // One line for each head with nearly all its weight within a few tokens, or to which the bias at
 // the trained length is no bias.
-std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
+std::vector<std::string> attention_notes(const AttentionPicture& picture) {
   std::vector<std::string> lines;
   const std::string steep = named_heads(
       picture, [](const AttentionHead& head) { return head.reach <= kShortReach; },
@@ -118,8 +118,11 @@ std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
       picture, [&](const AttentionHead& head) { return far(head) < kFlatBias; },
       [&](const AttentionHead& head) { return significant(far(head), 2) + " nats"; });
   if (!flat.empty())
-    lines.push_back(cat("heads to which the bias is no bias within the trained length ",
-                        picture.trained_length, ", as layer.head (bias at its end): ", flat));
+    lines.push_back(cat("heads with a small slope: over the trained length ",
+                        picture.trained_length, " their bias stays below ", kFlatBias,
+                        " nat, so near and far count "
+                        "almost alike; as layer.head (bias at that distance): ",
+                        flat));
   return lines;
 }
 
@@ -127,7 +130,7 @@ std::vector<std::string> attention_warnings(const AttentionPicture& picture) {
 
 std::string reach_table(const AttentionPicture& picture) {
   std::string text = format_table(reach_rows(picture)) + reach_legend(picture) + "\n";
-  for (const std::string& line : attention_warnings(picture)) text += "warning: " + line + "\n";
+  for (const std::string& line : attention_notes(picture)) text += "note: " + line + "\n";
   return text;
 }
 
@@ -138,7 +141,7 @@ std::string attention_page(const AttentionPicture& picture) {
                  picture.checkpoint, "made by alibi " + picture.program_version, picture.created},
                 picture.command_line);
   page.update({{"slopes", !picture.curves.empty()},
-               {"warnings", attention_warnings(picture)},
+               {"notes", attention_notes(picture)},
                {"reach_legend", reach_legend(picture)},
                {"reach", table_value(reach_rows(picture))},
                {"data", page_data(picture)}});

@@ -123,13 +123,13 @@ TEST(Inspect, TheAttentionPageNeedsNothingFromElsewhere) {
   EXPECT_NAMES(trained().works({"inspect", "lesson", "runs/tiny"}).out, "mean distance");
 }
 
-TEST(Inspect, WarnsOfSteepAndFlatHeads) {
+TEST(Inspect, NotesSteepAndFlatHeads) {
   const CliFixture place;
   place.works(
       {"train", "tiny.json", "--set", "run.train_tokens=1280", "--set", "model.slopes=[4, 0.001]"});
   const std::string out = place.works({"inspect", "attention", "runs/tiny"}).out;
-  EXPECT_NAMES(out, "warning:", "90 %", 4, "1.1");
-  EXPECT_NAMES(out, "warning:", 16, "1.2");
+  EXPECT_NAMES(out, "note:", "90 %", 4, "1.1");
+  EXPECT_NAMES(out, "note:", 16, "1.2");
 }
 
 }  // namespace
