@@ -1,8 +1,8 @@
 # A whole curve from one pass over the longest windows, beside the same curve measured length by length.
 train_small "$@"
 measuring "$@"
-"$alibi" evaluate "$run" "${options[@]}" --output "$out/brute-force"
-"$alibi" evaluate "$run" "${options[@]}" --set evaluate.protocol=one_pass --output "$out/one-pass"
+"$alibi" evaluate "$run" "${options[@]}" --output "$out/brute-force" --overwrite
+"$alibi" evaluate "$run" "${options[@]}" --set evaluate.protocol=one_pass --output "$out/one-pass" --overwrite
 
 # Columns are found by their titles; quoted cells, whose commas would count, are not needed.
 awk -F, '

@@ -9,7 +9,7 @@ first=(configs/quickstart.json configs/reproduce/retrofit/learned.json)
 "$alibi" train "${first[@]}" configs/reproduce/retrofit/alibi.json --resume "$@" --set run.folder="$retrofitted"
 measuring "$@"
 "$alibi" evaluate "$learned" "$retrofitted" --name learned --name retrofitted "${options[@]}" --lengths 1x,2x,4x,10x,16x \
-  --output "$out/curve"
+  --output "$out/curve" --overwrite
 
 # Columns are found by their titles; quoted cells, whose commas would count, are not needed.
 awk -F, '

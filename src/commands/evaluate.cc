@@ -7,6 +7,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
+#include "base/json/reader.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/load_model.h"
@@ -27,10 +30,11 @@ struct Options {
   EvaluationRequest request;
   std::vector<std::string> text;
   std::string output, title;
+  bool overwrite = false;
 };
 
 Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample) {
-  MeasuringLine line("evaluate", one.name, "targets");
+  MeasuringLine line("evaluate", one.name, "tokens");
   Curve curve = measure_curve(
       loaded, sample,
       {.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = line.hook()});
@@ -65,13 +69,35 @@ CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& op
 }
 
 void refuse_without_effect(const Options& options) {
-  if (!options.title.empty() && options.output.empty())
-    throw usage_error("--title", "has no effect without --output", "--output FOLDER");
+  for (const auto& [given, name] : {std::pair(!options.title.empty(), "--title"),
+                                    std::pair(options.overwrite, "--overwrite")}) {
+    if (given && options.output.empty())
+      throw usage_error(name, "has no effect without --output", "--output FOLDER");
+  }
   if (options.request.names.size() > options.request.checkpoints.size()) {
     throw usage_error("--name",
                       cat("found ", options.request.names.size(), " names for ",
                           options.request.checkpoints.size(), " checkpoints"),
                       "give one a checkpoint at most");
+  }
+}
+
+// A measurement is made again under its name; what another command measured is not lost unasked.
+void check_earlier(const Options& options, bool passkey, const std::string& command_line) {
+  for (const bool of_passkey : {false, true}) {
+    const auto file =
+        std::filesystem::path(options.output) / (of_passkey ? "passkey.json" : "curve.json");
+    if (!std::filesystem::exists(file)) continue;
+    std::vector<JsonFault> faults;  // a damaged file is another command's
+    const Json json = parse_json(read_file(file), {}, faults).value_or(Json::object());
+    const JsonReader earlier(json, file.string());
+    const std::string made_by = earlier.text("command_line", "an unknown command");
+    const bool same_kind = of_passkey == passkey;
+    if (!same_kind || (made_by != command_line && !options.overwrite)) {
+      throw usage_error(file.string(), cat("was measured by ", made_by, ", not by this command"),
+                        cat("name another --output", same_kind ? ", or add --overwrite" : ""));
+    }
+    log_info(cat("replacing ", file.string(), " of ", earlier.text("created", "an unknown time")));
   }
 }
 
@@ -88,6 +114,7 @@ int run(const Options& options, const CommandLine& command_line) {
   refuse_without_effect(options);
   if (!options.output.empty()) check_can_make_folder(options.output);  // before minutes of work
   const std::vector<EvaluationCase> cases = plan_evaluation(options.request);
+  if (!options.output.empty()) check_earlier(options, cases.front().passkey(), command_line.text());
   if (cases.front().passkey()) {
     evaluate_passkeys(cases, {options.text, options.output, options.title}, command_line);
     return 0;
@@ -127,6 +154,9 @@ Command evaluate_command() {
                   {.name = "--output",
                    .meaning = "Folder for curve.json, curve.csv, curve.svg and index.html",
                    .target = &options->output},
+                  {.name = "--overwrite",
+                   .meaning = "Replace what another command measured in that folder",
+                   .target = &options->overwrite},
                   {.name = "--name",
                    .meaning = "Label of each checkpoint, in order",
                    .target = &request.names,

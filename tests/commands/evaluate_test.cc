@@ -22,7 +22,7 @@ const CliFixture& trained() {
 }
 
 nlohmann::json curve_of(std::vector<std::string> more) {
-  more.insert(more.begin(), {"evaluate", "runs/tiny", "--output", "curve"});
+  more.insert(more.begin(), {"evaluate", "runs/tiny", "--output", "curve", "--overwrite"});
   trained().works(more);
   return trained().json("curve/curve.json");
 }
@@ -55,8 +55,34 @@ TEST(Evaluate, TheCommandLineIsQuoted) {
       R"(alibi evaluate runs/tiny --output 'it'\''s a curve' --set 'evaluate.lengths=["1x"]')");
 }
 
+// Seen failing with every folder overwritten.
+TEST(Evaluate, WhatAnotherCommandMeasuredIsNotLostUnasked) {
+  const std::vector<std::string> first = {
+      "evaluate", "runs/tiny", "--lengths", "1x,2x",
+      "--output", "kept",      "--set",     "evaluate.task=perplexity"};
+  std::vector<std::string> other = first, passkeys = first;
+  other[3] = "1x";
+  passkeys.back() = "evaluate.task=passkey";
+  EXPECT_EQ(trained().works(first).err.find("kept/curve.json"), std::string::npos);
+  const std::string created = trained().json("kept/curve.json")["created"];
+  EXPECT_NAMES(trained().works(first).err, "replacing", "kept/curve.json", created);
+  const std::string curve = trained().read("kept/curve.json");
+  const ProgramResult refused = trained().run(other);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_ERROR_AT(refused.err, "kept/curve.json", "1x,2x", "--overwrite");
+  EXPECT_EQ(trained().read("kept/curve.json"), curve);
+  other.push_back("--overwrite");
+  EXPECT_NAMES(trained().works(other).err, "replacing", "kept/curve.json");
+  EXPECT_EQ(trained().json("kept/curve.json")["curves"][0]["points"].size(), 1U);
+  passkeys.push_back("--overwrite");  // would leave both kinds in one folder
+  EXPECT_EQ(trained().run(passkeys).code, 2);
+  trained().put("kept/curve.json", "{");
+  EXPECT_EQ(trained().run(first).code, 2);
+}
+
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {
-  const ProgramResult result = trained().works({"evaluate", "runs/tiny", "--output", "curve"});
+  const ProgramResult result =
+      trained().works({"evaluate", "runs/tiny", "--output", "curve", "--overwrite"});
   EXPECT_NAMES(result.out, "useful context:", 64);
   const auto json = trained().json("curve/curve.json");
   EXPECT_EQ(json["curves"][0]["far_context"]["window"], 64);
