@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/curve_parts.h"
+
 namespace alibi {
 
 struct Interval {
@@ -21,8 +23,6 @@ double deviation_of(std::span<const double> values);  // of a sample; NaN for fe
 std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t last);
 
 inline constexpr int kBootstrapDraws = 1000;
-// Resamples of fewer blocks than this do not show the text's spread; of one they are all equal.
-inline constexpr std::int64_t kLeastBlocks = 4;
 
 // The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0; none
 // where the text has fewer than kLeastBlocks. The same blocks are drawn for every vector of the

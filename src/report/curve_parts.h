@@ -8,6 +8,10 @@
 
 namespace alibi {
 
+// Resamples of fewer blocks than this do not show the text's spread (of one they are all equal):
+// there are no intervals then.
+inline constexpr std::int64_t kLeastBlocks = 4;
+
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 // Mean loss of the targets at positions first .. last of a window; the first target is position 1.

@@ -13,8 +13,7 @@ namespace {
 std::string mark(const Curve& curve, std::int64_t length) {
   const bool trained = length == curve.trained_length;
   const bool sequence = length == curve.sequence_length;
-  if (trained && sequence) return "trained length = L";
-  return trained ? "trained length" : sequence ? "L" : "";
+  return trained ? "trained length" : sequence ? "sequence_length" : "";
 }
 
 std::vector<std::string> point_row(const Curve& curve, const CurvePoint& point) {
@@ -90,6 +89,22 @@ std::string note_line(const Curve& curve) {
   return first.empty() ? "" : cat(first, more > 0 ? cat("; ", more, " more notes") : "", "\n");
 }
 
+// Why intervals are missing: too few windows to be resampled.
+std::string interval_line(const CurveSet& set) {
+  std::int64_t longest = 0;
+  for (const Curve& curve : set.curves)
+    for (const CurvePoint& point : curve.points) longest = std::max(longest, point.length);
+  for (const Curve& curve : set.curves) {
+    for (const CurvePoint& point : curve.points) {
+      if (!point.applicable || point.targets == 0 || std::isfinite(point.loss_low)) continue;
+      const std::int64_t window = set.protocol.name == Protocol::kOnePass ? point.length : longest;
+      return cat("none: ", with_commas(point.targets / window), " windows of ", with_commas(window),
+                 " were scored, ", kLeastBlocks, " are needed");
+    }
+  }
+  return "";
+}
+
 std::string useful_line(const CurveSet& set) {
   std::vector<std::string> reaches;
   for (const Curve& curve : set.curves) {
@@ -129,7 +144,8 @@ std::string curve_table(const CurveSet& set) {
   for (const Curve& curve : set.curves)
     text += curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(curve) + "\n";
   if (set.curves.empty()) text += "no curves\n\n";
-  const std::pair<const char*, std::string> lines[] = {{"useful context", useful_line(set)},
+  const std::pair<const char*, std::string> lines[] = {{"intervals", interval_line(set)},
+                                                       {"useful context", useful_line(set)},
                                                        {"positions", set.protocol.treatment},
                                                        {"protocol", protocol_line(set.protocol)},
                                                        {"text", text_line(set.protocol, set.text)}};

@@ -105,7 +105,7 @@ TEST(CurveTable, MarksLengthsAndNamesTheProtocol) {
   set.curves[1].points.push_back(test::not_applicable(256, "ends at 128"));
   const std::string text = curve_table(set);
   EXPECT_NAMES(text, 128, "1x", "trained length");
-  EXPECT_NE(text.find("  L\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  sequence_length\n"), std::string::npos) << text;
   EXPECT_NE(text.find("-2.1 %"), std::string::npos) << text;
   EXPECT_NAMES(text, 256, "2x", "ends at 128");
   EXPECT_NAMES(text, "non_overlapping", "fp32", "reference");
@@ -141,6 +141,19 @@ TEST(CurveTable, EndsInFewShortLines) {
   EXPECT_NAMES(foot[3], "a.txt", "512,000");
   for (const std::string& line : foot) EXPECT_LE(display_width(line), 110u) << line;
   EXPECT_EQ(curve_table(set).find(set.protocol.description), std::string::npos);
+}
+
+// Windows are of the longest length, as blocks of targets are. Seen failing without the line.
+TEST(CurveTable, SaysWhyThereAreNoIntervals) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0})});
+  EXPECT_EQ(curve_table(set).find("intervals:"), std::string::npos);
+  for (CurvePoint& point : set.curves[0].points) {
+    point.targets = 3 * 256;
+    point.loss_low = point.loss_high = kNotMeasured;
+  }
+  EXPECT_NAMES(foot_of(curve_table(set)).front(), "intervals:", 3, 256, 4);
+  set.protocol.name = Protocol::kOnePass;
+  EXPECT_NAMES(foot_of(curve_table(set)).front(), "intervals:", 6, 128, 4);
 }
 
 TEST(CurveTable, NotesAreAFootnoteOfTheirTable) {
