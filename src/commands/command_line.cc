@@ -53,8 +53,11 @@ void declare(CLI::App& app, const Command& command, Found& found) {
   app.footer(command.footer);
   if (!command.version.empty()) app.set_version_flag("--version", command.version, kVersionMeaning);
   for (const Option& option : command.options) declare(app, option, found);
-  for (const Command& below : command.commands)
-    declare(*app.add_subcommand(below.name, below.summary), below, found);
+  for (const Command& below : command.commands) {
+    CLI::App& declared = *app.add_subcommand(below.name, below.summary);
+    if (below.hidden) declared.group("");
+    declare(declared, below, found);
+  }
   if (command.commands.empty())
     app.callback([&] { found.command = &command; });
   else
@@ -72,7 +75,7 @@ const CLI::App* command_without_subcommand(const CLI::App& app) {
 std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& found) {
   std::string names;
   for (const CLI::App* below : command.get_subcommands({}))
-    names += cat(names.empty() ? "" : ", ", below->get_name());
+    if (!below->get_group().empty()) names += cat(names.empty() ? "" : ", ", below->get_name());
   const std::string problem =
       found.empty() ? "names no command" : cat("'", found.front(), "' is not a command");
   return cat(problem, " (commands of ", command.get_display_name(), ": ", names, ")");

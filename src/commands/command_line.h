@@ -50,6 +50,7 @@ struct Command {
   std::vector<Option> options = {};                 // in the order of the help
   std::function<int(const CommandLine&)> run = {};  // returns the exit code
   std::vector<Command> commands = {};
+  bool hidden = false;       // understood, but neither in the help nor completed
   std::string version = {};  // of the program: shown by --version
 };
 

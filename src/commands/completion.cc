@@ -121,7 +121,8 @@ class Offers {
     }
     if (!word_.starts_with('-')) {
       add(by_place);
-      for (const Command& below : command.commands) add(below.name, below.summary);
+      for (const Command& below : command.commands)
+        if (!below.hidden) add(below.name, below.summary);
       return;
     }
     add("--help", kHelpMeaning);

@@ -1,4 +1,5 @@
 // alibi inspect: looks at one thing and prints it.
+#include <array>
 #include <cstdio>
 #include <memory>
 
@@ -57,6 +58,18 @@ int inspect_bias(const Options& options) {
   return print(text);
 }
 
+// Bytes of a character that is cut, as sentencepiece writes them: "<0xE2>".
+std::string whole_characters(const std::string& piece) {
+  if (first_invalid_utf8(piece) == std::string::npos) return piece;
+  std::string text;
+  for (const char c : piece) {
+    std::array<char, 8> cut;
+    std::snprintf(cut.data(), cut.size(), "<0x%02X>", static_cast<unsigned char>(c));
+    text += static_cast<unsigned char>(c) < 0x80 ? std::string(1, c) : cut.data();
+  }
+  return text;
+}
+
 // Statistics of the text and the start of it, as the tokenizer cuts it.
 // Ids as they stand in prepared text: those of prompts are marked.
 std::string cut_at_tokens(const std::vector<std::int64_t>& ids, const Tokenizer& tokenizer) {
@@ -68,7 +81,7 @@ std::string cut_at_tokens(const std::vector<std::int64_t>& ids, const Tokenizer&
     in_prompt = is_marked(stored);
     const auto id = static_cast<std::int32_t>(unmarked(stored));
     const bool ends = id == tokenizer.end();
-    pieces += ends ? "<end>" : decoder.next(id) + "|";
+    pieces += ends ? "<end>" : whole_characters(decoder.next(id)) + "|";
     if (ends) decoder = StreamDecoder(tokenizer);
   }
   return pieces;
@@ -182,9 +195,7 @@ Option checkpoint_option(Options& options) {
           .required = true};
 }
 
-// "lesson" is the name that the page with sliders once had.
-Command attention_part(const std::shared_ptr<Options>& options, const char* name,
-                       const char* summary) {
+Command attention_part(const std::shared_ptr<Options>& options, const char* name) {
   return part(
       options,
       [](const Options& o, const CommandLine& line) {
@@ -192,7 +203,7 @@ Command attention_part(const std::shared_ptr<Options>& options, const char* name
             describe_attention({o.target, o.texts, o.lengths, o.overrides, o.output}, line));
       },
       {.name = name,
-       .summary = summary,
+       .summary = "How far each head of a trained model reaches, and a page to see it work",
        .footer = example("alibi inspect attention runs/quickstart --lengths 1x,4x,16x --out "
                          "attention.html"),
        .options = {checkpoint_option(*options),
@@ -243,15 +254,13 @@ Command schema_part(const std::shared_ptr<Options>& options) {
 
 Command inspect_command() {
   const auto options = std::make_shared<Options>();
+  Command lesson = attention_part(options, "lesson");  // its earlier name
+  lesson.hidden = true;
   return {.name = "inspect",
           .summary = "Look at a model, bias, text, checkpoint or the config keys",
           .footer = example("alibi inspect bias --set model.heads=8 --length 64 --out bias.svg"),
           .commands = {model_part(options), memory_part(options), bias_part(options),
-                       data_part(options),
-                       attention_part(options, "attention",
-                                      "How far each head of a trained model reaches, and a page "
-                                      "to see it work"),
-                       attention_part(options, "lesson", "The same as inspect attention"),
+                       data_part(options), attention_part(options, "attention"), std::move(lesson),
                        checkpoint_part(options), schema_part(options)}};
 }
 

@@ -104,7 +104,7 @@ RunPage page_of(const Config& config, Trainer& trainer, torch::Device device) {
 void note_little_text(const PreparedText& text) {
   const std::int64_t held = text.valid.size();
   if (held == 0 || held >= kFewTokens) return;
-  log_info(cat("note: only ", held,
+  log_info(cat("note: only ", with_commas(held),
                " tokens are held out: validation losses, and which is the best, say little"));
 }
 
@@ -115,8 +115,8 @@ void note_no_window(const Config& config, const PreparedText& text) {
   const std::int64_t longest =
       parse_lengths(config.evaluate.lengths, batch_shape(config.batch).length).back();
   if (held >= longest) return;
-  log_info(cat("note: ", held, " tokens are held out, the longest of evaluate.lengths takes ",
-               longest,
+  log_info(cat("note: ", with_commas(held),
+               " tokens are held out, the longest of evaluate.lengths takes ", with_commas(longest),
                ": alibi evaluate will refuse them (give more held-out text or shorter lengths)"));
 }
 
@@ -178,8 +178,9 @@ int run(const Options& options, const CommandLine& line) {
   Ranks ranks(options.ranks, place, line, folder.path());
   World& world = ranks.world();
   refuse_other_ranks(world, config, folder.path());
-  for (const std::string& note : advice(config)) log_info("note: " + note);
   const auto resume = folder.resume_point(config);
+  if (!resume)  // they were said at its start
+    for (const std::string& note : advice(config)) log_info("note: " + note);
   const PreparedText text = prepare(config, threads, world);
   refuse_other_text(world, text);
   if (resume) {

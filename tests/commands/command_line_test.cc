@@ -37,6 +37,13 @@ TEST(CommandLine, HelpOfEveryCommandHasAnExample) {
   }
 }
 
+// Seen failing with it listed.
+TEST(CommandLine, AnEarlierNameIsUnderstoodAndNotListed) {
+  EXPECT_EQ(run_program({"inspect", "--help"}).out.find("lesson"), std::string::npos);
+  EXPECT_EQ(run_program({"inspect"}).err.find("lesson"), std::string::npos);
+  EXPECT_EQ(run_program({"inspect", "lesson", "--help"}).code, 0);
+}
+
 TEST(CommandLine, TheVersionComesAtOnce) {
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
