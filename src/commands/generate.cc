@@ -14,6 +14,7 @@
 #include "commands/commands.h"
 #include "config/load.h"
 #include "evaluate/generate/generate.h"
+#include "report/table.h"
 
 namespace alibi {
 namespace {
@@ -71,9 +72,10 @@ int run(Options options) {
       });
   std::fputs("\n", stdout);
   const double seconds = seconds_now() - start;
-  log_info(cat(prompt.size(), " + ", made.size(), " tokens (trained at ",
-               batch_shape(loaded.config.batch).length, "), ",
-               fixed(static_cast<double>(made.size()) / seconds, 1), " new tokens/s"));
+  log_info(cat("prompt ", with_commas(std::ssize(prompt)), " tokens, written ",
+               with_commas(std::ssize(made)), " tokens (trained length ",
+               with_commas(batch_shape(loaded.config.batch).length), "), ",
+               fixed(static_cast<double>(made.size()) / seconds, 1), " tokens/s"));
   return stop_signal() == 0 ? 0 : 128 + stop_signal();
 }
 

@@ -14,8 +14,6 @@
 namespace alibi {
 namespace {
 
-std::string percent_of(double part, double whole) { return fixed(100 * part / whole, 1) + " %"; }
-
 std::string step_text(const Config& c, std::int64_t micro_batch_tokens) {
   const BatchShape shape = batch_shape(c.batch);
   std::string text = cat(shape.rows, " sequences of ", shape.length);
@@ -69,10 +67,7 @@ double training_operations(const Config& c, const GptImpl& model) {
 }  // namespace
 
 TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device) {
-  const Progress& progress = trainer.progress();
-  const std::int64_t steps = total_steps(config);
-  return {.steps = steps,
-          .steps_left = progress.finished ? 0 : steps - progress.step,
+  return {.steps = total_steps(config),
           .tokens_per_step = batch_shape(config.batch).tokens(),
           .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
                                          trainer.micro_batch_tokens(), config.model.width),
@@ -85,10 +80,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
                           const TrainPlan& plan, torch::Device device) {
   const BatchShape shape = batch_shape(c.batch);
   const double total = static_cast<double>(plan.steps * plan.tokens_per_step);
-  // A third of the matrix rate is what whole steps of small models reach with the reference
-  // attention.
-  const double left = static_cast<double>(plan.steps_left * plan.tokens_per_step);
-  const double seconds = left * plan.operations_per_token / (plan.gemm_rate / 3);
+  const double passes = total / static_cast<double>(text.train.size());
   const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
   return format_pairs(
       {{"model", cat(human_count(static_cast<double>(plan.parameters)),
@@ -97,18 +89,17 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
        {"positions", position_text(c, model)},
        {"text", token_counts_text(text)},
        {"step", step_text(c, plan.micro_batch_tokens)},
-       {"run", cat(with_commas(plan.steps), " steps, ",
-                   with_commas(plan.steps * plan.tokens_per_step), " tokens (",
-                   percent_of(total, static_cast<double>(text.train.size())), " of the text)")},
+       {"run",
+        cat(with_commas(plan.steps), " steps, ", with_commas(plan.steps * plan.tokens_per_step),
+            " tokens (", passes < 10 ? significant(passes, 2) : with_commas(std::llround(passes)),
+            " times the text)")},
        {"device", describe_device(device)},
        {"precision", describe_precision(c.runtime.precision)},
        {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_reason(device) : "")},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
-       {"estimates",
-        cat("memory ",
-            human_bytes(static_cast<double>(
-                estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())),
-            ", time ", human_seconds(seconds))}});
+       {"memory", human_bytes(static_cast<double>(
+                      estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())) +
+                      " estimated"}});
 }
 
 std::string end_summary(const Config& config, const Progress& p, double seconds, int signal) {

@@ -12,7 +12,6 @@ namespace alibi {
 
 struct TrainPlan {
   std::int64_t steps = 0;
-  std::int64_t steps_left = 0;
   std::int64_t tokens_per_step = 0;
   double gemm_rate = 0;  // FLOP/s measured at start
   double operations_per_token = 0;
@@ -22,7 +21,7 @@ struct TrainPlan {
 
 TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device);
 
-// Parameters, batch shape before and after scaling, device, kernel, memory and time estimates.
+// Parameters, batch shape before and after scaling, device, kernel, and the memory estimate.
 std::string start_summary(const Config& config, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device);
 

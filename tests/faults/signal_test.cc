@@ -56,7 +56,7 @@ TEST_F(SignalsSlow, ASecondOneLeavesAtOnce) {
                           "model.layers=8", "--set", "batch.sequence_length=512", "--set",
                           "batch.sequences=512", "--set", "run.train_tokens=10000000"},
                          place_.options());
-  ASSERT_TRUE(program.wait_for_output("estimates"));
+  ASSERT_TRUE(program.wait_for_output("estimated"));
   ::usleep(500'000);
   program.signal(SIGTERM);
   ::usleep(300'000);

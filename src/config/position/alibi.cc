@@ -66,13 +66,15 @@ std::vector<std::string> advice(const Config& c) {
   const std::int64_t length = c.batch.sequence_length;
   if (trained <= 128) {
     notes.push_back(
-        cat("trained length ", trained, " (batch.sequence_length ", length,
+        cat("the trained length ", trained, " (batch.sequence_length ", length,
             " * train_sequence_length_scaling ", c.batch.train_sequence_length_scaling,
-            "): Composer measured clearly worse ALiBi models at trained lengths <= 128"));
+            ") is short for ALiBi: Composer measured clearly worse models at 128 or less"));
   } else if (trained <= std::max<std::int64_t>(256, length / 32)) {
-    notes.push_back(cat("trained length ", trained,
-                        ": Composer advises more than 256 and more than L / 32 = ", length / 32,
-                        " for ALiBi, though its best published result is at 256"));
+    notes.push_back(
+        cat("the trained length ", trained,
+            " is at the lower end for ALiBi: Composer advises more than 256 and more than "
+            "batch.sequence_length / 32 = ",
+            length / 32, "; its best published result is at 256"));
   }
   for (const double slope : c.model.slopes) {
     if (slope >= 1) {
