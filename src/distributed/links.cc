@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -88,6 +89,13 @@ Work receive_from(Group& group, torch::Tensor tensor, int peer, int tag) {
   return group.recv(one, peer, tag);
 }
 
+// c10d records each collective for its own tools, in a table of the process that it does not lock:
+// ranks that are threads crashed there. Read once by c10d, so set before its first use.
+void stop_recorder() {
+  static std::once_flag once;
+  std::call_once(once, [] { ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0); });
+}
+
 // While it lives, c10d does not write to stderr what it throws as well, with its stack. One that
 // asks for its messages by TORCH_CPP_LOG_LEVEL gets them.
 class QuietLibrary {
@@ -132,6 +140,7 @@ Links::Links(const WorldPlace& place, milliseconds join_limit, milliseconds exch
       groups_(std::make_unique<Groups>()) {
   // Gloo writes to connections that a peer closed. The program ignores this anyway (base/stop.h).
   std::signal(SIGPIPE, SIG_IGN);
+  stop_recorder();
   watchdog_.arm("joining the other ranks", join_limit_ + kGrace);
   join();
   watchdog_.disarm();
@@ -156,7 +165,11 @@ StorePointer open_file_store(const WorldPlace& place) {
   if (!std::filesystem::is_directory(folder))
     throw Error(place.store, "its folder is not there, expected one that every rank sees",
                 "make the folder, or give another path");
-  return c10::make_intrusive<c10d::FileStore>(place.store, place.size);
+  // Nor does it bear that the file goes while a rank uses it: one that is made anew and shorter
+  // holds `get` for ever. So c10d, which removes it where it counts so many leavers, is told of no
+  // number.
+  constexpr int kNeverRemove = -1;
+  return c10::make_intrusive<c10d::FileStore>(place.store, kNeverRemove);
 }
 
 StorePointer open_tcp_store(const WorldPlace& place, const StoreAddress& address,
@@ -313,6 +326,12 @@ void Links::connect() {
   // Each connection keeps its order: after this every peer has asked for its farewell.
   groups_->signs->barrier()->wait(options->timeout);
   groups_->data->barrier()->wait(options->timeout);
+  // Nobody asks the store any more: a killed run leaves no file that the next would take for its
+  // own.
+  if (place_.rank == 0 && !store_address(place_.store)) {
+    std::error_code ignored;
+    std::filesystem::remove(place_.store, ignored);
+  }
 }
 
 void Links::check_unbroken() const {

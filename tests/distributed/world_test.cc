@@ -39,6 +39,7 @@ torch::Tensor message(int from, int to) {
   return torch::arange(count, torch::kLong).add_(7 * from + to).remainder_(251).to(torch::kByte);
 }
 
+// Seen failing with a piece taken from the beginning.
 TEST(World, ExchangesAnySizes) {
   for (const int size : {2, 3, 4}) {
     run_ranks(size, [&](World& world) {
@@ -61,6 +62,27 @@ TEST(World, ExchangesAnySizes) {
       }
     });
   }
+}
+
+// More pieces than may be on their way at once, and not as many from each to each. Seen failing
+// with pieces all taken from the beginning.
+TEST(World, ALongExchangeOfUnevenSizesGoesOn) {
+  run_ranks(4, [](World& world) {
+    const auto row = [](int from, int to) {
+      const std::int64_t count = (7 * from + 13 * to) % 5 * 1'500'000;  // up to 23 pieces
+      return torch::arange(from, from + count, torch::kInt);
+    };
+    std::vector<torch::Tensor> to, from;
+    for (int r = 0; r < 4; ++r) {
+      to.push_back(row(world.rank(), r));
+      from.push_back(torch::zeros_like(row(r, world.rank())));
+    }
+    world.exchange(to, from);
+    for (int r = 0; r < 4; ++r) {
+      if (r == world.rank()) continue;
+      EXPECT_TRUE(torch::equal(from[static_cast<std::size_t>(r)], row(r, world.rank())));
+    }
+  });
 }
 
 TEST(World, SharesThePiecesOfAll) {
