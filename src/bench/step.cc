@@ -41,9 +41,9 @@ class Stepper {
         cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
                       config_.runtime.loss_chunk_rows);
     loss.backward();
-    const double norm = gradient_norm(gradients_of(parameters_));
-    clip_gradients(gradients_of(parameters_), norm, config_.optimizer.clip_norm);
-    optimizer_->update(++steps_, config_.optimizer.learning_rate);
+    const std::vector<torch::Tensor> gradients = gradients_of(parameters_);
+    clip_gradients(gradients, gradient_norm(gradients), config_.optimizer.clip_norm);
+    optimizer_->update(gradients, ++steps_, config_.optimizer.learning_rate);
     return loss.item<double>();
   }
 

@@ -66,14 +66,11 @@ std::int64_t GradientExchange::owned(const std::vector<std::size_t>& bucket, int
   return elements;
 }
 
-torch::Tensor GradientExchange::gathered(const std::vector<std::size_t>& bucket, int rank,
-                                         bool of_gradients) const {
+torch::Tensor GradientExchange::gathered(const std::vector<torch::Tensor>& whole,
+                                         const std::vector<std::size_t>& bucket, int rank) const {
   std::vector<torch::Tensor> slices;
-  for (const std::size_t i : bucket) {
-    const Slice slice = shards_.slice(rank, i);
-    const torch::Tensor& whole = of_gradients ? gradients_[i] : parameters_[i];
-    slices.push_back(whole.detach().flatten().narrow(0, slice.first, slice.count));
-  }
+  for (const std::size_t i : bucket)
+    slices.push_back(sliced(whole[i], shards_.slice(rank, i)).flatten());
   return torch::cat(slices).to(torch::kCPU);
 }
 
@@ -82,7 +79,7 @@ void GradientExchange::sum_bucket(const std::vector<std::size_t>& bucket) {
   const int ranks = world_.size(), me = world_.rank();
   std::vector<torch::Tensor> to, from;
   for (int rank = 0; rank < ranks; ++rank) {
-    to.push_back(gathered(bucket, rank, true));
+    to.push_back(gathered(gradients_, bucket, rank));
     from.push_back(rank == me ? to.back() : space_for(owned(bucket, me)));
   }
   world_.exchange(to, from);
@@ -136,7 +133,8 @@ void GradientExchange::share_bucket(const std::vector<std::size_t>& bucket) {
   const int ranks = world_.size(), me = world_.rank();
   std::vector<torch::Tensor> pieces;
   for (int rank = 0; rank < ranks; ++rank) {
-    pieces.push_back(rank == me ? gathered(bucket, me, false) : space_for(owned(bucket, rank)));
+    pieces.push_back(rank == me ? gathered(parameters_, bucket, me)
+                                : space_for(owned(bucket, rank)));
   }
   world_.share(pieces);
   for (int rank = 0; rank < ranks; ++rank) {

@@ -34,8 +34,9 @@ class GradientExchange {
  private:
   void sum_bucket(const std::vector<std::size_t>& bucket);
   void share_bucket(const std::vector<std::size_t>& bucket);
-  // Elements of a bucket that a rank owns, one behind another.
-  torch::Tensor gathered(const std::vector<std::size_t>& bucket, int rank, bool of_gradients) const;
+  // What a rank owns of a bucket's tensors, `whole` by parameter, one behind another.
+  torch::Tensor gathered(const std::vector<torch::Tensor>& whole,
+                         const std::vector<std::size_t>& bucket, int rank) const;
   std::int64_t owned(const std::vector<std::size_t>& bucket, int rank) const;
 
   World& world_;

@@ -35,10 +35,4 @@ void Shards::divide(const std::vector<std::int64_t>& sizes,
   }
 }
 
-std::int64_t Shards::owned(int rank) const {
-  std::int64_t elements = 0;
-  for (const Slice& slice : slices_[static_cast<std::size_t>(rank)]) elements += slice.count;
-  return elements;
-}
-
 }  // namespace alibi

@@ -33,7 +33,6 @@ class Shards {
   Slice slice(int rank, std::size_t parameter) const {
     return slices_[static_cast<std::size_t>(rank)][parameter];
   }
-  std::int64_t owned(int rank) const;  // elements
 
  private:
   void divide(const std::vector<std::int64_t>& sizes, const std::vector<std::size_t>& bucket);
