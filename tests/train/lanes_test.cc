@@ -48,8 +48,11 @@ TEST(OwnLanes, AreWholeSubtrees) {
   EXPECT_EQ(own_lanes(8, 3, 4).count, 2);
   EXPECT_EQ(own_lanes(6, 0, 1).count, 6);
   EXPECT_EQ(own_lanes(6, 2, 3).first, 4);
+  const auto place = [](int lanes, int ranks) {
+    return error_place([=] { own_lanes(lanes, 0, ranks); });
+  };
   for (const auto& [lanes, ranks] : std::vector<std::pair<int, int>>{{1, 2}, {6, 2}, {8, 3}})
-    EXPECT_EQ(error_place([&] { own_lanes(lanes, 0, ranks); }), "/batch/lanes 2");
+    EXPECT_EQ(place(lanes, ranks), "/batch/lanes 2");
 }
 
 TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {
