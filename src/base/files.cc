@@ -45,11 +45,13 @@ auto uninterrupted(const auto& call) {
 }  // namespace
 
 OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
-  const int how = mode == Mode::kCreate ? O_TRUNC : O_APPEND;
+  const int how = mode == Mode::kCreate   ? O_CREAT | O_TRUNC
+                  : mode == Mode::kAppend ? O_CREAT | O_APPEND
+                                          : 0;
   // Not through a link, which may lead out of the folder, and not waiting for a pipe's reader.
-  const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | how;
+  const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | how;
   descriptor_ = uninterrupted([&] { return system_calls::open(path_, flags); });
-  if (descriptor_ < 0) fail(path_, "create", errno);
+  if (descriptor_ < 0) fail(path_, mode == Mode::kUpdate ? "open" : "create", errno);
 }
 
 OutputFile::~OutputFile() {

@@ -16,7 +16,7 @@ namespace alibi {
 // A file being written. Every failure is an Error with the path and the system's reason.
 class OutputFile {
  public:
-  enum class Mode { kCreate, kAppend };
+  enum class Mode { kCreate, kAppend, kUpdate };  // kUpdate: of a file that is there
   explicit OutputFile(std::filesystem::path path, Mode mode = Mode::kCreate);
   ~OutputFile();  // closes without fsync; an unfinished file is left for its owner to remove
   OutputFile(const OutputFile&) = delete;
@@ -25,7 +25,7 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   void overwrite(std::uint64_t offset,
-                 std::span<const std::byte> bytes);  // within what was written
+                 std::span<const std::byte> bytes);  // kCreate, kUpdate; beyond the end: it grows
   void sync();
   void close();
   int descriptor() const { return descriptor_; }

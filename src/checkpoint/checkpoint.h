@@ -42,9 +42,19 @@ struct Checkpoint {
 enum class Load { kWeights, kAll };
 
 // Returns the new folder. A checkpoint of the same step is replaced, and is lost at no moment.
-// Throws Error (full disk, folder not writable); former checkpoints are then as they were.
+// `begun` is a folder of begin_checkpoint(), which holds the optimizer's state already; empty:
+// none. Throws Error (full disk, folder not writable); former checkpoints are then as they were.
 std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder,
-                                      const Checkpoint& checkpoint);
+                                      const Checkpoint& checkpoint,
+                                      const std::filesystem::path& begun = {});
+
+// Several processes save one checkpoint: the first begins it, all write their slices of the
+// optimizer's state (write_optimizer), the first saves the rest and commits.
+// Returns a folder that is not yet a checkpoint.
+std::filesystem::path begin_checkpoint(const std::filesystem::path& checkpoints_folder,
+                                       std::int64_t step, const TensorShapes& optimizer);
+void write_optimizer(const std::filesystem::path& begun, const TensorShapes& optimizer,
+                     const std::vector<TensorSlice>& slices);
 
 // `given` as for resolve_checkpoint. Every file that is read is verified first; kWeights does not
 // look at the optimizer. Throws Error with one line for each damaged file, naming the tensor.

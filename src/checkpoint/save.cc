@@ -17,16 +17,14 @@ void add_text(const fs::path& folder, const char* name, std::string_view text, M
   manifest.files.push_back({name, text.size(), sha256_hex(text)});
 }
 
-void add_tensors(const fs::path& folder, const char* name, const Tensors& tensors,
-                 Manifest& manifest) {
-  const SafetensorsDigests digests = save_tensors(folder / name, tensors);
+void add_digests(const char* name, const SafetensorsDigests& digests, Manifest& manifest) {
   manifest.files.push_back({name, digests.bytes, digests.file});
   for (const auto& [tensor, digest] : digests.tensors) {
     manifest.tensors.push_back({name, tensor, digest});
   }
 }
 
-void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
+void write_content(const fs::path& folder, const Checkpoint& checkpoint, bool begun) {
   Manifest manifest;
   add_text(folder, kConfigFile, checkpoint.config_json, manifest);
   add_text(folder, kProgressFile,
@@ -36,8 +34,12 @@ void write_content(const fs::path& folder, const Checkpoint& checkpoint) {
     const char* name = Tokenizer::file_name(checkpoint.tokenizer_model);
     add_text(folder, name, checkpoint.tokenizer_model, manifest);
   }
-  add_tensors(folder, kWeightsFile, checkpoint.weights, manifest);
-  add_tensors(folder, kOptimizerFile, checkpoint.optimizer, manifest);
+  add_digests(kWeightsFile, save_tensors(folder / kWeightsFile, checkpoint.weights), manifest);
+  const fs::path optimizer = folder / kOptimizerFile;
+  add_digests(
+      kOptimizerFile,
+      begun ? safetensors_digests(optimizer) : save_tensors(optimizer, checkpoint.optimizer),
+      manifest);
   write_file_synced(folder / kManifestName, manifest_text(manifest));
   sync_folder(folder);
 }
@@ -58,14 +60,32 @@ void commit(StagedPath& staged, const fs::path& target) {
 
 }  // namespace
 
-fs::path save_checkpoint(const fs::path& checkpoints_folder, const Checkpoint& checkpoint) {
+fs::path begin_checkpoint(const fs::path& checkpoints_folder, std::int64_t step,
+                          const TensorShapes& optimizer) {
   make_folders(checkpoints_folder);
   remove_leftovers(checkpoints_folder);
+  const fs::path folder = temporary_path(checkpoints_folder, step_name(step));
+  make_folders(folder);
+  begin_tensors(folder / kOptimizerFile, optimizer);
+  return folder;
+}
+
+void write_optimizer(const fs::path& begun, const TensorShapes& optimizer,
+                     const std::vector<TensorSlice>& slices) {
+  write_slices(begun / kOptimizerFile, optimizer, slices);
+}
+
+fs::path save_checkpoint(const fs::path& checkpoints_folder, const Checkpoint& checkpoint,
+                         const fs::path& begun) {
   const std::string name = step_name(checkpoint.progress.step);
   const fs::path target = checkpoints_folder / name;
-  StagedPath staged(target, temporary_path(checkpoints_folder, name));
-  make_folders(staged.path());
-  write_content(staged.path(), checkpoint);
+  StagedPath staged(target, begun.empty() ? temporary_path(checkpoints_folder, name) : begun);
+  if (begun.empty()) {
+    make_folders(checkpoints_folder);
+    remove_leftovers(checkpoints_folder);
+    make_folders(staged.path());
+  }
+  write_content(staged.path(), checkpoint, !begun.empty());
   commit(staged, target);
   return target;
 }

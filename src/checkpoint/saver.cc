@@ -38,18 +38,20 @@ CheckpointSaver::~CheckpointSaver() {
   }
 }
 
-void CheckpointSaver::save(Checkpoint checkpoint, const KeptSteps& keep) {
+void CheckpointSaver::save(Checkpoint checkpoint, const KeptSteps& keep,
+                           const std::filesystem::path& begun) {
   work_.wait();
   const bool copied = in_background_ && copy(checkpoint);
   pending_ = true;
-  work_.start(copied, [this, keep, mine = std::make_shared<Checkpoint>(std::move(checkpoint))] {
-    result_ = save_checkpoint(folder_, *mine);
-    try {
-      rotate_checkpoints(folder_, keep);
-    } catch (const Error& error) {  // what was to be saved is saved
-      log_warning(cat("older checkpoints stay: ", error.what()));
-    }
-  });
+  work_.start(copied,
+              [this, keep, begun, mine = std::make_shared<Checkpoint>(std::move(checkpoint))] {
+                result_ = save_checkpoint(folder_, *mine, begun);
+                try {
+                  rotate_checkpoints(folder_, keep);
+                } catch (const Error& error) {  // what was to be saved is saved
+                  log_warning(cat("older checkpoints stay: ", error.what()));
+                }
+              });
 }
 
 // False where memory is too short for it: the save is then made at once, out of the tensors

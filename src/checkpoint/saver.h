@@ -21,7 +21,8 @@ class CheckpointSaver {
 
   // Saves, then rotates. Waits for a save still under way; ask committed() or finish() for it
   // first. Takes the memory of a copy of all tensors, once.
-  void save(Checkpoint checkpoint, const KeptSteps& keep);
+  // `begun` as for save_checkpoint().
+  void save(Checkpoint checkpoint, const KeptSteps& keep, const std::filesystem::path& begun = {});
 
   // The folder of a save that has ended since the last call; nothing while none has. Throws what
   // made it fail: former checkpoints are then as they were.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/printable.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
@@ -56,6 +57,15 @@ torch::Tensor load_tensor(const TensorView& view, const std::string& place) {
   return tensor;
 }
 
+// Hugging Face's loaders ask for this key.
+const TensorMetadata kMetadata = {{"format", "pt"}};
+
+TensorViews views_of(const TensorShapes& shapes) {
+  TensorViews views;
+  for (const auto& [name, shape] : shapes) views.emplace(name, TensorView{"F32", shape, {}});
+  return views;
+}
+
 }  // namespace
 
 SafetensorsDigests save_tensors(const std::filesystem::path& path, const Tensors& tensors) {
@@ -70,8 +80,24 @@ SafetensorsDigests save_tensors(const std::filesystem::path& path, const Tensors
     current = tensors.at(name).detach().to(torch::kCPU).contiguous();
     return std::span(static_cast<const std::byte*>(current.const_data_ptr()), current.nbytes());
   };
-  // Hugging Face's loaders ask for this key.
-  return write_safetensors(path, views, {{"format", "pt"}}, source);
+  return write_safetensors(path, views, kMetadata, source);
+}
+
+void begin_tensors(const std::filesystem::path& path, const TensorShapes& shapes) {
+  begin_safetensors(path, views_of(shapes), kMetadata);
+}
+
+void write_slices(const std::filesystem::path& path, const TensorShapes& shapes,
+                  const std::vector<TensorSlice>& slices) {
+  const auto offsets = tensor_offsets(views_of(shapes), kMetadata);
+  OutputFile file(path, OutputFile::Mode::kUpdate);
+  for (const TensorSlice& slice : slices) {
+    const torch::Tensor values = slice.values.detach().to(torch::kCPU).contiguous();
+    file.overwrite(offsets.at(slice.name) + sizeof(float) * static_cast<std::uint64_t>(slice.first),
+                   {static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()});
+  }
+  file.sync();
+  file.close();
 }
 
 namespace {

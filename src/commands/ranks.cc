@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <thread>
 
+#include "base/error.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -76,9 +78,21 @@ Ranks::~Ranks() {
   if (!store_.empty()) std::filesystem::remove(store_, ignored);
 }
 
-void Ranks::finish() {
+int Ranks::run(const std::function<int(World&)>& work) {
+  int result = 0;
+  try {
+    result = work(*world_);
+  } catch (const Error& error) {
+    world_->leave(error);
+    throw;
+  } catch (const std::exception& error) {
+    world_->leave(Error("", error.what()));
+    throw;
+  }
+  world_->leave();
   constexpr double kSeconds = 10;
   for (const auto& other : others_) other->ended(kSeconds);
+  return result;
 }
 
 }  // namespace alibi

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,8 +41,9 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  World& world() { return *world_; }
-  void finish();  // waits until the others have left
+  // Calls `work` and returns what it returns, after the other ranks that were started here have
+  // left. What it throws the other ranks throw, too.
+  int run(const std::function<int(World&)>& work);
 
  private:
   std::filesystem::path store_;  // made here; empty: not

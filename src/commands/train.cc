@@ -139,9 +139,11 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
        .saved_step = resume ? std::optional(resume->progress.step) : std::nullopt,
        .samples = [&] { return samples_of(trainer.model(), parts.text, config, parts.device); }});
   const double start = seconds_now();
+  const std::int64_t first_step = trainer.progress().step;
   int signal = 0;
   try {
     signal = trainer.run({&log, &terminal, &files});
+    parts.world.leave();
   } catch (...) {
     files.finish(RunState::kFailed);
     throw;
@@ -149,8 +151,40 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
   terminal.finish();
   files.finish(signal == 0 ? RunState::kFinished : RunState::kStopped);
   log_info(end_summary(config, trainer.progress(), seconds_now() - start, signal));
+  if (const std::int64_t steps = trainer.progress().step - first_step; !parts.world.is_alone()) {
+    const auto sent = static_cast<double>(parts.world.bytes_sent());
+    log_info(cat("rank 0 sent ",
+                 human_bytes(sent / static_cast<double>(std::max<std::int64_t>(1, steps))),
+                 " a step"));
+  }
   if (signal != 0) log_info("saved; the same command with --resume goes on from here");
   return signal;
+}
+
+struct Machine {
+  torch::Device device;
+  int threads;
+};
+
+// On every rank; returns the signal that stopped it, or 0.
+int train(World& world, const Config& config, RunFolder& folder, bool resumes, Machine machine) {
+  refuse_other_ranks(world, config, folder.path());
+  const auto resume = folder.resume_point(config);
+  if (!resume)  // they were said at its start
+    for (const std::string& note : advice(config)) log_info("note: " + note);
+  const PreparedText text = prepare(config, machine.threads, world);
+  refuse_other_text(world, text);
+  if (resume) {
+    folder.refuse_other_text(*resume, text);
+    resume_threads(config, *resume);
+  } else if (resumes) {
+    log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
+  }
+  const std::int64_t most =
+      plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
+  const TrainerParts parts{config, text, folder, machine.device, world, most};
+  Trainer trainer(parts, resume);
+  return world.is_first() ? train_and_write(parts, trainer, resume) : trainer.run({});
 }
 
 int run(const Options& options, const CommandLine& line) {
@@ -176,24 +210,9 @@ int run(const Options& options, const CommandLine& line) {
   log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
                 ", ", threads, " threads"));
   Ranks ranks(options.ranks, place, line, folder.path());
-  World& world = ranks.world();
-  refuse_other_ranks(world, config, folder.path());
-  const auto resume = folder.resume_point(config);
-  if (!resume)  // they were said at its start
-    for (const std::string& note : advice(config)) log_info("note: " + note);
-  const PreparedText text = prepare(config, threads, world);
-  refuse_other_text(world, text);
-  if (resume) {
-    folder.refuse_other_text(*resume, text);
-    resume_threads(config, *resume);
-  } else if (options.resume) {
-    log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
-  }
-  const std::int64_t most = plan_micro_batch(config, text.tokenizer.vocabulary(), device);
-  const TrainerParts parts{config, text, folder, device, world, most};
-  Trainer trainer(parts, resume);
-  const int signal = world.is_first() ? train_and_write(parts, trainer, resume) : trainer.run({});
-  ranks.finish();
+  const int signal = ranks.run([&](World& world) {
+    return train(world, config, folder, options.resume, {device, threads});
+  });
   return signal == 0 ? 0 : 128 + signal;
 }
 

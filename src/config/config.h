@@ -23,6 +23,7 @@ struct Config {
   ScheduleConfig schedule;
   GuardConfig guard;
   RunConfig run;
+  DistributedConfig distributed;
   EvaluateConfig evaluate;
   RuntimeConfig runtime;
 };

@@ -32,6 +32,7 @@ struct Field {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool identity = true;         // false: changes how a run is made, not what it computes
+  bool counts = true;           // false: its value is what runs had before the key was there
   bool adjustable = false;      // identity, yet a resumed run may change it from its step on
   bool effective = true;        // false: under this config the key does nothing
   std::string condition;        // when it is effective, naming each key it reads; empty: always
@@ -41,7 +42,8 @@ struct Field {
   Field& range(double low, double high = std::numeric_limits<double>::infinity());
   Field& one_of(std::vector<double> numbers, std::string text);
   Field& free();
-  Field& may_change();  // on resume
+  Field& may_change();           // on resume
+  Field& counts_if(bool holds);  // as part of a run's identity
   Field& only_if(bool holds, std::string text);
 };
 

@@ -14,6 +14,7 @@ Fields optimizer_fields(OptimizerConfig& o);
 Fields schedule_fields(ScheduleConfig& s);
 Fields guard_fields(GuardConfig& g);
 Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back);
+Fields distributed_fields(DistributedConfig& d);
 Fields evaluate_fields(EvaluateConfig& e);
 Fields passkey_fields(EvaluateConfig& e);
 Fields runtime_fields(RuntimeConfig& r);

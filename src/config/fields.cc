@@ -29,6 +29,11 @@ Field& Field::may_change() {
   return *this;
 }
 
+Field& Field::counts_if(bool holds) {
+  counts = holds;
+  return *this;
+}
+
 Field& Field::only_if(bool holds, std::string text) {
   effective = holds;
   condition = std::move(text);
@@ -53,6 +58,7 @@ std::vector<Section> sections(Config& c) {
       {"guard", "Non-finite values, loss spikes, failed saves.", guard_fields(c.guard)},
       {"run", "Length, schedule and folder of a run.",
        run_fields(c.run, c.schedule.kind, c.guard.rolls_back())},
+      {"distributed", "Several processes.", distributed_fields(c.distributed)},
       {"evaluate", "Extrapolation curves.", evaluate_fields(c.evaluate)},
       {"evaluate.passkey", "Retrieval of a hidden key.", passkey_fields(c.evaluate)},
       {"runtime", "Device, precision, threads, memory.", runtime_fields(c.runtime)},

@@ -203,6 +203,17 @@ Fields passkey_fields(EvaluateConfig& e) {
   return f;
 }
 
+Fields distributed_fields(DistributedConfig& d) {
+  Fields f;
+  add(f, "reduce", choice(d.reduce),
+      "How gradients are summed. exact: the same bits at any number of processes, each of which "
+      "updates its share of the weights and keeps that share's optimizer state. fast: by c10d's "
+      "all-reduce, the whole update made by each; bits depend on the number of processes.")
+      .counts_if(d.reduce != Reduce::kExact)
+      .may_change();
+  return f;
+}
+
 Fields runtime_fields(RuntimeConfig& r) {
   Fields f;
   add(f, "device", choice(r.device), "auto: cuda where a device is found.").free();

@@ -23,6 +23,8 @@ enum class Spikes { kIgnore, kStop, kSkip, kRollBack };
 constexpr auto enum_names(Spikes) { return std::array{"ignore", "stop", "skip", "roll_back"}; }
 enum class FailedSave { kStop, kWarn };
 constexpr auto enum_names(FailedSave) { return std::array{"stop", "warn"}; }
+enum class Reduce { kExact, kFast };
+constexpr auto enum_names(Reduce) { return std::array{"exact", "fast"}; }
 
 struct BatchConfig {
   std::int64_t sequence_length = 512;              // L
@@ -99,6 +101,10 @@ struct RunConfig {
   bool save_in_background = true;
   std::int64_t patience =
       0;  // evaluations without improvement before stopping; 0: never stop early
+};
+
+struct DistributedConfig {
+  Reduce reduce = Reduce::kExact;
 };
 
 }  // namespace alibi

@@ -16,7 +16,8 @@ Json json_of(Config config, bool identity_only) {
   for (const Section& section : sections(config)) {
     for (const Field& field : section.fields) {
       Json value = field_value(field);
-      if (!field.effective || value.is_null() || (identity_only && !field.identity)) continue;
+      if (!field.effective || value.is_null()) continue;
+      if (identity_only && !(field.identity && field.counts)) continue;
       Json* parent = &root;
       for (const std::string& part : split(section.path, '.')) parent = &(*parent)[part];
       (*parent)[field.name] = std::move(value);

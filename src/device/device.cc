@@ -1,5 +1,9 @@
 #include "device/device.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/cuda_library.h"
@@ -53,6 +57,13 @@ torch::ScalarType activation_type(Precision resolved) {
 int set_threads(std::int64_t threads) {
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
   return at::get_num_threads();
+}
+
+void use_one_thread_here() {
+  at::get_num_threads();  // LibTorch sets a new thread's count at its first use
+#ifdef _OPENMP
+  omp_set_num_threads(1);
+#endif
 }
 
 bool cpu_has_fast_bf16() { return has_avx512_bf16(); }

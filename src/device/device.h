@@ -22,6 +22,10 @@ torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
 // force.
 int set_threads(std::int64_t threads);
 
+// Loops of the calling thread run on it alone, those of other threads as before: OpenMP would start
+// a second team for it on the cores that the first works on.
+void use_one_thread_here();
+
 // What of it decides the last bits of a result: "cpu, AVX512 with bf16".
 std::string describe_arithmetic(torch::Device device);
 std::string describe_device(torch::Device device);  // "cpu, 2 threads, AVX-512 bf16"

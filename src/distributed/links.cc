@@ -1,14 +1,10 @@
 #include "distributed/links.h"
 
-#define USE_C10D_GLOO  // without it the header of Gloo's groups is empty
-
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <deque>
@@ -23,6 +19,8 @@
 #include "base/printable.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
+#include "distributed/farewells.h"
+#include "distributed/gloo.h"
 #include "distributed/route.h"
 
 namespace alibi {
@@ -30,8 +28,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
-using Group = c10d::ProcessGroupGloo;
-using Work = c10::intrusive_ptr<c10d::Work>;
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 // Small enough that the pieces of several peers share a link, large enough that each costs little:
@@ -43,8 +39,8 @@ constexpr milliseconds kNamingLimit{2'000};  // for peers to say that they live,
 constexpr const char* kJoinWayOut =
     "start every rank, or unset the variables to run alone; for ranks that start late wait longer: "
     "--join-timeout";
+constexpr milliseconds kLeaveLimit{1'500};  // for a busy rank to notice that a peer is lost
 constexpr int kTag = 0;
-constexpr int kFarewellTag = 1;
 
 milliseconds until(Clock::time_point end) {
   const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
@@ -79,16 +75,6 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::string seat(int rank) { return cat("taken/", rank); }
 std::string size_key(int rank) { return cat("size/", rank); }
 
-Work send_to(Group& group, torch::Tensor tensor, int peer, int tag) {
-  std::vector<torch::Tensor> one = {std::move(tensor)};
-  return group.send(one, peer, tag);
-}
-
-Work receive_from(Group& group, torch::Tensor tensor, int peer, int tag) {
-  std::vector<torch::Tensor> one = {std::move(tensor)};
-  return group.recv(one, peer, tag);
-}
-
 // c10d records each collective for its own tools, in a table of the process that it does not lock:
 // ranks that are threads crashed there. Read once by c10d, so set before its first use.
 void stop_recorder() {
@@ -112,44 +98,45 @@ class QuietLibrary {
   const int before_ = FLAGS_caffe2_log_level;
 };
 
-// What a peer's connection for signs of life tells.
-enum class Sign { kNone, kFarewell, kClosed };
-
 }  // namespace
 
 struct Links::Transfer {
-  Work work;
+  GlooWork work;
   int peer;
 };
 
 struct Links::Groups {
   StorePointer store;
-  c10::intrusive_ptr<Group> data, signs;
+  GlooGroupPointer data;
   std::deque<Transfer> on_their_way;  // of an exchange
-  // By peer: one receive each, asked for in advance, so that a farewell travels without waiting for
-  // the peer to listen. The own entry is empty.
-  std::vector<torch::Tensor> farewells;
-  std::vector<Work> farewell_works;
+  std::unique_ptr<Farewells> farewells;
 };
 
 Links::Links(const WorldPlace& place, milliseconds join_limit, milliseconds exchange_limit)
     : place_(place),
       join_limit_(join_limit),
       exchange_limit_(exchange_limit),
-      watchdog_(cat("rank ", place.rank)),
       groups_(std::make_unique<Groups>()) {
   // Gloo writes to connections that a peer closed. The program ignores this anyway (base/stop.h).
   std::signal(SIGPIPE, SIG_IGN);
   stop_recorder();
-  watchdog_.arm("joining the other ranks", join_limit_ + kGrace);
+  watch("joining the other ranks", join_limit_ + kGrace);
   join();
   watchdog_.disarm();
 }
 
 Links::~Links() {
   const QuietLibrary quiet;
-  watchdog_.arm("leaving the other ranks", kGrace);
+  watch("leaving the other ranks", kGrace);
+  if (groups_->farewells) groups_->farewells->say(Farewells::Kind::kEnds);
   groups_.reset();
+}
+
+void Links::watch(const char* what, milliseconds limit) {
+  watchdog_.arm(
+      cat("rank ", place_.rank, ": ", what, " has not come back within ", seconds_text(limit),
+          " (a peer, the network or the host of the store hangs; start all ranks again)"),
+      limit);
 }
 
 namespace {
@@ -257,11 +244,11 @@ void wait_for_seats(c10d::Store& store, const WorldPlace& place, Clock::time_poi
 }
 
 std::shared_ptr<gloo::transport::Device> open_network(const WorldPlace& place) {
-  if (!place.interface.empty()) return Group::createDeviceForInterface(place.interface);
+  if (!place.interface.empty()) return GlooGroup::createDeviceForInterface(place.interface);
   const auto address = store_address(place.store);
   const bool on_one_machine =
       !address || is_loopback_name(address->host) || place.local_size == place.size;
-  if (on_one_machine) return Group::createDeviceForHostname("127.0.0.1");
+  if (on_one_machine) return GlooGroup::createDeviceForHostname("127.0.0.1");
   const OwnAddress own = own_address_towards(address->host, place.asked_by);
   if (own.is_loopback && place.local_size != 0)
     throw Error(place.asked_by,
@@ -271,7 +258,7 @@ std::shared_ptr<gloo::transport::Device> open_network(const WorldPlace& place) {
   if (place.rank == 0)
     log_warning(cat("ranks of several machines talk over ", own.text,
                     " without passwords or encryption: use a network that you trust"));
-  return Group::createDeviceForHostname(own.text);
+  return GlooGroup::createDeviceForHostname(own.text);
 }
 
 }  // namespace
@@ -305,26 +292,70 @@ void Links::explain_join(const std::exception& error, const std::string& expecte
   }
 }
 
+namespace {
+
+std::vector<int> ranks_with(Farewells::Kind kind, const std::vector<Farewells::Farewell>& heard,
+                            int own_rank) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < static_cast<int>(heard.size()); ++rank) {
+    if (rank != own_rank && heard[static_cast<std::size_t>(rank)].kind == kind)
+      ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// The Error of a rank, as the others throw it.
+Error failure_of(int rank, const std::string& text) {
+  std::vector<Fault> faults;
+  for (const std::string& line : split(text, '\n'))
+    faults.push_back({cat("rank ", rank), printable(line, 400), ""});
+  return Error(faults, ExitCode::kFailure);
+}
+
+Error who_is_lost(const WorldPlace& place, milliseconds exchange_limit,
+                  const std::vector<Farewells::Farewell>& heard, const std::string& reason) {
+  using Kind = Farewells::Kind;
+  const auto with = [&](Kind kind) { return ranks_with(kind, heard, place.rank); };
+  const auto lost = [&](const std::vector<int>& ranks, const std::string& problem) {
+    return Error(ranks_text(ranks), problem, "see what it wrote last, then start all ranks again");
+  };
+  const std::string limit = seconds_text(exchange_limit);
+  if (const auto failed = with(Kind::kFails); !failed.empty())
+    return failure_of(failed.front(), heard[static_cast<std::size_t>(failed.front())].text);
+  if (const auto closed = with(Kind::kClosed); !closed.empty()) {
+    return lost(closed, cat("lost: found the connection to rank ", place.rank,
+                            " closed, expected an exchange"));
+  }
+  if (const auto silent = with(Kind::kNone); !silent.empty()) {
+    return lost(silent,
+                cat("lost: rank ", place.rank, " found no answer, expected one within ", limit));
+  }
+  if (const auto ended = with(Kind::kEnds); !ended.empty())
+    return lost(ended, cat("has left, rank ", place.rank, " expected an exchange"));
+  return lost({place.rank},
+              cat("the other ranks gave an exchange up, expected this rank there within ", limit,
+                  ": it was slow, or a link failed (", reason, ")"));
+}
+
+}  // namespace
+
 void Links::connect() {
   const auto device = open_network(place_);
-  const auto options = Group::Options::create(groups_->store->getTimeout());
+  const auto options = GlooGroup::Options::create(groups_->store->getTimeout());
   options->devices = {device};
   options->threads = 1;
   const auto open = [&](const char* name) {
-    return c10::make_intrusive<Group>(c10::make_intrusive<c10d::PrefixStore>(name, groups_->store),
-                                      place_.rank, place_.size, options);
+    return c10::make_intrusive<GlooGroup>(
+        c10::make_intrusive<c10d::PrefixStore>(name, groups_->store), place_.rank, place_.size,
+        options);
   };
-  groups_->signs = open("signs");
+  groups_->farewells = std::make_unique<Farewells>(open("farewells"), [this](Farewells& farewells) {
+    if (!farewells.say(Farewells::Kind::kGivesUp)) return;
+    const auto heard = farewells.hear(milliseconds(0));
+    busy_.arm(who_is_lost(place_, exchange_limit_, heard, "").what(), kLeaveLimit);
+    if (noticed_) busy_.disarm();
+  });
   groups_->data = open("data");
-  for (int peer = 0; peer < place_.size; ++peer) {
-    groups_->farewells.push_back(torch::zeros({1}, torch::kByte));
-    groups_->farewell_works.push_back(
-        peer == place_.rank
-            ? Work()
-            : receive_from(*groups_->signs, groups_->farewells.back(), peer, kFarewellTag));
-  }
-  // Each connection keeps its order: after this every peer has asked for its farewell.
-  groups_->signs->barrier()->wait(options->timeout);
   groups_->data->barrier()->wait(options->timeout);
   // Nobody asks the store any more: a killed run leaves no file that the next would take for its
   // own.
@@ -378,13 +409,13 @@ std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch:
 }
 
 void Links::wait_for(const Transfer& transfer) {
-  watchdog_.arm("an exchange", exchange_limit_ + kGrace);
+  watch("an exchange", exchange_limit_ + kGrace);
   transfer.work->wait(exchange_limit_);
 }
 
 std::int64_t Links::all_reduce(torch::Tensor& tensor) {
   check_unbroken();
-  watchdog_.arm("a sum over ranks", exchange_limit_ + kGrace);
+  watch("a sum over ranks", exchange_limit_ + kGrace);
   try {
     c10d::AllreduceOptions options;
     options.timeout = exchange_limit_;
@@ -398,102 +429,30 @@ std::int64_t Links::all_reduce(torch::Tensor& tensor) {
   return 2 * byte_count(tensor) * (place_.size - 1) / place_.size;
 }
 
-namespace {
-
-// Waits, on a thread for each peer, for its farewell or the end of its connection. A wait of Gloo's
-// that reaches its own limit closes all connections, so none has one here: they are told to end.
-class Listeners {
- public:
-  explicit Listeners(const std::vector<Work>& works) : works_(works), signs_(works.size()) {
-    for (std::size_t peer = 0; peer < works.size(); ++peer) {
-      if (works[peer]) threads_.emplace_back([this, peer] { listen(peer); });
-    }
-  }
-  ~Listeners() {
-    for (const Work& work : works_) {
-      if (work) work->abort();
-    }
-    for (std::thread& thread : threads_) thread.join();
-  }
-  Listeners(const Listeners&) = delete;
-  Listeners& operator=(const Listeners&) = delete;
-
-  // Until every peer gave a sign, one closed and the others had a moment to, or the limit.
-  std::vector<Sign> hear(milliseconds limit) {
-    std::unique_lock lock(mutex_);
-    const auto count = [&](Sign sign) { return std::ranges::count(signs_, sign); };
-    const auto all_gave = [&] { return count(Sign::kNone) == 1; };  // the own entry
-    heard_.wait_for(lock, limit, [&] { return all_gave() || count(Sign::kClosed) > 0; });
-    heard_.wait_for(lock, milliseconds(100), all_gave);
-    return signs_;
-  }
-
- private:
-  void listen(std::size_t peer) {
-    Sign sign = Sign::kNone;
-    try {
-      if (works_[peer]->wait(std::chrono::hours(1))) sign = Sign::kFarewell;
-    } catch (const std::exception&) {
-      sign = Sign::kClosed;
-    }
-    const std::lock_guard lock(mutex_);
-    signs_[peer] = sign;
-    heard_.notify_one();
-  }
-
-  const std::vector<Work>& works_;
-  std::mutex mutex_;
-  std::condition_variable heard_;
-  std::vector<Sign> signs_;
-  std::vector<std::thread> threads_;
-};
-
-std::vector<int> peers_with(Sign sign, const std::vector<Sign>& signs, int own_rank) {
-  std::vector<int> peers;
-  for (int peer = 0; peer < static_cast<int>(signs.size()); ++peer) {
-    if (peer != own_rank && signs[static_cast<std::size_t>(peer)] == sign) peers.push_back(peer);
-  }
-  return peers;
-}
-
-}  // namespace
-
-// Closing the data group makes every other rank's exchange fail, too, and a failed exchange alone
-// does not tell who began. So each says farewell on the second group first: a peer whose connection
-// there ends without one is lost, and one that says nothing hangs.
+// Closing the data group makes every other rank's exchange fail, too, so each says first that it
+// only gives up.
 void Links::give_up(const std::string& reason) {
   const QuietLibrary quiet;
-  watchdog_.arm("finding the lost rank", kGrace);
-  const torch::Tensor farewell = torch::ones({1}, torch::kByte);
-  std::vector<Work> sent;
-  for (int peer = 0; peer < place_.size; ++peer) {
-    if (peer == place_.rank) continue;
-    try {
-      sent.push_back(send_to(*groups_->signs, farewell, peer, kFarewellTag));
-    } catch (const std::exception&) {  // lost: its receive tells
-    }
-  }
+  watch("finding the lost rank", kGrace);
+  groups_->farewells->say(Farewells::Kind::kGivesUp);
   groups_->on_their_way.clear();
   groups_->data.reset();
-  const std::vector<Sign> signs =
-      Listeners(groups_->farewell_works).hear(std::min(kNamingLimit, exchange_limit_));
-  const std::vector<int> closed = peers_with(Sign::kClosed, signs, place_.rank);
-  const std::vector<int> silent = peers_with(Sign::kNone, signs, place_.rank);
-  const std::string limit = seconds_text(exchange_limit_);
-  std::string place = cat("rank ", place_.rank);
-  std::string problem = cat("the other ranks gave an exchange up, expected this rank there within ",
-                            limit, ": it was slow, or a link failed (", reason, ")");
-  if (!closed.empty()) {
-    place = ranks_text(closed);
-    problem =
-        cat("lost: found the connection to rank ", place_.rank, " closed, expected an exchange");
-  } else if (!silent.empty()) {
-    place = ranks_text(silent);
-    problem = cat("lost: rank ", place_.rank, " found no answer, expected one within ", limit);
-  }
-  broken_.emplace(place, problem, "see what it wrote last, then start all ranks again");
+  const auto heard = groups_->farewells->hear(std::min(kNamingLimit, exchange_limit_));
+  broken_.emplace(who_is_lost(place_, exchange_limit_, heard, reason));
+  noticed_ = true;
+  busy_.disarm();
   watchdog_.disarm();
   throw *broken_;
+}
+
+void Links::leave(const std::optional<Error>& error) {
+  const QuietLibrary quiet;
+  watch("leaving the other ranks", kGrace);
+  if (error)
+    groups_->farewells->say(Farewells::Kind::kFails, error->what());
+  else
+    groups_->farewells->say(Farewells::Kind::kEnds);
+  watchdog_.disarm();
 }
 
 }  // namespace alibi

@@ -1,7 +1,8 @@
 // What connects the ranks of a world of two or more: c10d's store, where they meet, and two groups
-// of Gloo, one for data and one for signs of life. links.cc is the only file that sees c10d.
+// of Gloo, one for data and one for farewells. links.cc and farewells.cc alone see c10d.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -24,13 +25,14 @@ class Links {
   // than `join`, naming the ranks that are missing as far as the store knows them.
   Links(const WorldPlace& place, std::chrono::milliseconds join,
         std::chrono::milliseconds exchange);
-  ~Links();
+  ~Links();  // says farewell
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
 
   // As World's; they return the bytes that this rank sent.
   std::int64_t exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
   std::int64_t all_reduce(torch::Tensor& tensor);
+  void leave(const std::optional<Error>& error);
 
  private:
   struct Groups;
@@ -42,12 +44,14 @@ class Links {
   void connect();
   void check_unbroken() const;
   void wait_for(const Transfer& transfer);
+  void watch(const char* what, std::chrono::milliseconds limit);
   // Finds out who is lost, after a call that failed with `reason`, and throws.
   [[noreturn]] void give_up(const std::string& reason);
-
   const WorldPlace place_;
   const std::chrono::milliseconds join_limit_, exchange_limit_;
   Watchdog watchdog_;  // before the groups: it watches how they end
+  Watchdog busy_;      // ends a process that is too busy to notice a lost peer
+  std::atomic<bool> noticed_ = false;
   std::unique_ptr<Groups> groups_;
   std::optional<Error> broken_;  // nothing works after it
 };

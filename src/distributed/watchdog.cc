@@ -9,7 +9,7 @@
 
 namespace alibi {
 
-Watchdog::Watchdog(std::string who) : who_(std::move(who)), thread_([this] { watch(); }) {}
+Watchdog::Watchdog() : thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
   {
@@ -20,10 +20,9 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::arm(const char* what, std::chrono::milliseconds limit) {
+void Watchdog::arm(std::string reason, std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
-  what_ = what;
-  limit_ = limit;
+  reason_ = std::move(reason);
   deadline_ = Clock::now() + limit;
   // Armed anew some thousand times a second: the thread sleeps on until the first deadline it knew.
   if (deadline_ < wakes_at_) changed_.notify_one();
@@ -47,10 +46,7 @@ void Watchdog::watch() {
 }
 
 void Watchdog::leave() const {
-  const std::string line =
-      cat("error: ", who_, ": ", what_, " has not come back within ",
-          fixed(static_cast<double>(limit_.count()) / 1e3, 1),
-          " s (a peer, the network or the host of the store hangs; start all ranks again)\n");
+  const std::string line = cat("error: ", reason_, "\n");
   for (const int descriptor : {STDERR_FILENO, log_file_descriptor()}) {
     const ssize_t written = ::write(descriptor, line.data(), line.size());
     static_cast<void>(written);

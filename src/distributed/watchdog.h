@@ -12,14 +12,14 @@ namespace alibi {
 
 class Watchdog {
  public:
-  explicit Watchdog(std::string who);  // "rank 3": begins its line. Starts the thread
+  Watchdog();  // starts the thread
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Unless told otherwise within `limit`, writes one line to stderr and the log file, and leaves by
-  // _exit(1): nothing is destroyed, as that may hang, too. `what` stays valid until then.
-  void arm(const char* what, std::chrono::milliseconds limit);
+  // Unless told otherwise within `limit`, writes "error: `reason`" to stderr and the log file, and
+  // leaves by _exit(1): nothing is destroyed, as that may hang, too.
+  void arm(std::string reason, std::chrono::milliseconds limit);
   void disarm();
 
  private:
@@ -29,11 +29,9 @@ class Watchdog {
   void watch();
   [[noreturn]] void leave() const;
 
-  const std::string who_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;
-  const char* what_ = "";
-  std::chrono::milliseconds limit_{0};
+  std::string reason_;
   Clock::time_point deadline_ = kNever, wakes_at_ = kNever;
   bool ends_ = false;
   std::thread thread_;

@@ -109,6 +109,14 @@ void World::all_reduce(torch::Tensor& tensor) {
   if (links_) bytes_sent_ += links_->all_reduce(tensor);
 }
 
+void World::leave() {
+  if (links_) links_->leave(std::nullopt);
+}
+
+void World::leave(const Error& error) {
+  if (links_) links_->leave(error);
+}
+
 namespace {
 
 // What a rank says of its work at each beat. The first byte is how far it is; after a failure

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "device/tensor.h"
 #include "distributed/place.h"
 
@@ -64,6 +65,12 @@ class World {
   // one throws it throws there, and an Error naming that rank on every other, where work goes on to
   // its own end first. No other call meanwhile.
   void while_others_wait(const std::function<void()>& work);
+
+  // This rank calls nothing any more: it is done, and peers that are lost from now on are none of
+  // its business; or it fails, and the others throw that Error, this rank before it, or leave
+  // within two seconds where they are busy. Tells once.
+  void leave();
+  void leave(const Error& error);
 
   std::int64_t bytes_sent() const { return bytes_sent_; }  // by this rank, so far
 

@@ -75,4 +75,13 @@ SafetensorsDigests write_safetensors(const std::filesystem::path& path, const Te
 SafetensorsDigests write_safetensors(const std::filesystem::path& path, const TensorViews& tensors,
                                      const TensorMetadata& metadata, const TensorSource& source);
 
+// For several processes that write one file: its header, and as many zeros as the tensors take, to
+// be overwritten from `tensor_offsets` on.
+void begin_safetensors(const std::filesystem::path& path, const TensorViews& tensors,
+                       const TensorMetadata& metadata);
+std::map<std::string, std::uint64_t, std::less<>> tensor_offsets(const TensorViews& tensors,
+                                                                 const TensorMetadata& metadata);
+// Of a file that is written; what write_safetensors returns.
+SafetensorsDigests safetensors_digests(const std::filesystem::path& path);
+
 }  // namespace alibi

@@ -37,7 +37,8 @@ std::vector<const Entry*> file_order(const TensorViews& tensors) {
   return order;
 }
 
-std::string header_text(const std::vector<const Entry*>& order, const TensorMetadata& metadata) {
+// The header behind its length.
+std::string head(const std::vector<const Entry*>& order, const TensorMetadata& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) {
     Json& pairs = header["__metadata__"];
@@ -54,7 +55,8 @@ std::string header_text(const std::vector<const Entry*>& order, const TensorMeta
   }
   std::string text = write_json(header);
   text.append((8 - text.size() % 8) % 8, ' ');
-  return text;
+  const std::uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text;
 }
 
 }  // namespace
@@ -62,7 +64,7 @@ std::string header_text(const std::vector<const Entry*>& order, const TensorMeta
 SafetensorsDigests write_safetensors(const std::filesystem::path& path, const TensorViews& tensors,
                                      const TensorMetadata& metadata, const TensorSource& source) {
   const std::vector<const Entry*> order = file_order(tensors);
-  const std::string header = header_text(order, metadata);
+  const std::string header = head(order, metadata);
   OutputFile file(path);
   Sha256 digest;
   SafetensorsDigests digests;
@@ -71,8 +73,6 @@ SafetensorsDigests write_safetensors(const std::filesystem::path& path, const Te
     digest.update(bytes);
     digests.bytes += bytes.size();
   };
-  const std::uint64_t length = header.size();
-  put(std::as_bytes(std::span(&length, 1)));
   put(std::as_bytes(std::span(header)));
   for (const Entry* entry : order) {
     const auto bytes = source(entry->first);
@@ -91,6 +91,41 @@ SafetensorsDigests write_safetensors(const std::filesystem::path& path, const Te
   return write_safetensors(path, tensors, metadata, [&tensors](const std::string& name) {
     return tensors.find(name)->second.bytes;
   });
+}
+
+std::map<std::string, std::uint64_t, std::less<>> tensor_offsets(const TensorViews& tensors,
+                                                                 const TensorMetadata& metadata) {
+  const std::vector<const Entry*> order = file_order(tensors);
+  std::map<std::string, std::uint64_t, std::less<>> offsets;
+  std::uint64_t offset = head(order, metadata).size();
+  for (const Entry* entry : order) {
+    offsets.emplace(entry->first, offset);
+    offset += byte_size(entry->second);
+  }
+  return offsets;
+}
+
+void begin_safetensors(const std::filesystem::path& path, const TensorViews& tensors,
+                       const TensorMetadata& metadata) {
+  const std::vector<const Entry*> order = file_order(tensors);
+  const std::string header = head(order, metadata);
+  std::uint64_t size = header.size();
+  for (const Entry* entry : order) size += byte_size(entry->second);
+  OutputFile file(path);
+  file.write(header);
+  constexpr std::byte kZero{0};
+  if (size > header.size()) file.overwrite(size - 1, std::span(&kZero, 1));
+  file.close();
+}
+
+SafetensorsDigests safetensors_digests(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  SafetensorsDigests digests;
+  digests.bytes = std::filesystem::file_size(path);
+  digests.file = sha256_file(path);
+  for (const auto& [name, tensor] : file.tensors())
+    digests.tensors.emplace(name, sha256_hex(tensor.bytes));
+  return digests;
 }
 
 }  // namespace alibi

@@ -1,6 +1,9 @@
 #include "train/checkpointer.h"
 
+#include <exception>
+
 #include "base/error.h"
+#include "base/files.h"
 #include "base/stop.h"
 #include "base/strings.h"
 #include "train/due.h"
@@ -22,18 +25,47 @@ void Checkpointer::save(bool steps_follow) {
   wait();
   Checkpoint checkpoint = state_.checkpoint();
   const Progress& progress = state_.progress;
-  saved_step_ = progress.step;
-  if (!agreement_.world().is_first()) return;
-  folder_.check_lock();
-  emitter_.sync();
+  const bool is_first = agreement_.world().is_first();
+  if (is_first) {
+    folder_.check_lock();
+    emitter_.sync();
+  }
+  std::string begun;  // where ranks have written what they share
+  const bool fine = may_save(checkpoint, steps_follow) &&
+                    (!state_.shares_optimizer() || write_shares(begun, steps_follow));
+  saved_step_ = fine ? progress.step : -1;
+  if (!fine || !is_first) return;
   KeptSteps kept{config_.run.keep_checkpoints, {progress.best_step}, progress.step};
   if (config_.guard.rolls_back())
     kept.these_steps.push_back(newest_due_save(config_, progress.tokens));
-  if (may_save(checkpoint, steps_follow)) {
-    saver_.save(std::move(checkpoint), kept);
-  } else {
-    saved_step_ = -1;
+  saver_.save(std::move(checkpoint), kept, begun);
+}
+
+// What went wrong on one rank goes wrong on all. Where no step follows no later save makes it good.
+bool Checkpointer::write_shares(std::string& begun, bool steps_follow) {
+  World& world = agreement_.world();
+  const TensorShapes shapes = state_.optimizer_shapes();
+  std::string failure;
+  const auto attempt = [&](const auto& write) {
+    try {
+      write();
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+  };
+  if (world.is_first())
+    attempt([&] { begun = begin_checkpoint(folder_.checkpoints(), state_.progress.step, shapes); });
+  begun = world.gather(begun).front();
+  if (!begun.empty()) attempt([&] { write_optimizer(begun, shapes, state_.optimizer_slices()); });
+  const std::vector<std::string> failures = world.gather(failure);
+  for (std::size_t rank = 0; rank < failures.size(); ++rank) {
+    if (failures[rank].empty()) continue;
+    if (world.is_first() && !begun.empty()) remove_tree(begun);
+    const Error error(cat("rank ", rank), failures[rank]);
+    if (!steps_follow) throw error;
+    return emitter_.attempt([&] { throw error; });
   }
+  return true;
 }
 
 // A failed save is known to the first rank alone.
@@ -51,7 +83,9 @@ void Checkpointer::save_last() {
 // saved; the next step, where one follows, shows them to the guard, which may roll back.
 bool Checkpointer::may_save(const Checkpoint& checkpoint, bool steps_follow) {
   auto name = first_not_finite(checkpoint.weights);
-  if (!name) name = first_not_finite(checkpoint.optimizer);
+  if (!name) name = first_not_finite(state_.optimizer.state());
+  for (const std::string& theirs : agreement_.world().gather(name.value_or("")))
+    if (!theirs.empty()) name = theirs;
   if (!name) return true;
   const Error error(cat("step ", state_.progress.step),
                     cat("tensor ", *name, " holds numbers that are not finite, so it is not saved"),

@@ -1,5 +1,5 @@
-// Saves a run's checkpoints, one at a time, and emits a record when one is committed. The first
-// rank writes; all ranks call.
+// Saves a run's checkpoints, one at a time, and emits a record when one is committed. All ranks
+// call: each writes what it has of the optimizer's state, the first all else, and commits.
 #pragma once
 
 #include "checkpoint/saver.h"
@@ -34,6 +34,7 @@ class Checkpointer {
   void collect(bool wait);
   bool needs_save();
   bool may_save(const Checkpoint& checkpoint, bool steps_follow);
+  bool write_shares(std::string& begun, bool steps_follow);
 
   const Config& config_;
   const RunFolder& folder_;

@@ -1,6 +1,10 @@
 #include "train/gradient_accumulator.h"
 
+#include <torch/csrc/autograd/variable.h>
+
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -30,9 +34,17 @@ std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {
   }
 }
 
-void set_gradients(std::vector<torch::Tensor>& parameters, std::vector<torch::Tensor> gradients) {
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    parameters[i].mutable_grad() = std::move(gradients[i]);
+class Hook final : public torch::autograd::PostAccumulateGradHook {
+ public:
+  explicit Hook(std::function<void()> call) : call_(std::move(call)) {}
+  void operator()(const torch::Tensor&) override { call_(); }
+
+ private:
+  std::function<void()> call_;
+};
+
+void set_hook(const torch::Tensor& parameter, std::unique_ptr<Hook> hook) {
+  torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::move(hook));
 }
 
 [[noreturn]] void throw_out_of_memory(std::int64_t step, std::int64_t length) {
@@ -45,25 +57,40 @@ void set_gradients(std::vector<torch::Tensor>& parameters, std::vector<torch::Te
 }  // namespace
 
 GradientAccumulator::GradientAccumulator(const Config& config, torch::Device device,
-                                         TrainState& state, Agreement& agreement, Emitter& emitter)
+                                         TrainState& state, GradientExchange& exchange,
+                                         Agreement& agreement, Emitter& emitter)
     : config_(config),
       device_(device),
       state_(state),
+      exchange_(exchange),
       agreement_(agreement),
       emitter_(emitter),
       lanes_(lanes_of(config.batch)),
-      own_(own_lanes(lanes_, agreement.world().rank(), agreement.world().size())) {}
+      own_(own_lanes(lanes_, agreement.world().rank(), agreement.world().size())),
+      added_(state.parameters.size()),
+      additions_(state.parameters.size()) {
+  // On a device gradients are ready later than backward's calls return.
+  if (agreement.world().is_alone() || !device.is_cpu()) return;
+  for (std::size_t i = 0; i < state.parameters.size(); ++i)
+    set_hook(state.parameters[i], std::make_unique<Hook>([this, i] { accumulated(i); }));
+}
+
+GradientAccumulator::~GradientAccumulator() {
+  for (const torch::Tensor& parameter : state_.parameters) set_hook(parameter, nullptr);
+}
 
 double GradientAccumulator::compute(Batch& batch) {
   const std::int64_t step = state_.progress.step + 1;
   while (true) {
     state_.optimizer.zero_gradients();
+    exchange_.begin();
     std::optional<std::vector<double>> own;
     try {
-      own = forward_backward(batch);
+      own = forward_backward(batch, /*gives=*/true);
     } catch (const std::exception& error) {
       if (!is_out_of_memory(error)) throw;
     }
+    exchange_.finish();
     if (const auto all = agreement_.gather(own, static_cast<std::size_t>(own_.count)))
       return std::accumulate(all->begin(), all->end(), 0.0);
     if (!shrink_micro_batch(batch)) throw_out_of_memory(step, batch.length);
@@ -72,14 +99,33 @@ double GradientAccumulator::compute(Batch& batch) {
 }
 
 void GradientAccumulator::warm_up() {
-  const std::int64_t length = batch_shape(config_.batch).length;
-  Batch batch;
-  batch.rows = lanes_;
-  batch.length = length <= kWarmUpLength ? length : kWarmUpLength + length % kWarmUpLength;
-  batch.inputs.assign(static_cast<std::size_t>(batch.rows * batch.length), 0);
-  batch.targets = batch.inputs;
-  fits_in_memory([&] { forward_backward(batch); });  // else the first step reports it
-  state_.optimizer.zero_gradients();
+  const BatchShape shape = batch_shape(config_.batch);
+  const bool alone = agreement_.world().is_alone();
+  Batch whole;
+  whole.rows = shape.rows;
+  whole.length = shape.length;
+  while (true) {
+    Batch batch = whole;
+    batch.rows = lanes_ * (alone ? 1 : rows_of_part(whole));
+    if (alone && shape.length > kWarmUpLength)
+      batch.length = kWarmUpLength + shape.length % kWarmUpLength;
+    batch.inputs.assign(static_cast<std::size_t>(batch.rows * batch.length), 0);
+    batch.targets = batch.inputs;
+    const bool fits = fits_in_memory([&] { forward_backward(batch, /*gives=*/false); });
+    additions_ = fits ? added_ : std::vector<int>(added_.size());
+    state_.optimizer.zero_gradients();
+    if (alone || agreement_.everywhere(fits) || !shrink_micro_batch(whole)) return;
+    emitter_.emit(MicroBatchRecord{state_.progress.step + 1, micro_batch_tokens()});
+  }
+}
+
+void GradientAccumulator::accumulated(std::size_t parameter) {
+  ++added_[parameter];
+  if (gives_ && added_[parameter] == additions_[parameter]) give(parameter);
+}
+
+void GradientAccumulator::give(std::size_t parameter) {
+  exchange_.give(parameter, sum_.take(parameter, state_.parameters[parameter].grad()));
 }
 
 std::int64_t GradientAccumulator::micro_batch_tokens() const {
@@ -100,45 +146,53 @@ bool GradientAccumulator::shrink_micro_batch(const Batch& batch) {
 
 // Micro batches are equal, so the mean over the batch is the mean of theirs. They are numbered
 // through all lanes: dropout does not depend on who computes which.
-std::vector<double> GradientAccumulator::forward_backward(Batch& batch) {
-  const std::int64_t rows = rows_of_part(batch);
-  const std::int64_t parts = batch.rows / rows;
-  const std::int64_t parts_of_lane = parts / lanes_;
-  const RandomKey random =
-      RandomKey{static_cast<std::uint64_t>(config_.run.seed)}.with("dropout").with(
-          static_cast<std::uint64_t>(state_.progress.step));
+double GradientAccumulator::loss_of_part(Batch& batch, std::int64_t part) {
+  const std::int64_t rows = rows_of_part(batch), parts = batch.rows / rows;
   const std::int64_t targets = batch.target_count();
   LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows, .z_loss = config_.guard.z_loss};
   mean.divisor = std::max(1.0, static_cast<double>(targets)) / static_cast<double>(parts);
   mean.left_out = targets < std::ssize(batch.targets);
-  const auto loss_of = [&](std::int64_t part) {
-    const auto of_part = [&](std::vector<std::int64_t>& values) {
-      return slice(values, batch, part * rows, rows, device_);
-    };
-    ForwardOptions options;
-    options.training = true;
-    options.recompute = config_.runtime.recompute == Recompute::kBlocks;
-    options.random = random.with(static_cast<std::uint64_t>(part));
-    if (!batch.document_starts.empty()) options.document_start_BT = of_part(batch.document_starts);
-    const torch::Tensor hidden_BTC = state_.model->hidden(of_part(batch.inputs), options);
-    const torch::Tensor targets_BT = of_part(batch.targets);
-    const TrainingLoss part_loss = training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(),
-                                                 targets_BT.flatten(), mean);
-    (part_loss.objective / parts).backward();
-    return part_loss.cross_entropy.item<double>() / static_cast<double>(parts);
+  const auto of_part = [&](std::vector<std::int64_t>& values) {
+    return slice(values, batch, part * rows, rows, device_);
   };
+  ForwardOptions options;
+  options.training = true;
+  options.recompute = config_.runtime.recompute == Recompute::kBlocks;
+  options.random = RandomKey{static_cast<std::uint64_t>(config_.run.seed)}
+                       .with("dropout")
+                       .with(static_cast<std::uint64_t>(state_.progress.step))
+                       .with(static_cast<std::uint64_t>(part));
+  if (!batch.document_starts.empty()) options.document_start_BT = of_part(batch.document_starts);
+  const torch::Tensor hidden_BTC = state_.model->hidden(of_part(batch.inputs), options);
+  const torch::Tensor targets_BT = of_part(batch.targets);
+  const TrainingLoss loss =
+      training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(), targets_BT.flatten(), mean);
+  (loss.objective / parts).backward();
+  return loss.cross_entropy.item<double>() / static_cast<double>(parts);
+}
+
+std::vector<double> GradientAccumulator::forward_backward(Batch& batch, bool gives) {
+  const std::int64_t parts_of_lane = batch.rows / rows_of_part(batch) / lanes_;
   std::vector<double> losses;
-  LaneSum sum;
-  for (std::int64_t lane = own_.first; lane < own_.first + own_.count; ++lane) {
+  sum_.clear();
+  for (std::int64_t own = 0; own < own_.count; ++own) {
+    if (own > 0) {
+      sum_.add(gradients_of(state_.parameters));
+      state_.optimizer.zero_gradients();
+    }
+    const std::int64_t first = (own_.first + own) * parts_of_lane;
     double loss = 0;
-    for (std::int64_t part = lane * parts_of_lane; part < (lane + 1) * parts_of_lane; ++part)
-      loss += loss_of(part);
+    for (std::int64_t part = first; part < first + parts_of_lane; ++part) {
+      added_.assign(added_.size(), 0);
+      gives_ = gives && own + 1 == own_.count && part + 1 == first + parts_of_lane;
+      loss += loss_of_part(batch, part);
+    }
     losses.push_back(loss);
-    if (own_.count == 1) continue;
-    sum.add(gradients_of(state_.parameters));
-    state_.optimizer.zero_gradients();
   }
-  if (own_.count > 1) set_gradients(state_.parameters, sum.take());
+  if (!gives) return losses;
+  for (std::size_t i = 0; i < state_.parameters.size(); ++i)
+    if (!exchange_.is_given(i)) give(i);
+  sum_.clear();
   return losses;
 }
 

@@ -6,6 +6,7 @@
 #include "data/batches.h"
 #include "train/agreement.h"
 #include "train/emitter.h"
+#include "train/gradient_exchange.h"
 #include "train/lane_sum.h"
 #include "train/state.h"
 
@@ -15,33 +16,48 @@ class GradientAccumulator {
  public:
   // All outlive it.
   GradientAccumulator(const Config& config, torch::Device device, TrainState& state,
-                      Agreement& agreement, Emitter& emitter);
+                      GradientExchange& exchange, Agreement& agreement, Emitter& emitter);
+  ~GradientAccumulator();
+  GradientAccumulator(const GradientAccumulator&) = delete;  // hooks of parameters refer to it
+  GradientAccumulator& operator=(const GradientAccumulator&) = delete;
 
-  // Mean loss of the batch (nats per token), over all ranks; the parameters hold the gradients of
-  // this rank's lanes. When memory runs out on a rank, all do the whole batch again in micro
-  // batches of half the size, which the state keeps: what comes out is what a run gives that had
-  // this size from the step before. Throws Error when not even one sequence fits.
+  // Mean loss of the batch (nats per token), over all ranks; the exchange holds the gradients,
+  // which travel while backward goes on. When memory runs out on a rank, all do the whole batch
+  // again in micro batches of half the size, which the state keeps: what comes out is what a run
+  // gives that had this size from the step before. Throws Error when not even one sequence fits.
   double compute(Batch& batch);
 
-  // A short row a lane, forward and backward, of which nothing stays: the library compiles kernels
-  // at their first use, and dies of it where memory is short, as at the height of the first step.
+  // Forward and backward of which nothing stays. Alone, of a short row a lane: the library compiles
+  // kernels at their first use, and dies of it where memory is short, as at the height of the first
+  // step. With other ranks of a micro batch: all then take what fits on every rank.
   void warm_up();
 
   std::int64_t micro_batch_tokens() const;  // as configured, or what memory has left of it
 
  private:
-  // Losses of this rank's lanes, each its share of the mean.
-  std::vector<double> forward_backward(Batch& batch);
+  // Losses of this rank's lanes, each its share of the mean. Gives the exchange the gradients where
+  // it `gives`.
+  std::vector<double> forward_backward(Batch& batch, bool gives);
+  double loss_of_part(Batch& batch, std::int64_t part);
+  void accumulated(std::size_t parameter);
+  void give(std::size_t parameter);
   std::int64_t rows_of_part(const Batch& batch) const;
   bool shrink_micro_batch(const Batch& batch);
 
   const Config& config_;
   torch::Device device_;
   TrainState& state_;
+  GradientExchange& exchange_;
   Agreement& agreement_;
   Emitter& emitter_;
   std::int64_t lanes_;
   OwnLanes own_;
+  LaneSum sum_;  // of lanes before the last
+  // While backward goes on, by parameter: how often its gradient was added to, and how often it is
+  // in all, which warm_up() counts; 0: not known. A parameter that several recomputed blocks share
+  // is added to by each.
+  std::vector<int> added_, additions_;
+  bool gives_ = false;
 };
 
 }  // namespace alibi

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "device/device.h"
 #include "device/libtorch.h"
 #include "train/lane_sum.h"
 #include "train/optimizer/optimizer.h"
@@ -50,14 +51,60 @@ std::vector<double> block_squares(const torch::Tensor& tensor) {
 
 GradientExchange::GradientExchange(World& world, const Shards& shards,
                                    const std::vector<torch::Tensor>& parameters)
-    : world_(world), shards_(shards), parameters_(parameters) {}
+    : world_(world),
+      shards_(shards),
+      parameters_(parameters),
+      bucket_of_(parameters.size()),
+      given_(parameters.size()) {
+  for (std::size_t bucket = 0; bucket < shards.buckets().size(); ++bucket)
+    for (const std::size_t i : shards.buckets()[bucket]) bucket_of_[i] = bucket;
+}
 
-void GradientExchange::sum() {
-  gradients_ = gradients_of(parameters_);
-  for (const torch::Tensor& gradient : gradients_)
-    ensure(gradient.defined(), "every parameter has a gradient");
+GradientExchange::~GradientExchange() { end_giving(/*abandon=*/true); }
+
+void GradientExchange::begin() {
+  gradients_.assign(parameters_.size(), {});
+  given_.assign(parameters_.size(), false);
+  awaited_.clear();
+  for (const auto& bucket : shards_.buckets()) awaited_.push_back(bucket.size());
   if (world_.is_alone()) return;
-  for (const auto& bucket : shards_.buckets()) sum_bucket(bucket);
+  state_ = kGiving;
+  work_.start(true, [this] { sum_buckets(); });
+}
+
+void GradientExchange::give(std::size_t parameter, torch::Tensor gradient) {
+  ensure(gradient.defined() && !given_[parameter], "a parameter has one gradient");
+  gradients_[parameter] = std::move(gradient);
+  given_[parameter] = true;
+  const std::lock_guard lock(mutex_);
+  if (--awaited_[bucket_of_[parameter]] == 0) changed_.notify_one();
+}
+
+void GradientExchange::finish() {
+  end_giving(/*abandon=*/false);
+  work_.wait();
+}
+
+void GradientExchange::end_giving(bool abandon) {
+  const std::lock_guard lock(mutex_);
+  state_ = abandon ? kAbandoned : kGivenAll;
+  changed_.notify_one();
+}
+
+// Buckets go in one order on all ranks, whichever is ready first.
+void GradientExchange::sum_buckets() {
+  use_one_thread_here();
+  for (std::size_t bucket = 0; bucket < awaited_.size(); ++bucket) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return awaited_[bucket] == 0 || state_ != kGiving; });
+      if (state_ == kAbandoned) return;
+    }
+    if (owns_all())
+      all_reduce_bucket(shards_.buckets()[bucket]);
+    else
+      sum_bucket(shards_.buckets()[bucket]);
+  }
 }
 
 std::int64_t GradientExchange::owned(const std::vector<std::size_t>& bucket, int rank) const {
@@ -69,9 +116,31 @@ std::int64_t GradientExchange::owned(const std::vector<std::size_t>& bucket, int
 torch::Tensor GradientExchange::gathered(const std::vector<torch::Tensor>& whole,
                                          const std::vector<std::size_t>& bucket, int rank) const {
   std::vector<torch::Tensor> slices;
-  for (const std::size_t i : bucket)
-    slices.push_back(sliced(whole[i], shards_.slice(rank, i)).flatten());
+  for (const std::size_t i : bucket) {
+    const Slice slice = shards_.slice(rank, i);
+    slices.push_back(whole[i].defined() ? sliced(whole[i], slice).flatten()
+                                        : torch::zeros({slice.count}));
+  }
   return torch::cat(slices).to(torch::kCPU);
+}
+
+void GradientExchange::take_gradients(const std::vector<std::size_t>& bucket,
+                                      const torch::Tensor& flat) {
+  const torch::Tensor mine = flat.to(parameters_[bucket.front()].device());
+  std::int64_t at = 0;
+  for (const std::size_t i : bucket) {
+    const std::int64_t count = shards_.slice(owner(), i).count;
+    gradients_[i] = mine.narrow(0, at, count);
+    if (count == parameters_[i].numel()) gradients_[i] = gradients_[i].view_as(parameters_[i]);
+    at += count;
+  }
+}
+
+void GradientExchange::all_reduce_bucket(const std::vector<std::size_t>& bucket) {
+  const torch::NoGradGuard guard;
+  torch::Tensor flat = gathered(gradients_, bucket, 0);
+  world_.all_reduce(flat);
+  take_gradients(bucket, flat);
 }
 
 void GradientExchange::sum_bucket(const std::vector<std::size_t>& bucket) {
@@ -85,14 +154,7 @@ void GradientExchange::sum_bucket(const std::vector<std::size_t>& bucket) {
   world_.exchange(to, from);
   LaneSum sum;
   for (torch::Tensor& share : from) sum.add({std::move(share)});
-  const torch::Tensor mine = sum.take().front().to(parameters_[bucket.front()].device());
-  std::int64_t at = 0;
-  for (const std::size_t i : bucket) {
-    const std::int64_t count = shards_.slice(me, i).count;
-    gradients_[i] = mine.narrow(0, at, count);
-    if (count == parameters_[i].numel()) gradients_[i] = gradients_[i].view_as(parameters_[i]);
-    at += count;
-  }
+  take_gradients(bucket, sum.take().front());
 }
 
 double GradientExchange::norm(std::int64_t lanes) const {
@@ -104,14 +166,15 @@ double GradientExchange::norm(std::int64_t lanes) const {
     flat.insert(flat.end(), own.back().begin(), own.back().end());
   }
   std::size_t most = 0;  // every rank gives as many numbers as the one with the most
-  for (int rank = 0; rank < world_.size(); ++rank) {
+  for (int rank = 0; rank < shards_.ranks(); ++rank) {
     std::size_t blocks = 0;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       blocks += static_cast<std::size_t>(blocks_of(shards_.slice(rank, i).count));
     most = std::max(most, blocks);
   }
   flat.resize(most);
-  const auto all = world_.gather(flat);
+  std::vector<std::vector<double>> all{flat};
+  if (!owns_all()) all = world_.gather(flat);
   std::vector<std::size_t> at(all.size());
   double sum = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -124,7 +187,7 @@ double GradientExchange::norm(std::int64_t lanes) const {
 }
 
 void GradientExchange::share_parameters() {
-  if (world_.is_alone()) return;
+  if (owns_all()) return;
   for (const auto& bucket : shards_.buckets()) share_bucket(bucket);
 }
 

@@ -46,6 +46,12 @@ std::vector<torch::Tensor> LaneSum::take() {
   return sum;
 }
 
+torch::Tensor LaneSum::take(std::size_t i, torch::Tensor last) {
+  const torch::NoGradGuard guard;
+  for (auto sum = sums_.rbegin(); sum != sums_.rend(); ++sum) last = sum->tensors[i].add_(last);
+  return last;
+}
+
 OwnLanes own_lanes(std::int64_t lanes, int rank, int ranks) {
   if (!may_share(lanes, ranks)) {
     throw usage_error("/batch/lanes",

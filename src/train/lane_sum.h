@@ -16,6 +16,10 @@ class LaneSum {
   void add(std::vector<torch::Tensor> tensors);
   // The sum over all lanes added; starts anew.
   std::vector<torch::Tensor> take();
+  // Tensor `i` of the sum over the lanes added and one more, of which this tensor is `last`. Once
+  // for each, then clear().
+  torch::Tensor take(std::size_t i, torch::Tensor last);
+  void clear() { sums_.clear(); }
 
  private:
   struct Sum {

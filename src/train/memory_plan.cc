@@ -1,11 +1,15 @@
 #include "train/memory_plan.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "device/memory.h"
 #include "model/shapes.h"
 #include "train/optimizer/optimizer.h"
+#include "train/shards.h"
 
 namespace alibi {
 namespace {
@@ -22,6 +26,19 @@ TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary) {
     bytes.optimizer += optimizer_state_bytes(c.optimizer, parameter);
   }
   return bytes;
+}
+
+// What ranks share a step costs each. Of K / W lanes in a tree as many sums are held as there are
+// levels; of a bucket a copy is sent and one received, and it holds whole parameters.
+std::int64_t exchange_bytes(const Config& c, std::int64_t vocabulary, std::int64_t weights,
+                            int ranks) {
+  std::int64_t largest = 0;
+  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary))
+    largest = std::max(largest, parameter.count());
+  const auto own_lanes = static_cast<std::uint64_t>(lanes_of(c.batch) / ranks);
+  const std::int64_t sums = std::bit_width(own_lanes) - 1;
+  const std::int64_t buckets = ranks == 1 ? 0 : 2 * 4 * (bucket_elements(ranks) + largest);
+  return sums * weights + buckets;
 }
 
 // For each token of a micro batch, at the fullest moment of its backward pass.
@@ -47,7 +64,7 @@ std::int64_t activation_bytes_per_token(const Config& c) {
 }  // namespace
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
-                            std::int64_t micro_batch_tokens) {
+                            std::int64_t micro_batch_tokens, int ranks) {
   const TrainedBytes trained = trained_bytes(c, vocabulary);
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   constexpr std::int64_t kProgram = 130 << 20;
@@ -56,10 +73,13 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   parts.program = kProgram;
   parts.weights = trained.weights;
   parts.gradients = trained.weights;
-  parts.optimizer = trained.optimizer;
-  parts.saving = c.run.save_in_background ? trained.weights + trained.optimizer : 0;
+  const bool shares = ranks > 1 && c.distributed.reduce == Reduce::kExact;
+  parts.optimizer = trained.optimizer / (shares ? ranks : 1);
+  // What ranks share of the optimizer each writes at once.
+  if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
   parts.activations = micro_batch_tokens * activation_bytes_per_token(c) + kScores;
+  parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
   return parts;
 }
@@ -68,34 +88,40 @@ std::string describe_parts(const MemoryParts& p) {
   const auto part = [](const char* name, std::int64_t bytes) {
     return cat(name, " ", human_bytes(static_cast<double>(bytes)));
   };
-  return join(
-      std::vector<std::string>{part("program", p.program), part("weights", p.weights),
-                               part("gradients", p.gradients), part("optimizer", p.optimizer),
-                               part("saving", p.saving), part("packed", p.packed),
-                               part("activations", p.activations), part("loss", p.loss)},
-      ", ");
+  return join(std::vector<std::string>{part("program", p.program), part("weights", p.weights),
+                                       part("gradients", p.gradients),
+                                       part("optimizer", p.optimizer), part("saving", p.saving),
+                                       part("packed", p.packed), part("activations", p.activations),
+                                       part("loss", p.loss), part("exchange", p.exchange)},
+              ", ");
 }
 
-std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit) {
+std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit,
+                                 int ranks) {
   const BatchShape shape = batch_shape(c.batch);
   for (std::int64_t rows = micro_batch_tokens_of(c.batch) / shape.length; rows > 0; --rows) {
     if (shape.rows / lanes_of(c.batch) % rows != 0) continue;
     const std::int64_t tokens = rows * shape.length;
-    if (estimate_memory(c, vocabulary, tokens).bound() <= limit) return tokens;
+    if (estimate_memory(c, vocabulary, tokens, ranks).bound() <= limit) return tokens;
   }
   return 0;
 }
 
-std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device) {
+std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device,
+                              const World& world) {
+  const int ranks = world.size();
   const std::int64_t wanted = micro_batch_tokens_of(config.batch);
-  const MemoryLimit limit =
-      config.runtime.memory_limit_bytes
-          ? MemoryLimit{*config.runtime.memory_limit_bytes, "runtime.memory_limit_bytes"}
-          : memory_limit(device);
-  const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes);
+  MemoryLimit limit{0, "runtime.memory_limit_bytes"};
+  if (config.runtime.memory_limit_bytes) {
+    limit.bytes = *config.runtime.memory_limit_bytes;
+  } else {
+    limit = memory_limit(device);
+    if (device.is_cpu()) limit.bytes /= world.local_size();
+  }
+  const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes, ranks);
   if (fitting == wanted) return wanted;
   const std::int64_t tried = fitting > 0 ? wanted : batch_shape(config.batch).length;
-  const MemoryParts parts = estimate_memory(config, vocabulary, tried);
+  const MemoryParts parts = estimate_memory(config, vocabulary, tried, ranks);
   const std::string found = cat(
       "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (",
       describe_parts(parts), ") for micro batches of ", tried, " tokens, expected at most 8/9 of ",

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "device/tensor.h"
+#include "distributed/world.h"
 
 namespace alibi {
 
@@ -19,8 +20,10 @@ struct MemoryParts {
   std::int64_t packed = 0;       // bf16 weights as the products read them
   std::int64_t activations = 0;  // of one micro batch, kept for backward
   std::int64_t loss = 0;         // a chunk of logits, and the gradients of hidden states and head
+  std::int64_t exchange = 0;     // sums of lanes, and a bucket on its way to other ranks
   std::int64_t total() const {
-    return program + weights + gradients + optimizer + saving + packed + activations + loss;
+    return program + weights + gradients + optimizer + saving + packed + activations + loss +
+           exchange;
   }
   // What a run may be expected to stay below: of some hundred measured ones
   // (tests/bench/RESULTS.md) none took more than 1.125 times the estimate. Crossing a control
@@ -28,19 +31,23 @@ struct MemoryParts {
   std::int64_t bound() const { return total() + total() / 8; }
 };
 
-// `config` is resolved, but for a precision of auto, which counts as fp32.
+// `config` is resolved, but for a precision of auto, which counts as fp32. Of the first of `ranks`,
+// which takes the most.
 MemoryParts estimate_memory(const Config& config, std::int64_t vocabulary,
-                            std::int64_t micro_batch_tokens);
+                            std::int64_t micro_batch_tokens, int ranks = 1);
 
 // "weights 10.2 MiB, gradients ..., activations 1.2 GiB": every part, for messages.
 std::string describe_parts(const MemoryParts& parts);
 
 // The largest micro batch (tokens; whole sequences that divide a step) up to the configured one
 // whose bound is at most `limit`; 0 where not even one sequence fits.
-std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit);
+std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit,
+                                 int ranks = 1);
 
-// The same within runtime.memory_limit_bytes or what this process may take of `device`. Warns where
+// The same within runtime.memory_limit_bytes or what this process may take of `device`, which the
+// ranks of a machine share. Warns where
 // it is smaller than configured; throws Error when not even one sequence fits.
-std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device);
+std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device,
+                              const World& world);
 
 }  // namespace alibi

@@ -11,7 +11,7 @@ Shards::Shards(const std::vector<std::int64_t>& sizes, int ranks)
     if (elements == 0) buckets_.emplace_back();
     buckets_.back().push_back(i);
     elements += sizes[i];
-    if (elements >= kBucketElements) elements = 0;
+    if (elements >= bucket_elements(ranks)) elements = 0;
   }
   for (const auto& bucket : buckets_) divide(sizes, bucket);
 }

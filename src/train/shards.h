@@ -7,14 +7,20 @@
 // bits wherever it is made, and the squares of a block are always summed by one rank.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace alibi {
 
-inline constexpr std::int64_t kShardBlock = 4096;         // elements
-inline constexpr std::int64_t kBucketElements = 1 << 20;  // at least; the last one may be smaller
+inline constexpr std::int64_t kShardBlock = 4096;  // elements
+
+// At least; the last one may be smaller. With many ranks what each sends to each stays 256 KiB, or
+// the time of a message would count.
+constexpr std::int64_t bucket_elements(int ranks) {
+  return std::max(std::int64_t{1} << 20, std::int64_t{ranks} << 16);
+}
 
 struct Slice {
   std::int64_t first = 0;  // element of the flattened parameter

@@ -21,18 +21,26 @@ Gpt build_model(const Config& c, const PreparedText& text, torch::Device device)
   return model;
 }
 
+// Who owns what of the optimizer's state.
+int owners(const Config& config, const World& world) {
+  return config.distributed.reduce == Reduce::kFast ? 1 : world.size();
+}
+int owner_of(const Shards& shards, const World& world) {
+  return shards.ranks() == 1 ? 0 : world.rank();
+}
+
 }  // namespace
 
 TrainState::TrainState(const Config& config, const PreparedText& text, torch::Device device,
                        World& world, const std::optional<Checkpoint>& resume)
     : model(build_model(config, text, device)),
       parameters(model->parameters()),
-      shards(sizes_of(named_parameters(*model)), world.size()),
-      optimizer(named_parameters(*model), config.optimizer, shards, world.rank()),
+      shards(sizes_of(named_parameters(*model)), owners(config, world)),
+      optimizer(named_parameters(*model), config.optimizer, shards, owner_of(shards, world)),
       config_(config),
       text_(text),
       device_(device),
-      world_(world) {
+      owner_(owner_of(shards, world)) {
   if (resume) {
     load_tensors(*resume);
     progress = resume->progress;
@@ -61,30 +69,22 @@ void TrainState::initialize_from_source() {
   if (!start.surgery.empty()) log_info(cat("initialize.from ", source, ": ", start.surgery));
 }
 
-// One tensor after another, so that the first rank holds each once: what it receives is put where
-// it belongs.
-Tensors TrainState::whole_optimizer_state() const {
-  Tensors own = optimizer.state();
-  if (world_.is_alone()) return own;
-  const auto ranks = static_cast<std::size_t>(world_.size());
-  const auto me = static_cast<std::size_t>(world_.rank());
-  Tensors all;
+TensorShapes TrainState::optimizer_shapes() const {
+  TensorShapes shapes;
+  for (const auto& [name, parameter] : optimizer.state_names())
+    shapes[name] = parameters[parameter].sizes().vec();
+  return shapes;
+}
+
+std::vector<TensorSlice> TrainState::optimizer_slices() const {
+  const Tensors own = optimizer.state();
+  std::vector<TensorSlice> slices;
   for (const auto& [name, parameter] : optimizer.state_names()) {
-    const torch::Tensor& like = parameters[parameter];
-    const auto none = torch::empty({0}, like.options().requires_grad(false));
-    std::vector<torch::Tensor> to(ranks, none), from(ranks, none);
-    if (own.contains(name)) to[0] = own.at(name).flatten();
-    if (world_.is_first()) {
-      const torch::Tensor& whole = all[name] = torch::empty_like(like, torch::kCPU);
-      for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const Slice slice = shards.slice(static_cast<int>(rank), parameter);
-        from[rank] = whole.flatten().narrow(0, slice.first, slice.count);
-      }
-      from[me].copy_(to[me]);
-    }
-    world_.exchange(to, from);
+    const auto found = own.find(name);
+    if (found != own.end())
+      slices.push_back({name, shards.slice(owner_, parameter).first, found->second});
   }
-  return all;
+  return slices;
 }
 
 Checkpoint TrainState::checkpoint() const {
@@ -94,7 +94,7 @@ Checkpoint TrainState::checkpoint() const {
           text_.data_hash,
           progress,
           weights_of(*model),
-          whole_optimizer_state()};
+          shares_optimizer() ? Tensors() : optimizer.state()};
 }
 
 }  // namespace alibi

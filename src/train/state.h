@@ -25,9 +25,11 @@ class TrainState {
   void load_tensors(const Checkpoint& checkpoint);
   void reset_tensors();  // as before the first step
 
-  // The whole, on the first rank; on others without the optimizer's state. Every rank calls it.
-  // Shares the memory of CPU tensors.
+  // Shares the memory of CPU tensors. Without the optimizer's state where ranks share that.
   Checkpoint checkpoint() const;
+  bool shares_optimizer() const { return shards.ranks() > 1; }
+  TensorShapes optimizer_shapes() const;              // of all its tensors
+  std::vector<TensorSlice> optimizer_slices() const;  // what this rank has of them
 
   Gpt model;
   std::vector<torch::Tensor> parameters;
@@ -37,12 +39,11 @@ class TrainState {
 
  private:
   void initialize_from_source();
-  Tensors whole_optimizer_state() const;
 
   const Config& config_;
   const PreparedText& text_;
   torch::Device device_;
-  World& world_;
+  int owner_;  // this rank, as `shards` counts
 };
 
 }  // namespace alibi

@@ -20,8 +20,8 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
               static_cast<std::uint64_t>(parts.config.run.seed),
               parts.config.data.separate_documents),
       loader_([this](std::int64_t step) { return reader_.read(step); }),
-      gradients_(parts.config, parts.device, state_, agreement_, emitter_),
       exchange_(parts.world, state_.shards, state_.parameters),
+      gradients_(parts.config, parts.device, state_, exchange_, agreement_, emitter_),
       validator_(parts.config, parts.text, parts.device, state_, agreement_),
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
       update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_) {
@@ -67,7 +67,6 @@ StepRecord Trainer::step() {
   Batch batch = loader_.take(progress.step);
   record.tokens = progress.tokens + batch.rows * batch.length;
   record.loss = gradients_.compute(batch);
-  exchange_.sum();
   record.gradient_norm = exchange_.norm(lanes_of(c.batch));
   record.learning_rate =
       learning_rate(c.schedule, c.optimizer.learning_rate, c.run.train_tokens, record.tokens);

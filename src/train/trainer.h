@@ -63,8 +63,8 @@ class Trainer {
   TrainState state_;
   BatchReader reader_;
   BatchLoader loader_;
-  GradientAccumulator gradients_;
   GradientExchange exchange_;
+  GradientAccumulator gradients_;
   Validator validator_;
   Checkpointer checkpointer_;
   GuardedUpdate update_;

@@ -158,5 +158,28 @@ TEST(SaveLoad, RefusesAManifestThatListsTooLittle) {
   EXPECT_ERROR_AT(error, (path / kManifestName).string(), "\"config.json\"");
 }
 
+// Written in slices, out of order, it is the checkpoint that one process writes, byte for byte.
+TEST(SharedCheckpoint, IsTheOneThatOneProcessWrites) {
+  const TemporaryFolder folder;
+  Checkpoint whole = example_checkpoint(7);
+  whole.optimizer["a"] = torch::randn({5, 7});
+  const auto one = save_checkpoint(folder.path() / "one", whole);
+  TensorShapes shapes;
+  for (const auto& [name, tensor] : whole.optimizer) shapes[name] = tensor.sizes().vec();
+  Checkpoint shared = whole;
+  shared.optimizer.clear();
+  const auto begun = begin_checkpoint(folder.path() / "two", 7, shapes);
+  EXPECT_FALSE(newest_valid_checkpoint(folder.path() / "two"));
+  const torch::Tensor a = whole.optimizer["a"].flatten();
+  write_optimizer(begun, shapes, {{"a", 13, a.narrow(0, 13, 22)}});
+  write_optimizer(begun, shapes,
+                  {{"head.weight.first", 0, whole.optimizer["head.weight.first"]},
+                   {"a", 0, a.narrow(0, 0, 13)}});
+  const auto two = save_checkpoint(folder.path() / "two", shared, begun);
+  for (const char* file : {"manifest.json", "optimizer.safetensors"})
+    EXPECT_EQ(read_file(one / file), read_file(two / file)) << file;
+  EXPECT_TRUE(checkpoint_faults(two).empty());
+}
+
 }  // namespace
 }  // namespace alibi
