@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -70,12 +71,25 @@ Ranks::Ranks(const RanksOptions& options, const WorldPlace& place, const Command
   }
   WorldOptions world;
   world.join = std::chrono::seconds(options.join_seconds);
+  world.exchange = std::chrono::seconds(options.exchange_seconds);
+  world.while_joining = [this] { check_others(); };
   world_ = std::make_unique<World>(mine, world);
 }
 
 Ranks::~Ranks() {
   std::error_code ignored;
   if (!store_.empty()) std::filesystem::remove(store_, ignored);
+}
+
+void Ranks::check_others() const {
+  if (const int signal = stop_signal(); signal != 0)
+    throw stopped_error("joining the other processes", signal);
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    if (!others_[i]->ended(0)) continue;
+    throw Error(cat("rank ", i + 1),
+                cat("ended with exit code ", others_[i]->result().code, ", expected it to join"),
+                cat("see rank-", i + 1, ".log in the run folder"));
+  }
 }
 
 int Ranks::run(const std::function<int(World&)>& work) {

@@ -21,7 +21,7 @@ struct RanksOptions {
   std::int64_t rank = 0, world_size = 0;
   bool rank_given = false;
   std::string store;
-  std::int64_t join_seconds = 120;
+  std::int64_t join_seconds = 120, exchange_seconds = 60;
 };
 
 // Throws Error (exit code 2) where flags or variables do not fit together.
@@ -46,6 +46,8 @@ class Ranks {
   int run(const std::function<int(World&)>& work);
 
  private:
+  void check_others() const;  // throws where this process is to stop, or a rank started here ended
+
   std::filesystem::path store_;  // made here; empty: not
   std::vector<std::unique_ptr<ChildProcess>> others_;
   std::unique_ptr<World> world_;

@@ -108,14 +108,30 @@ struct Links::Transfer {
 struct Links::Groups {
   StorePointer store;
   GlooGroupPointer data;
-  std::deque<Transfer> on_their_way;  // of an exchange
+  std::mutex mutex;
+  std::deque<Transfer> on_their_way;  // of an exchange; changed under the mutex
   std::unique_ptr<Farewells> farewells;
+
+  void add(Transfer transfer) {
+    const std::lock_guard lock(mutex);
+    on_their_way.push_back(std::move(transfer));
+  }
+  void remove_first() {
+    const std::lock_guard lock(mutex);
+    on_their_way.pop_front();
+  }
+  // A send whose peer asked for it and died may never be told (Gloo takes it off its list first).
+  void abort() {
+    const std::lock_guard lock(mutex);
+    for (const Transfer& transfer : on_their_way) transfer.work->abort();
+  }
 };
 
-Links::Links(const WorldPlace& place, milliseconds join_limit, milliseconds exchange_limit)
+Links::Links(const WorldPlace& place, const WorldOptions& options)
     : place_(place),
-      join_limit_(join_limit),
-      exchange_limit_(exchange_limit),
+      join_limit_(options.join),
+      exchange_limit_(options.exchange),
+      while_joining_(options.while_joining ? options.while_joining : [] {}),
       groups_(std::make_unique<Groups>()) {
   // Gloo writes to connections that a peer closed. The program ignores this anyway (base/stop.h).
   std::signal(SIGPIPE, SIG_IGN);
@@ -159,13 +175,14 @@ StorePointer open_file_store(const WorldPlace& place) {
   return c10::make_intrusive<c10d::FileStore>(place.store, kNeverRemove);
 }
 
+// c10d's own wait for a host that is not there yet cannot be ended: so it waits in turns.
 StorePointer open_tcp_store(const WorldPlace& place, const StoreAddress& address,
-                            milliseconds limit) {
+                            Clock::time_point end, const std::function<void()>& while_joining) {
+  constexpr milliseconds kTurn{1'000};
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(address.port);
   options.isServer = is_host(place);
   options.waitWorkers = false;
-  options.timeout = limit;
   // The store has no password: it listens no further than it must.
   if (options.isServer && is_loopback_name(address.host)) {
     const int descriptor = bind_to_loopback(address.port);
@@ -174,13 +191,23 @@ StorePointer open_tcp_store(const WorldPlace& place, const StoreAddress& address
                   "choose another port (MASTER_PORT or --store)");
     options.masterListenFd = descriptor;
   }
-  return c10::make_intrusive<c10d::TCPStore>(address.host, options);
+  while (true) {
+    while_joining();
+    options.timeout = options.isServer ? until(end) : std::min(kTurn, until(end));
+    try {
+      return c10::make_intrusive<c10d::TCPStore>(address.host, options);
+    } catch (const std::exception&) {
+      if (options.isServer || Clock::now() >= end) throw;
+    }
+  }
 }
 
-StorePointer open_store(const WorldPlace& place, milliseconds limit) {
+StorePointer open_store(const WorldPlace& place, Clock::time_point end,
+                        const std::function<void()>& while_joining) {
   const auto address = store_address(place.store);
-  StorePointer store = address ? open_tcp_store(place, *address, limit) : open_file_store(place);
-  store->setTimeout(limit);
+  StorePointer store =
+      address ? open_tcp_store(place, *address, end, while_joining) : open_file_store(place);
+  store->setTimeout(until(end));
   return c10::make_intrusive<c10d::PrefixStore>("alibi/" + place.prefix, store);
 }
 
@@ -229,16 +256,15 @@ void find_missing(c10d::Store& store, const WorldPlace& place, const std::string
   }
 }
 
-void wait_for_seats(c10d::Store& store, const WorldPlace& place, Clock::time_point end) {
+// Not by c10d's own wait, which nothing ends, and which looks into a file once a second only.
+void wait_for_seats(c10d::Store& store, const WorldPlace& place, Clock::time_point end,
+                    const std::function<void()>& while_joining) {
   std::vector<std::string> seats;
   for (int rank = 0; rank < place.size; ++rank) seats.push_back(seat(rank));
-  if (store_address(place.store)) {
-    store.wait(seats, until(end));
-  } else {  // c10d's own wait looks into a file once a second only
-    while (!store.check(seats)) {
-      if (Clock::now() >= end) throw std::runtime_error("no answer in time");
-      std::this_thread::sleep_for(milliseconds(10));
-    }
+  while (!store.check(seats)) {
+    while_joining();
+    if (Clock::now() >= end) throw std::runtime_error("no answer in time");
+    std::this_thread::sleep_for(milliseconds(store_address(place.store) ? 50 : 10));
   }
   check_sizes(store, place);
 }
@@ -270,9 +296,9 @@ void Links::join() {
       cat("rank ", place_.rank, " expected ", place_.size, " ranks to meet at ", place_.store,
           " within ", seconds_text(join_limit_));
   try {
-    groups_->store = open_store(place_, until(end));
+    groups_->store = open_store(place_, end, while_joining_);
     take_seat(*groups_->store, place_);
-    wait_for_seats(*groups_->store, place_, end);
+    wait_for_seats(*groups_->store, place_, end, while_joining_);
     groups_->store->setTimeout(until(end));
     connect();
   } catch (const std::exception& error) {
@@ -349,12 +375,14 @@ void Links::connect() {
         c10::make_intrusive<c10d::PrefixStore>(name, groups_->store), place_.rank, place_.size,
         options);
   };
-  groups_->farewells = std::make_unique<Farewells>(open("farewells"), [this](Farewells& farewells) {
-    if (!farewells.say(Farewells::Kind::kGivesUp)) return;
-    const auto heard = farewells.hear(milliseconds(0));
-    busy_.arm(who_is_lost(place_, exchange_limit_, heard, "").what(), kLeaveLimit);
-    if (noticed_) busy_.disarm();
-  });
+  groups_->farewells = std::make_unique<Farewells>(
+      open("farewells"), [this, groups = groups_.get()](Farewells& farewells) {
+        if (!farewells.say(Farewells::Kind::kGivesUp)) return;
+        const auto heard = farewells.hear(milliseconds(0));
+        busy_.arm(who_is_lost(place_, exchange_limit_, heard, "").what(), kLeaveLimit);
+        if (noticed_) busy_.disarm();
+        groups->abort();
+      });
   groups_->data = open("data");
   groups_->data->barrier()->wait(options->timeout);
   // Nobody asks the store any more: a killed run leaves no file that the next would take for its
@@ -379,15 +407,15 @@ std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch:
     longest = std::max({longest, byte_count(to[at]), byte_count(from[at])});
     sent += byte_count(to[at]);
   }
-  auto& transfers = groups_->on_their_way;
+  const auto& transfers = groups_->on_their_way;
   const std::size_t most = 2 * kPiecesAhead * static_cast<std::size_t>(size - 1);
   const auto add = [&](const torch::Tensor& tensor, std::int64_t begin, int peer, bool sends) {
     const std::int64_t count = std::min(byte_count(tensor) - begin, kPieceBytes);
     if (count <= 0) return;
     const torch::Tensor piece = bytes_of(tensor, begin, count);
-    transfers.push_back({sends ? send_to(*groups_->data, piece, peer, kTag)
-                               : receive_from(*groups_->data, piece, peer, kTag),
-                         peer});
+    groups_->add({sends ? send_to(*groups_->data, piece, peer, kTag)
+                        : receive_from(*groups_->data, piece, peer, kTag),
+                  peer});
   };
   try {
     // Every rank waits in the order (piece, step), where a send meets its receive at the same
@@ -397,10 +425,10 @@ std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch:
         const int next = (rank + step) % size, last = (rank - step + size) % size;
         add(from[static_cast<std::size_t>(last)], begin, last, false);
         add(to[static_cast<std::size_t>(next)], begin, next, true);
-        for (; transfers.size() > most; transfers.pop_front()) wait_for(transfers.front());
+        while (transfers.size() > most) wait_for_first();
       }
     }
-    for (; !transfers.empty(); transfers.pop_front()) wait_for(transfers.front());
+    while (!transfers.empty()) wait_for_first();
   } catch (const std::exception& error) {
     give_up(reason_of(error));
   }
@@ -408,9 +436,11 @@ std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch:
   return sent;
 }
 
-void Links::wait_for(const Transfer& transfer) {
+void Links::wait_for_first() {
   watch("an exchange", exchange_limit_ + kGrace);
-  transfer.work->wait(exchange_limit_);
+  if (!groups_->on_their_way.front().work->wait(exchange_limit_))
+    throw std::runtime_error("a peer is lost");
+  groups_->remove_first();
 }
 
 std::int64_t Links::all_reduce(torch::Tensor& tensor) {
@@ -435,7 +465,7 @@ void Links::give_up(const std::string& reason) {
   const QuietLibrary quiet;
   watch("finding the lost rank", kGrace);
   groups_->farewells->say(Farewells::Kind::kGivesUp);
-  groups_->on_their_way.clear();
+  while (!groups_->on_their_way.empty()) groups_->remove_first();
   groups_->data.reset();
   const auto heard = groups_->farewells->hear(std::min(kNamingLimit, exchange_limit_));
   broken_.emplace(who_is_lost(place_, exchange_limit_, heard, reason));

@@ -16,15 +16,15 @@
 #include "device/tensor.h"
 #include "distributed/place.h"
 #include "distributed/watchdog.h"
+#include "distributed/world.h"
 
 namespace alibi {
 
 class Links {
  public:
   // Returns when every rank has joined and all are connected. Throws Error where that takes longer
-  // than `join`, naming the ranks that are missing as far as the store knows them.
-  Links(const WorldPlace& place, std::chrono::milliseconds join,
-        std::chrono::milliseconds exchange);
+  // than `options.join`, naming the ranks that are missing as far as the store knows them.
+  Links(const WorldPlace& place, const WorldOptions& options);
   ~Links();  // says farewell
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
@@ -43,12 +43,13 @@ class Links {
   [[noreturn]] void explain_join(const std::exception& error, const std::string& expected);
   void connect();
   void check_unbroken() const;
-  void wait_for(const Transfer& transfer);
+  void wait_for_first();
   void watch(const char* what, std::chrono::milliseconds limit);
   // Finds out who is lost, after a call that failed with `reason`, and throws.
   [[noreturn]] void give_up(const std::string& reason);
   const WorldPlace place_;
   const std::chrono::milliseconds join_limit_, exchange_limit_;
+  const std::function<void()> while_joining_;
   Watchdog watchdog_;  // before the groups: it watches how they end
   Watchdog busy_;      // ends a process that is too busy to notice a lost peer
   std::atomic<bool> noticed_ = false;

@@ -42,7 +42,7 @@ World::World(const WorldPlace& place, const WorldOptions& options) : place_(plac
   if (is_alone()) return;
   constexpr std::chrono::milliseconds kLongestBeat{1'000};
   beat_ = std::min(kLongestBeat, options.exchange / 4);
-  links_ = std::make_unique<Links>(place, options.join, options.exchange);
+  links_ = std::make_unique<Links>(place, options);
   if (place_.local_size == 0) count_neighbours();
 }
 

@@ -23,6 +23,8 @@ class Links;
 struct WorldOptions {
   std::chrono::milliseconds join{120'000};     // until every rank has joined
   std::chrono::milliseconds exchange{60'000};  // longest wait for a peer in one exchange
+  // Called some times a second until all have joined; what it throws ends that.
+  std::function<void()> while_joining = {};
 };
 
 class World {

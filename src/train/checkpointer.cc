@@ -41,6 +41,11 @@ void Checkpointer::save(bool steps_follow) {
   saver_.save(std::move(checkpoint), kept, begun);
 }
 
+// A disk may take longer than ranks wait for each other.
+void Checkpointer::wait() {
+  agreement_.world().while_others_wait([&] { collect(true); });
+}
+
 // What went wrong on one rank goes wrong on all. Where no step follows no later save makes it good.
 bool Checkpointer::write_shares(std::string& begun, bool steps_follow) {
   World& world = agreement_.world();
@@ -56,7 +61,9 @@ bool Checkpointer::write_shares(std::string& begun, bool steps_follow) {
   if (world.is_first())
     attempt([&] { begun = begin_checkpoint(folder_.checkpoints(), state_.progress.step, shapes); });
   begun = world.gather(begun).front();
-  if (!begun.empty()) attempt([&] { write_optimizer(begun, shapes, state_.optimizer_slices()); });
+  world.while_others_wait([&] {
+    if (!begun.empty()) attempt([&] { write_optimizer(begun, shapes, state_.optimizer_slices()); });
+  });
   const std::vector<std::string> failures = world.gather(failure);
   for (std::size_t rank = 0; rank < failures.size(); ++rank) {
     if (failures[rank].empty()) continue;

@@ -28,7 +28,7 @@ class Checkpointer {
   // Emits the save that has ended since the last call. A failed one ends the run, or, by
   // guard.failed_save, is made good by the next.
   void collect() { collect(false); }
-  void wait() { collect(true); }  // the same, for one that is under way too
+  void wait();  // the same, for one that is under way too; on all ranks
 
  private:
   void collect(bool wait);

@@ -23,13 +23,11 @@ Error too_often(std::int64_t step, const std::string& reason, const std::string&
 }  // namespace
 
 GuardedUpdate::GuardedUpdate(const Config& config, const RunFolder& folder, TrainState& state,
-                             GradientExchange& exchange, Agreement& agreement,
-                             Checkpointer& checkpointer)
+                             GradientExchange& exchange, Checkpointer& checkpointer)
     : config_(config),
       folder_(folder),
       state_(state),
       exchange_(exchange),
-      agreement_(agreement),
       checkpointer_(checkpointer) {}
 
 std::optional<Error> GuardedUpdate::apply(StepRecord& record) {
@@ -79,8 +77,7 @@ void GuardedUpdate::skip() {
 // Weights, optimizer and the guard's window become those of an earlier step; the batches since then
 // are left out, this step's with them, and the count of steps and tokens goes on.
 void GuardedUpdate::roll_back(StepRecord& record) {
-  checkpointer_.wait();
-  agreement_.everywhere(true);  // the first rank's save is over: all read the same checkpoint
+  checkpointer_.wait();  // then all ranks read the same checkpoint
   Progress then;
   if (const auto checkpoint = rollback_checkpoint()) {
     state_.load_tensors(*checkpoint);

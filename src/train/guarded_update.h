@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "report/records/run_records.h"
-#include "train/agreement.h"
 #include "train/checkpointer.h"
 #include "train/gradient_exchange.h"
 #include "train/optimizer/guard.h"
@@ -20,7 +19,7 @@ class GuardedUpdate {
  public:
   // All outlive it.
   GuardedUpdate(const Config& config, const RunFolder& folder, TrainState& state,
-                GradientExchange& exchange, Agreement& agreement, Checkpointer& checkpointer);
+                GradientExchange& exchange, Checkpointer& checkpointer);
 
   // Judges `record` by its loss and gradient norm and acts on it; a step that does not reach the
   // weights says so in `record`. Returns the Error that is to end the run, by the guard's policy;
@@ -38,7 +37,6 @@ class GuardedUpdate {
   const RunFolder& folder_;
   TrainState& state_;
   GradientExchange& exchange_;
-  Agreement& agreement_;
   Checkpointer& checkpointer_;
 };
 

@@ -24,7 +24,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       gradients_(parts.config, parts.device, state_, exchange_, agreement_, emitter_),
       validator_(parts.config, parts.text, parts.device, state_, agreement_),
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
-      update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_) {
+      update_(parts.config, parts.folder, state_, exchange_, checkpointer_) {
   if (resume) {
     const bool finished = state_.progress.finished && done();
     changes_ = take_changes(parts.config, *resume, finished, state_.progress);
