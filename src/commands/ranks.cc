@@ -46,10 +46,10 @@ WorldPlace place_of(const RanksOptions& options) {
   return world_place(flags, environment());
 }
 
-std::int64_t threads_of_rank(std::int64_t wanted, const WorldPlace& place) {
-  if (wanted > 0 || place.size == 1) return wanted;
+std::int64_t threads_of_rank(std::int64_t wanted, const World& world) {
+  if (wanted > 0 || world.is_alone()) return wanted;
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  return std::max<std::int64_t>(1, cores / place.local_size);
+  return std::max<std::int64_t>(1, cores / world.local_size());
 }
 
 Ranks::Ranks(const RanksOptions& options, const WorldPlace& place, const CommandLine& line,

@@ -29,7 +29,7 @@ WorldPlace place_of(const RanksOptions& options);
 
 // `wanted`, or where that is 0 an equal share of the cores for each rank of this machine: launchers
 // say OMP_NUM_THREADS=1, which wastes the others. 0 for a process alone: as its environment says.
-std::int64_t threads_of_rank(std::int64_t wanted, const WorldPlace& place);
+std::int64_t threads_of_rank(std::int64_t wanted, const World& world);
 
 class Ranks {
  public:

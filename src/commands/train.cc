@@ -199,7 +199,6 @@ int run(const Options& options, const CommandLine& line) {
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
   const WorldPlace place = place_of(options.ranks);
   const torch::Device device = resolve_machine(config, options.resume, place);
-  const int threads = set_threads(threads_of_rank(config.runtime.threads, place));
   if (config.runtime.recompute == Recompute::kBlocks) return_large_blocks();
   RunFolder folder =
       place.rank == 0 ? RunFolder(config, options.resume) : RunFolder::read_only(config);
@@ -207,10 +206,11 @@ int run(const Options& options, const CommandLine& line) {
     open_log_file(folder.path() / "alibi.log");
   else
     set_log_level("warning");
-  log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
-                ", ", threads, " threads"));
   Ranks ranks(options.ranks, place, line, folder.path());
   const int signal = ranks.run([&](World& world) {
+    const int threads = set_threads(threads_of_rank(config.runtime.threads, world));
+    log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ",
+                  device.str(), ", ", threads, " threads"));
     return train(world, config, folder, options.resume, {device, threads});
   });
   return signal == 0 ? 0 : 128 + signal;
