@@ -82,8 +82,8 @@ struct CurveSet {
   std::vector<Curve> curves;
 };
 
-// For the terminal: one table per curve, then at most four lines: useful context, treatment of
-// positions, protocol, text. The whole protocol is in curve.json and on the page.
+// For the terminal: one table per curve, then at most four lines: intervals and useful context,
+// treatment of positions, protocol, text. The whole protocol is in curve.json and on the page.
 std::string curve_table(const CurveSet& set);
 std::string protocol_line(const CurveProtocol& protocol);  // "sliding, stride 64, bf16 .."
 std::string text_line(const CurveProtocol& protocol, const CurveText& text);  // "a.txt, 9 of 12 .."

@@ -1,6 +1,7 @@
 // The curve on the terminal: one table per curve, about 110 columns wide.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/strings.h"
 #include "report/context.h"
@@ -105,11 +106,12 @@ std::string interval_line(const CurveSet& set) {
   return "";
 }
 
-std::string useful_line(const CurveSet& set) {
+// `says_too_few`: where it was not measured; the line above may have said it.
+std::string useful_line(const CurveSet& set, bool says_too_few) {
   std::vector<std::string> reaches;
   for (const Curve& curve : set.curves) {
     const FarContext& far = curve.far_context;
-    if (far.window == 0) continue;
+    if (far.window == 0 || (far.bins.empty() && !says_too_few)) continue;
     const std::string window = with_commas(far.window);
     reaches.push_back(cat(set.curves.size() > 1 ? curve.label() + " " : "",
                           far.bins.empty()
@@ -144,8 +146,11 @@ std::string curve_table(const CurveSet& set) {
   for (const Curve& curve : set.curves)
     text += curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(curve) + "\n";
   if (set.curves.empty()) text += "no curves\n\n";
-  const std::pair<const char*, std::string> lines[] = {{"intervals", interval_line(set)},
-                                                       {"useful context", useful_line(set)},
+  std::string intervals = interval_line(set), useful = useful_line(set, intervals.empty());
+  if (!intervals.empty() && !useful.empty())
+    intervals += "; useful context: " + std::exchange(useful, "");
+  const std::pair<const char*, std::string> lines[] = {{"intervals", intervals},
+                                                       {"useful context", useful},
                                                        {"positions", set.protocol.treatment},
                                                        {"protocol", protocol_line(set.protocol)},
                                                        {"text", text_line(set.protocol, set.text)}};

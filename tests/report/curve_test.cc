@@ -124,7 +124,7 @@ TEST(CurveTable, TheProtocolsNumbersAreThoseOfThePlots) {
 }
 
 // A terminal shows where and how in at most four lines; sentences stand on the page. Seen failing
-// with the protocol's description printed.
+// with the protocol's description printed, and with a fifth line for missing intervals.
 TEST(CurveTable, EndsInFewShortLines) {
   CurveSet set = curve_set({curve("alibi", {23.4, 23.0}), curve("none", {24, 30})});
   set.protocol.treatment = "Positions are stretched (ntk) by 4.";
@@ -141,6 +141,11 @@ TEST(CurveTable, EndsInFewShortLines) {
   EXPECT_NAMES(foot[3], "a.txt", "512,000");
   for (const std::string& line : foot) EXPECT_LE(display_width(line), 110u) << line;
   EXPECT_EQ(curve_table(set).find(set.protocol.description), std::string::npos);
+  for (CurvePoint& point : set.curves[1].points) point.loss_low = kNotMeasured;
+  const std::vector<std::string> other = foot_of(curve_table(set));
+  ASSERT_EQ(other.size(), 4U);
+  EXPECT_NAMES(other[0], "intervals:", "useful context", "none", 64, 128);
+  EXPECT_EQ(other[0].find("too few"), std::string::npos) << other[0];
 }
 
 // Windows are of the longest length, as blocks of targets are. Seen failing without the line.
