@@ -35,10 +35,18 @@ struct Options {
 
 Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample) {
   MeasuringLine line("evaluate", one.name, "tokens");
-  Curve curve = measure_curve(
-      loaded, sample,
-      {.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = line.hook()});
+  MeasuringLine far("evaluate", one.name + ", far context", "tokens");
+  const auto far_hook = far.hook();
+  Curve curve = measure_curve(loaded, sample,
+                              {.lengths = one.lengths,
+                               .rules = one.plan.config.evaluate,
+                               .progress = line.hook(),
+                               .far_progress = [&](std::int64_t done, std::int64_t total) {
+                                 line.finish();
+                                 far_hook(done, total);
+                               }});
   line.finish();
+  far.finish();
   curve.name = one.name;
   curve.checkpoint_sha256 = sha256_file(loaded.folder / "manifest.json");
   return curve;

@@ -182,13 +182,11 @@ class CurveMeasurement {
     }
     if (longest->length < 2 || options_.rules.far_context_tokens == 0) return;
     ScoringOptions scoring = scoring_of(*longest);
-    if (options_.progress) {
-      scoring.progress = [this](std::int64_t) { options_.progress(total_, total_); };
-    }
+    scoring.progress = {};
     if (!fits_in_memory([&] {
-          curve_.far_context =
-              measure_far_context(loaded_.model, sample_,
-                                  {longest->length, options_.rules.far_context_tokens}, scoring);
+          curve_.far_context = measure_far_context(
+              loaded_.model, sample_, {longest->length, options_.rules.far_context_tokens}, scoring,
+              options_.far_progress);
         }))
       note_out_of_memory(*longest, "its far context: ");
   }

@@ -14,6 +14,8 @@ struct CurveOptions {
   EvaluateConfig rules;               // all but its lengths and max_tokens, which made the sample
   // Of all targets of all passes, how many are scored.
   std::function<void(std::int64_t done, std::int64_t total)> progress;  // tokens read
+  std::function<void(std::int64_t done, std::int64_t total)> far_progress =
+      {};  // then, far context
 };
 
 // Scores the sample's runs (whole windows of at least the longest length) at each length, and the

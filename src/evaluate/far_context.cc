@@ -10,6 +10,7 @@ namespace alibi {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
+using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 // The sample's windows that are read: each its inputs and, last, one target more.
 std::vector<Ids> chosen_windows(const TextSample& sample, std::int64_t length, std::int64_t most) {
@@ -32,19 +33,24 @@ std::vector<Ids> chosen_windows(const TextSample& sample, std::int64_t length, s
 
 class Ablation {
  public:
-  Ablation(Gpt& model, std::vector<Ids> windows, const ScoringOptions& options)
+  Ablation(Gpt& model, std::vector<Ids> windows, const ScoringOptions& options,
+           const Progress& progress)
       : model_(model),
         windows_(std::move(windows)),
         options_(options),
         near_(std::ssize(windows_.front()) / 2),
-        far_(std::ssize(windows_.front()) - 1 - near_),
-        plain_(losses(windows_, far_ + near_)) {}
+        far_(std::ssize(windows_.front()) - 1 - near_) {
+    if (progress)
+      options_.progress = [&, total = std::ssize(windows_) * (3 * (far_ + near_) + near_)](
+                              std::int64_t read) { progress(done_ + read, total); };
+    plain_ = losses(windows_, far_ + near_);
+  }
 
   std::int64_t near() const { return near_; }
   std::int64_t targets() const { return near_ * std::ssize(windows_); }
 
   // Losses less those with the true far half, window by window.
-  std::vector<float> swapped() const {
+  std::vector<float> swapped() {
     std::vector<Ids> other = windows_;
     for (std::size_t i = 0; i < other.size(); ++i) {
       const Ids& from = windows_[(i + other.size() / 2) % other.size()];
@@ -52,7 +58,7 @@ class Ablation {
     }
     return difference(losses(other, far_ + near_));
   }
-  std::vector<float> shuffled() const {
+  std::vector<float> shuffled() {
     std::vector<Ids> other = windows_;
     for (std::size_t i = 0; i < other.size(); ++i) {
       const Permutation order(RandomKey{0}.with("shuffle").with(static_cast<std::uint64_t>(i)),
@@ -62,11 +68,11 @@ class Ablation {
     }
     return difference(losses(other, far_ + near_));
   }
-  std::vector<float> cut() const { return difference(losses(windows_, near_)); }
+  std::vector<float> cut() { return difference(losses(windows_, near_)); }
 
  private:
   // Of the near half's targets, with the last `length` inputs of each window.
-  std::vector<float> losses(const std::vector<Ids>& windows, std::int64_t length) const {
+  std::vector<float> losses(const std::vector<Ids>& windows, std::int64_t length) {
     Ids text;
     std::vector<Window> places;
     for (const Ids& window : windows) {
@@ -74,6 +80,7 @@ class Ablation {
       places.push_back({std::ssize(text) - length, length, near_});
     }
     const std::vector<float> all = score(model_, text, places, options_);
+    done_ += std::ssize(windows) * length;
     std::vector<float> near;
     for (const Window& place : places) {
       const auto end = all.begin() + place.first + length;
@@ -88,8 +95,9 @@ class Ablation {
 
   Gpt& model_;
   std::vector<Ids> windows_;
-  const ScoringOptions& options_;
+  ScoringOptions options_;
   std::int64_t near_, far_;
+  std::int64_t done_ = 0;  // tokens read by the passes before
   std::vector<float> plain_;
 };
 
@@ -113,7 +121,7 @@ void fill_changes(std::vector<FarBin>& bins, LossChange FarBin::*kind,
 }  // namespace
 
 FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
-                               const ScoringOptions& options) {
+                               const ScoringOptions& options, const Progress& progress) {
   ensure(rule.window >= 2, "a window has two halves");
   FarContext far;
   far.window = rule.window;
@@ -121,7 +129,7 @@ FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarCo
       std::max<std::int64_t>(kLeastFarWindows, rule.targets / (rule.window / 2));
   std::vector<Ids> windows = chosen_windows(sample, rule.window, most);
   if (std::ssize(windows) < kLeastFarWindows) return far;
-  const Ablation ablation(model, std::move(windows), options);
+  Ablation ablation(model, std::move(windows), options, progress);
   const std::int64_t near = ablation.near();
   far.targets = ablation.targets();
   for (const auto& [first, last] : doubling_spans(near))

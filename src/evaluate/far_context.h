@@ -21,7 +21,9 @@ struct FarContextRule {
 inline constexpr std::int64_t kLeastFarWindows = 20;
 
 // Bins of d: 1, 2, 3-4, 5-8, ... With fewer than kLeastFarWindows windows there are no bins.
-FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarContextRule& rule,
-                               const ScoringOptions& options);
+// `progress`, not that of `options`, counts the tokens of all four passes.
+FarContext measure_far_context(
+    Gpt& model, const TextSample& sample, const FarContextRule& rule, const ScoringOptions& options,
+    const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
 
 }  // namespace alibi

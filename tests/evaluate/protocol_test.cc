@@ -143,6 +143,24 @@ TEST(FarContext, ComparesTheSameTargets) {
   EXPECT_NEAR(far.bins[0].cut.mean, mean, 2e-5);
 }
 
+// Three passes over whole windows and one over their near halves. Seen failing with each counted
+// from 0.
+TEST(FarContext, ProgressCountsAllPasses) {
+  LoadedModel loaded = tiny("alibi");
+  ScoringOptions options;
+  options.batch_tokens = 128;
+  std::int64_t last = 0, reports = 0;
+  measure_far_context(loaded.model, whole(some_targets(769), 32), {.window = 32, .targets = 1000},
+                      options, [&](std::int64_t done, std::int64_t total) {
+                        EXPECT_EQ(total, 24 * (3 * 32 + 16));
+                        EXPECT_GT(done, last);
+                        last = done;
+                        ++reports;
+                      });
+  EXPECT_EQ(last, 24 * (3 * 32 + 16));
+  EXPECT_EQ(reports, 3 * 6 + 3);
+}
+
 // Where the text repeats itself, another window's far half is the same text.
 TEST(FarContext, ASwapForTheSameTextChangesNothing) {
   LoadedModel loaded = tiny("alibi");
