@@ -33,8 +33,8 @@ Tensors weights_of(const Module& model) {
   return weights;
 }
 
-ModelPlan plan_model(const std::filesystem::path& given,
-                     const std::vector<std::string>& overrides) {
+ModelPlan plan_model(const std::filesystem::path& given, const std::vector<std::string>& overrides,
+                     int device_index) {
   // Whatever is not how a model is measured or run was fixed when it was trained.
   allow_overrides(overrides, {"evaluate", "runtime"}, "has no effect on a trained model");
   const std::filesystem::path folder = resolve_checkpoint(given);
@@ -43,7 +43,7 @@ ModelPlan plan_model(const std::filesystem::path& given,
   check_attention_name(config.runtime.attention.kernel);
   // A model may run on another device than it was trained on.
   if (!names_key(overrides, "runtime.device")) config.runtime.device = Device::kAuto;
-  const torch::Device device = open_device(config.runtime.device);
+  const torch::Device device = open_device(config.runtime.device, device_index);
   if (!names_key(overrides, "runtime.precision") && config.runtime.precision == Precision::kTf32 &&
       !device.is_cuda())
     config.runtime.precision = Precision::kFp32;

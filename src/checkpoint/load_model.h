@@ -29,8 +29,10 @@ struct ModelPlan {
 };
 
 // `given` as for resolve_checkpoint; `overrides` as --set, for evaluate and runtime keys only: the
-// weights were trained with all others. Opens the device. Throws Error.
-ModelPlan plan_model(const std::filesystem::path& given, const std::vector<std::string>& overrides);
+// weights were trained with all others. Opens the device, of several the one with this index.
+// Throws Error.
+ModelPlan plan_model(const std::filesystem::path& given, const std::vector<std::string>& overrides,
+                     int device_index = 0);
 
 // Sets the thread count. Throws Error.
 LoadedModel load_model(const ModelPlan& plan);

@@ -18,6 +18,7 @@
 #include "commands/evaluation_plan.h"
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
+#include "commands/ranks.h"
 #include "evaluate/curve.h"
 #include "evaluate/protocol.h"
 #include "report/curve_files.h"
@@ -31,20 +32,24 @@ struct Options {
   std::vector<std::string> text;
   std::string output, title;
   bool overwrite = false;
+  RanksOptions ranks;
 };
 
-Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample) {
-  MeasuringLine line("evaluate", one.name, "tokens");
-  MeasuringLine far("evaluate", one.name + ", far context", "tokens");
+Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample,
+              World& world) {
+  MeasuringLine line("evaluate", one.name, "tokens", world.is_first());
+  MeasuringLine far("evaluate", one.name + ", far context", "tokens", world.is_first());
   const auto far_hook = far.hook();
   Curve curve = measure_curve(loaded, sample,
                               {.lengths = one.lengths,
                                .rules = one.plan.config.evaluate,
                                .progress = line.hook(),
-                               .far_progress = [&](std::int64_t done, std::int64_t total) {
-                                 line.finish();
-                                 far_hook(done, total);
-                               }});
+                               .far_progress =
+                                   [&](std::int64_t done, std::int64_t total) {
+                                     line.finish();
+                                     far_hook(done, total);
+                                   },
+                               .share = share_of(world)});
   line.finish();
   far.finish();
   curve.name = one.name;
@@ -52,14 +57,15 @@ Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& 
   return curve;
 }
 
-CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& options) {
+CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& options,
+                     World& world) {
   CurveSet set;
   const SampleRule rule = shared_rule(cases);
   EvaluationText text;
   for (const EvaluationCase& one : cases) {
-    LoadedModel loaded = load_model(one.plan);
-    if (set.curves.empty() || options.text.empty())
-      text = read_evaluation_text(options.text, loaded, rule);
+    const bool reads = set.curves.empty() || options.text.empty();
+    LoadedModel loaded =
+        load_for_evaluation(one, world, options.text, rule, reads ? &text : nullptr);
     const CurveText described = describe_text(text, loaded.tokenizer);
     if (set.curves.empty()) {
       set.text = described;
@@ -71,7 +77,7 @@ CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& op
       throw usage_error("evaluate", one.name + " holds out another text than the first checkpoint",
                         "name one text for all: --text FILE");
     }
-    set.curves.push_back(measure(loaded, one, text.sample));
+    set.curves.push_back(measure(loaded, one, text.sample, world));
   }
   return set;
 }
@@ -118,24 +124,38 @@ void write_files(const CurveSet& set, const std::filesystem::path& folder,
   write_file_atomic(folder / "index.html", curve_page(set, title));
 }
 
-int run(const Options& options, const CommandLine& command_line) {
-  refuse_without_effect(options);
-  if (!options.output.empty()) check_can_make_folder(options.output);  // before minutes of work
-  const std::vector<EvaluationCase> cases = plan_evaluation(options.request);
-  if (!options.output.empty()) check_earlier(options, cases.front().passkey(), command_line.text());
-  if (cases.front().passkey()) {
-    evaluate_passkeys(cases, {options.text, options.output, options.title}, command_line);
-    return 0;
-  }
-  CurveSet set = measure_all(cases, options);
+void evaluate_curves(const std::vector<EvaluationCase>& cases, const Options& options, World& world,
+                     const CommandLine& command_line) {
+  CurveSet set = measure_all(cases, options, world);
+  if (!world.is_first()) return;
   set.program_version = kVersion;
   set.command_line = command_line.text();
   set.created = utc_timestamp();
   std::fputs(curve_table(set).c_str(), stdout);
-  if (options.output.empty()) return 0;
+  if (options.output.empty()) return;
   write_files(set, options.output, options.title);
   std::printf("written: %s\n", (std::filesystem::path(options.output) / "index.html").c_str());
-  return 0;
+}
+
+int run(const Options& options, const CommandLine& command_line) {
+  refuse_without_effect(options);
+  const WorldPlace place = place_of(options.ranks);
+  if (place.rank > 0) set_log_level("warning");
+  const bool writes = place.rank == 0 && !options.output.empty();
+  if (writes) check_can_make_folder(options.output);  // before minutes of work
+  EvaluationRequest request = options.request;
+  request.device_index = place.local_rank;
+  std::vector<EvaluationCase> cases = plan_evaluation(request);
+  if (writes) check_earlier(options, cases.front().passkey(), command_line.text());
+  Ranks ranks(options.ranks, place, command_line);
+  return ranks.run([&](World& world) {
+    share_evaluation(cases, request, world);
+    if (cases.front().passkey())
+      evaluate_passkeys(cases, {options.text, options.output, options.title}, world, command_line);
+    else
+      evaluate_curves(cases, options, world, command_line);
+    return 0;
+  });
 }
 
 }  // namespace
@@ -148,29 +168,31 @@ Command evaluate_command() {
       .summary = "Measure perplexity at the trained length and beyond",
       .footer = example(
           "alibi evaluate runs/quickstart --lengths 1x,2x,4x,10x --output curves/quickstart"),
-      .options = {{.name = "CHECKPOINT",
-                   .meaning = "Checkpoints or run folders (newest checkpoint; RUN/best)",
-                   .target = &request.checkpoints,
-                   .required = true},
-                  {.name = "--text",
-                   .meaning = "Text files or folders; default: the run's held-out text",
-                   .target = &options->text,
-                   .one_value = true},
-                  {.name = "--lengths",
-                   .meaning = "For example 1x,2x,4x,10x or 512,4096; default: evaluate.lengths",
-                   .target = &request.lengths},
-                  {.name = "--output",
-                   .meaning = "Folder for curve.json, curve.csv, curve.svg and index.html",
-                   .target = &options->output},
-                  {.name = "--overwrite",
-                   .meaning = "Replace what another command measured in that folder",
-                   .target = &options->overwrite},
-                  {.name = "--name",
-                   .meaning = "Label of each checkpoint, in order",
-                   .target = &request.names,
-                   .one_value = true},
-                  {.name = "--title", .meaning = "Title of the page", .target = &options->title},
-                  set_option(request.overrides)},
+      .options = with_ranks(
+          {{.name = "CHECKPOINT",
+            .meaning = "Checkpoints or run folders (newest checkpoint; RUN/best)",
+            .target = &request.checkpoints,
+            .required = true},
+           {.name = "--text",
+            .meaning = "Text files or folders; default: the run's held-out text",
+            .target = &options->text,
+            .one_value = true},
+           {.name = "--lengths",
+            .meaning = "For example 1x,2x,4x,10x or 512,4096; default: evaluate.lengths",
+            .target = &request.lengths},
+           {.name = "--output",
+            .meaning = "Folder for curve.json, curve.csv, curve.svg and index.html",
+            .target = &options->output},
+           {.name = "--overwrite",
+            .meaning = "Replace what another command measured in that folder",
+            .target = &options->overwrite},
+           {.name = "--name",
+            .meaning = "Label of each checkpoint, in order",
+            .target = &request.names,
+            .one_value = true},
+           {.name = "--title", .meaning = "Title of the page", .target = &options->title},
+           set_option(request.overrides)},
+          options->ranks),
       .run = [options](const CommandLine& command_line) { return run(*options, command_line); }};
 }
 

@@ -14,11 +14,14 @@
 namespace alibi {
 namespace {
 
-PasskeyResult measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& filler) {
-  MeasuringLine line("evaluate", one.name, "cells");
-  PasskeyResult result = measure_passkeys(
-      loaded, filler,
-      {.lengths = one.lengths, .rules = one.plan.config.evaluate, .progress = line.hook()});
+PasskeyResult measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& filler,
+                      World& world) {
+  MeasuringLine line("evaluate", one.name, "cells", world.is_first());
+  PasskeyResult result = measure_passkeys(loaded, filler,
+                                          {.lengths = one.lengths,
+                                           .rules = one.plan.config.evaluate,
+                                           .progress = line.hook(),
+                                           .share = share_of(world)});
   line.finish();
   result.name = one.name;
   return result;
@@ -48,7 +51,7 @@ std::string shown_texts(const PasskeyResult& result, const EvaluationCase& one,
 }  // namespace
 
 void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRequest& request,
-                       const CommandLine& command_line) {
+                       World& world, const CommandLine& command_line) {
   PasskeySet set;
   set.program_version = kVersion;
   set.command_line = command_line.text();
@@ -58,13 +61,14 @@ void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRe
   const SampleRule rule = shared_rule(cases);
   std::string texts;
   for (const EvaluationCase& one : cases) {
-    LoadedModel loaded = load_model(one.plan);
-    const EvaluationText filler = read_evaluation_text(request.text, loaded, rule);
+    EvaluationText filler;
+    LoadedModel loaded = load_for_evaluation(one, world, request.text, rule, &filler);
     if (set.results.empty()) set.text = describe_text(filler, loaded.tokenizer);
-    set.results.push_back(measure(loaded, one, filler.sample));
+    set.results.push_back(measure(loaded, one, filler.sample, world));
     if (texts.empty())
       texts = shown_texts(set.results.back(), one, loaded.tokenizer, filler.sample);
   }
+  if (!world.is_first()) return;
   std::fputs(passkey_table(set).c_str(), stdout);
   if (request.output.empty()) return;
   const std::filesystem::path folder = request.output;

@@ -14,9 +14,9 @@ struct PasskeyRequest {
   std::string output, title;      // output empty: the table only
 };
 
-// Prints the table and writes passkey.json, passkey.csv, passkey.jsonl (the first model's
-// texts) and index.html.
+// All ranks measure; the first prints the table and writes passkey.json, passkey.csv, passkey.jsonl
+// (the first model's texts) and index.html.
 void evaluate_passkeys(const std::vector<EvaluationCase>& cases, const PasskeyRequest& request,
-                       const CommandLine& command_line);
+                       World& world, const CommandLine& command_line);
 
 }  // namespace alibi

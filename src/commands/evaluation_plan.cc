@@ -2,19 +2,25 @@
 
 #include <set>
 
+#include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "base/version.h"
+#include "commands/ranks.h"
+#include "device/device.h"
 #include "evaluate/protocol.h"
+#include "train/rank_check.h"
 
 namespace alibi {
 namespace {
 
 EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
-  EvaluationCase one{.name = {},
-                     .plan = plan_model(request.checkpoints[index], request.overrides),
-                     .lengths = {},
-                     .protocol = {}};
+  EvaluationCase one{
+      .name = {},
+      .plan = plan_model(request.checkpoints[index], request.overrides, request.device_index),
+      .lengths = {},
+      .protocol = {}};
   const Config& config = one.plan.config;
   one.name = index < request.names.size() ? request.names[index] : config.run.name;
   one.lengths =
@@ -84,6 +90,23 @@ std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
   }
   refuse_other_tokenizers(cases);
   return cases;
+}
+
+void share_evaluation(std::vector<EvaluationCase>& cases, const EvaluationRequest& request,
+                      World& world) {
+  std::string checkpoints, rules = cat("--lengths ", request.lengths);
+  for (const std::string& key : request.overrides) rules += " --set " + key;
+  for (EvaluationCase& one : cases) {
+    std::int64_t& threads = one.plan.config.runtime.threads;
+    threads = threads_of_rank(threads, world);
+    set_threads(threads);
+    one.protocol.device = describe_device(one.plan.device);
+    checkpoints += " " + sha256_file(one.plan.folder / "manifest.json");
+    rules += cat(", ", one.protocol.precision);
+  }
+  refuse_different(world, kVersion, "program version", "start the same program everywhere");
+  refuse_different(world, checkpoints, "checkpoints of SHA-256", "give all ranks the same");
+  refuse_different(world, rules, "rules", "give all ranks the same command");
 }
 
 SampleRule shared_rule(const std::vector<EvaluationCase>& cases) {

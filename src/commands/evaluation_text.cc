@@ -1,10 +1,13 @@
 #include "commands/evaluation_text.h"
 
+#include <optional>
+
 #include "base/error.h"
 #include "base/strings.h"
 #include "data/prepare.h"
 #include "device/device.h"
 #include "evaluate/protocol.h"
+#include "train/rank_check.h"
 
 namespace alibi {
 namespace {
@@ -33,6 +36,19 @@ EvaluationText read_evaluation_text(const std::vector<std::string>& files,
   EvaluationText text{{"held out by the run"}, sample_tokens(prepared.valid, rule)};
   check_sample(text.sample, text.files.front());
   return text;
+}
+
+LoadedModel load_for_evaluation(const EvaluationCase& one, World& world,
+                                const std::vector<std::string>& files, const SampleRule& rule,
+                                EvaluationText* text) {
+  std::optional<LoadedModel> loaded;
+  world.while_others_wait([&] {
+    loaded = load_model(one.plan);
+    if (text != nullptr) *text = read_evaluation_text(files, *loaded, rule);
+  });
+  if (text != nullptr)
+    refuse_different(world, text->sample.hash(), "text of SHA-256", "give all ranks the same");
+  return *std::move(loaded);
 }
 
 CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) {

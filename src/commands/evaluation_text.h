@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "checkpoint/load_model.h"
+#include "commands/evaluation_plan.h"
 #include "data/text_sample.h"
+#include "distributed/world.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -19,6 +21,12 @@ struct EvaluationText {
 // text has not one window.
 EvaluationText read_evaluation_text(const std::vector<std::string>& files,
                                     const LoadedModel& loaded, const SampleRule& rule);
+
+// Loads a case's model and, unless `text` is null, reads its text as above, while other ranks wait.
+// Throws Error where a rank has another text than the first.
+LoadedModel load_for_evaluation(const EvaluationCase& one, World& world,
+                                const std::vector<std::string>& files, const SampleRule& rule,
+                                EvaluationText* text);
 
 CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer);
 

@@ -12,8 +12,9 @@ namespace alibi {
 
 class MeasuringLine {
  public:
-  // "evaluate" (named by the error), the line's label, "targets"
-  MeasuringLine(std::string command, std::string label, std::string unit);
+  // "evaluate" (named by the error), the line's label, "targets"; one that is not shown heeds
+  // signals only.
+  MeasuringLine(std::string command, std::string label, std::string unit, bool shown = true);
 
   // Shows the line on stderr. Throws the error of a stop once a signal came. Must not outlive this
   // object.
@@ -22,6 +23,7 @@ class MeasuringLine {
 
  private:
   std::string command_, label_, unit_;
+  bool shown_;
   std::unique_ptr<TaskProgress> line_;
 };
 

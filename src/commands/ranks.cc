@@ -1,11 +1,17 @@
 #include "commands/ranks.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <thread>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
 #include "base/stop.h"
 #include "base/strings.h"
 
@@ -30,7 +36,49 @@ std::vector<std::string> command_of(const CommandLine& line, int rank, int size,
   return words;
 }
 
+std::filesystem::path make_temporary_folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "alibi-ranks-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr)
+    throw Error(name, cat("cannot be made: ", std::strerror(errno)), "set TMPDIR");
+  return name;
+}
+
 }  // namespace
+
+std::vector<Option> with_ranks(std::vector<Option> options, RanksOptions& ranks) {
+  const std::vector<Option> more = {
+      {.name = "--processes",
+       .meaning = "Share the work among this many processes on this machine",
+       .target = &ranks.processes,
+       .range = OptionRange{1, 4096}},
+      {.name = "--rank",
+       .meaning = "Which process this is, from 0 on; no launcher needed",
+       .target = &ranks.rank,
+       .range = OptionRange{0, 65535},
+       .excludes = "--processes",
+       .given = &ranks.rank_given},
+      {.name = "--world-size",
+       .meaning = "How many processes there are",
+       .target = &ranks.world_size,
+       .range = OptionRange{1, 65536},
+       .needs = "--rank"},
+      {.name = "--store",
+       .meaning = "Where they meet: tcp://HOST:PORT, or a file that all see",
+       .target = &ranks.store,
+       .needs = "--rank"},
+      {.name = "--join-timeout",
+       .meaning = "Seconds until all must have joined",
+       .target = &ranks.join_seconds,
+       .shows_default = true,
+       .range = OptionRange{1, 86400}},
+      {.name = "--exchange-timeout",
+       .meaning = "Seconds to wait for another process before it counts as lost",
+       .target = &ranks.exchange_seconds,
+       .shows_default = true,
+       .range = OptionRange{1, 86400}}};
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
 
 WorldPlace place_of(const RanksOptions& options) {
   if (options.processes > 0) {
@@ -53,32 +101,61 @@ std::int64_t threads_of_rank(std::int64_t wanted, const World& world) {
 }
 
 Ranks::Ranks(const RanksOptions& options, const WorldPlace& place, const CommandLine& line,
-             const std::filesystem::path& run_folder) {
+             std::filesystem::path folder)
+    : folder_(std::move(folder)) {
   if (place.size == 1) {
     world_ = std::make_unique<World>();
     return;
   }
   WorldPlace mine = place;
   if (options.processes > 1) {
-    store_ = run_folder / ".ranks";
+    is_temporary_ = folder_.empty();
+    if (is_temporary_) folder_ = make_temporary_folder();
+    store_ = folder_ / ".ranks";
     std::error_code ignored;
     std::filesystem::remove(store_, ignored);  // of a run that was killed
     mine.store = store_.string();
     for (int rank = 1; rank < place.size; ++rank) {
       others_.push_back(std::make_unique<ChildProcess>(
-          command_of(line, rank, place.size, mine.store), run_folder / cat("rank-", rank, ".log")));
+          command_of(line, rank, place.size, mine.store), log_of(others_.size() + 1)));
     }
   }
   WorldOptions world;
   world.join = std::chrono::seconds(options.join_seconds);
   world.exchange = std::chrono::seconds(options.exchange_seconds);
   world.while_joining = [this] { check_others(); };
-  world_ = std::make_unique<World>(mine, world);
+  try {
+    world_ = std::make_unique<World>(mine, world);
+  } catch (...) {
+    clean_up();
+    throw;
+  }
 }
 
 Ranks::~Ranks() {
+  report_crashes();
+  clean_up();
+}
+
+void Ranks::clean_up() {
   std::error_code ignored;
   if (!store_.empty()) std::filesystem::remove(store_, ignored);
+  if (is_temporary_) std::filesystem::remove_all(folder_, ignored);
+}
+
+std::filesystem::path Ranks::log_of(std::size_t rank) const {
+  return folder_ / cat("rank-", rank, ".log");
+}
+
+// What failed otherwise has told the other ranks itself.
+void Ranks::report_crashes() {
+  constexpr double kSeconds = 0.1;  // from the loss of a link to the end of its process
+  for (std::size_t i = 0; i < others_.size(); ++i) {
+    if (!others_[i]->ended(kSeconds) || others_[i]->result().code <= 128) continue;
+    const std::vector<std::string> lines = split(read_file(log_of(i + 1)), '\n');
+    log_warning(cat("rank ", i + 1, " ended with code ", others_[i]->result().code,
+                    lines.size() > 1 ? ", after: " + lines[lines.size() - 2] : ""));
+  }
 }
 
 void Ranks::check_others() const {
@@ -88,7 +165,7 @@ void Ranks::check_others() const {
     if (!others_[i]->ended(0)) continue;
     throw Error(cat("rank ", i + 1),
                 cat("ended with exit code ", others_[i]->result().code, ", expected it to join"),
-                cat("see rank-", i + 1, ".log in the run folder"));
+                is_temporary_ ? "" : cat("see ", log_of(i + 1).string()));
   }
 }
 
@@ -106,6 +183,7 @@ int Ranks::run(const std::function<int(World&)>& work) {
   world_->leave();
   constexpr double kSeconds = 10;
   for (const auto& other : others_) other->ended(kSeconds);
+  others_.clear();
   return result;
 }
 

@@ -1,5 +1,5 @@
-// The processes of a training run: started here (--processes), or by a launcher that this one is a
-// child of.
+// The processes that train or measure together: started here (--processes), or by a launcher that
+// this one is a child of.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ struct RanksOptions {
   std::int64_t join_seconds = 120, exchange_seconds = 60;
 };
 
+// The options of a command with those that fill `ranks` behind them.
+std::vector<Option> with_ranks(std::vector<Option> options, RanksOptions& ranks);
+
 // Throws Error (exit code 2) where flags or variables do not fit together.
 WorldPlace place_of(const RanksOptions& options);
 
@@ -34,10 +37,11 @@ std::int64_t threads_of_rank(std::int64_t wanted, const World& world);
 class Ranks {
  public:
   // With --processes starts the other ranks, the same command, which print into
-  // `run_folder`/rank-N.log; then joins.
+  // `folder`/rank-N.log; then joins. Without a folder, one in the system's temporary folder, which
+  // goes with this object.
   Ranks(const RanksOptions& options, const WorldPlace& place, const CommandLine& line,
-        const std::filesystem::path& run_folder);
-  ~Ranks();
+        std::filesystem::path folder = {});
+  ~Ranks();  // others that still run are killed; says which of them had crashed
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
@@ -47,7 +51,12 @@ class Ranks {
 
  private:
   void check_others() const;  // throws where this process is to stop, or a rank started here ended
+  void clean_up();
+  std::filesystem::path log_of(std::size_t rank) const;
+  void report_crashes();
 
+  std::filesystem::path folder_;
+  bool is_temporary_ = false;
   std::filesystem::path store_;  // made here; empty: not
   std::vector<std::unique_ptr<ChildProcess>> others_;
   std::unique_ptr<World> world_;

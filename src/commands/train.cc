@@ -209,8 +209,8 @@ int run(const Options& options, const CommandLine& line) {
   Ranks ranks(options.ranks, place, line, folder.path());
   const int signal = ranks.run([&](World& world) {
     const int threads = set_threads(threads_of_rank(config.runtime.threads, world));
-    log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ",
-                  device.str(), ", ", threads, " threads"));
+    log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
+                  ", ", threads, " threads"));
     return train(world, config, folder, options.resume, {device, threads});
   });
   return signal == 0 ? 0 : 128 + signal;
@@ -225,48 +225,21 @@ Command train_command() {
           .footer = example("alibi train configs/quickstart.json --set run.seed=1\n"
                             "File and folder names in a config are relative to the current "
                             "folder, not to the config's."),
-          .options = {config_files(options->configs),
-                      set_option(options->overrides),
-                      {.name = "--resume",
-                       .meaning = "Go on from the newest valid checkpoint of the run folder",
-                       .target = &options->resume},
-                      {.name = "--processes",
-                       .meaning = "Train with this many processes on this machine",
-                       .target = &options->ranks.processes,
-                       .range = OptionRange{1, 4096}},
-                      {.name = "--rank",
-                       .meaning = "Which process this is, from 0 on; no launcher needed",
-                       .target = &options->ranks.rank,
-                       .range = OptionRange{0, 65535},
-                       .excludes = "--processes",
-                       .given = &options->ranks.rank_given},
-                      {.name = "--world-size",
-                       .meaning = "How many processes there are",
-                       .target = &options->ranks.world_size,
-                       .range = OptionRange{1, 65536},
-                       .needs = "--rank"},
-                      {.name = "--store",
-                       .meaning = "Where they meet: tcp://HOST:PORT, or a file that all see",
-                       .target = &options->ranks.store,
-                       .needs = "--rank"},
-                      {.name = "--join-timeout",
-                       .meaning = "Seconds until all must have joined",
-                       .target = &options->ranks.join_seconds,
-                       .shows_default = true,
-                       .range = OptionRange{1, 86400}},
-                      {.name = "--exchange-timeout",
-                       .meaning = "Seconds to wait for another process before it counts as lost",
-                       .target = &options->ranks.exchange_seconds,
-                       .shows_default = true,
-                       .range = OptionRange{1, 86400}},
-                      {.name = "--print-config",
-                       .meaning = "Print the resolved config and exit",
-                       .target = &options->print_config},
-                      {.name = "--log-level",
-                       .meaning = "Least level of messages on the terminal; debug: with times",
-                       .target = &options->log_level,
-                       .shows_default = true,
-                       .choices = {"debug", "info", "warning", "error"}}},
+          .options =
+              with_ranks({config_files(options->configs),
+                          set_option(options->overrides),
+                          {.name = "--resume",
+                           .meaning = "Go on from the newest valid checkpoint of the run folder",
+                           .target = &options->resume},
+                          {.name = "--print-config",
+                           .meaning = "Print the resolved config and exit",
+                           .target = &options->print_config},
+                          {.name = "--log-level",
+                           .meaning = "Least level of messages on the terminal; debug: with times",
+                           .target = &options->log_level,
+                           .shows_default = true,
+                           .choices = {"debug", "info", "warning", "error"}}},
+                         options->ranks),
           .run = [options](const CommandLine& line) { return run(*options, line); }};
 }
 

@@ -137,6 +137,8 @@ Error failure_elsewhere(int rank, const std::string& state) {
   return Error(faults, static_cast<ExitCode>(code));
 }
 
+struct LeftEarly {};
+
 // A rank's own work, as its beats report it.
 class ReportedWork {
  public:
@@ -145,6 +147,7 @@ class ReportedWork {
     std::string end(1, kDone);
     try {
       work();
+    } catch (const LeftEarly&) {
     } catch (const Error& error) {
       thrown_ = std::current_exception();
       end = failure(static_cast<int>(error.exit_code()), error.what());
@@ -179,11 +182,16 @@ class ReportedWork {
 
 }  // namespace
 
+void World::leave_if_failed_elsewhere() const {
+  if (failed_elsewhere_) throw LeftEarly();
+}
+
 void World::while_others_wait(const std::function<void()>& work) {
   if (is_alone()) return work();
   ReportedWork own;
   std::exception_ptr lost;
   std::optional<Error> elsewhere;
+  failed_elsewhere_ = false;
   std::thread beats([&] {
     const auto is = [](char what) {
       return [what](const std::string& state) { return state[0] == what; };
@@ -200,6 +208,7 @@ void World::while_others_wait(const std::function<void()>& work) {
     } catch (...) {
       lost = std::current_exception();
     }
+    failed_elsewhere_ = lost || elsewhere;
   });
   own.run(work);
   beats.join();

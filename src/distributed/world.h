@@ -4,6 +4,7 @@
 // A world of one touches no network and starts no thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -65,8 +66,9 @@ class World {
   // Work that may take so long that peers would be given up (preparing text): the ranks tell each
   // other that they live until it is done on every rank. Each does its own, which may be none. What
   // one throws it throws there, and an Error naming that rank on every other, where work goes on to
-  // its own end first. No other call meanwhile.
+  // its own end, or to the next leave_if_failed_elsewhere. No other call meanwhile.
   void while_others_wait(const std::function<void()>& work);
+  void leave_if_failed_elsewhere() const;  // throws what is no std::exception; lets it pass
 
   // This rank calls nothing any more: it is done, and peers that are lost from now on are none of
   // its business; or it fails, and the others throw that Error, this rank before it, or leave
@@ -83,6 +85,7 @@ class World {
   std::chrono::milliseconds beat_{0};  // longest silence of while_others_wait
   std::unique_ptr<Links> links_;       // none alone
   std::int64_t bytes_sent_ = 0;
+  std::atomic<bool> failed_elsewhere_ = false;  // in while_others_wait
 };
 
 }  // namespace alibi

@@ -159,6 +159,7 @@ class CurveMeasurement {
 
   ScoringOptions scoring_of(const CurvePoint& point) const {
     ScoringOptions scoring = scoring_at(loaded_, options_.rules, point.length);
+    scoring.share = options_.share;
     if (options_.progress) {
       scoring.progress = [this](std::int64_t read) { options_.progress(done_ + read, total_); };
     }

@@ -133,20 +133,28 @@ class Retrieval {
   Answered answer(std::int64_t length, double depth, bool false_key) {
     const std::int64_t trials = options_.rules.passkey.trials;
     const std::int64_t rows = std::max<std::int64_t>(1, options_.rules.batch_tokens / length);
+    std::vector<float> answers(static_cast<std::size_t>(2 * trials));  // loss and 1 where found
+    options_.share.fill(answers, [&] {
+      for (std::int64_t first = 0; first < trials; first += rows) {
+        if (!options_.share.owns(first / rows)) continue;
+        std::vector<PasskeyText> texts;
+        for (std::int64_t trial = first; trial < std::min(first + rows, trials); ++trial)
+          texts.push_back(
+              passkey_text(loaded_.tokenizer, filler_,
+                           {length, depth, trial, options_.rules.passkey.documents, false_key}));
+        answer_batch(texts, length, answers.data() + 2 * first);
+        report_progress();
+      }
+    });
     Answered all;
-    for (std::int64_t first = 0; first < trials; first += rows) {
-      std::vector<PasskeyText> texts;
-      for (std::int64_t trial = first; trial < std::min(first + rows, trials); ++trial)
-        texts.push_back(
-            passkey_text(loaded_.tokenizer, filler_,
-                         {length, depth, trial, options_.rules.passkey.documents, false_key}));
-      answer_batch(texts, length, all);
-      report_progress();
+    for (auto answer = answers.begin(); answer != answers.end(); answer += 2) {
+      all.loss.push_back(answer[0]);
+      all.found += answer[1] > 0 ? 1 : 0;
     }
     return all;
   }
 
-  void answer_batch(const std::vector<PasskeyText>& texts, std::int64_t length, Answered& all) {
+  void answer_batch(const std::vector<PasskeyText>& texts, std::int64_t length, float* answers) {
     const torch::NoGradGuard guard;
     torch::Tensor ids_BN = torch::empty({std::ssize(texts), length + 1}, torch::kLong);
     for (std::size_t row = 0; row < texts.size(); ++row) {
@@ -164,8 +172,8 @@ class Retrieval {
           loaded_.model->logits(hidden_BTC[at].narrow(0, length - count, count)).cpu();
       const torch::Tensor key_A = ids_BN[at].narrow(0, length + 1 - count, count);
       const PasskeyAnswer judged = judge_answer(logits_AV, key_A);
-      all.loss.push_back(judged.loss);
-      all.found += judged.found ? 1 : 0;
+      *answers++ = judged.loss;
+      *answers++ = judged.found ? 1 : 0;
     }
   }
 

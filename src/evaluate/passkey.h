@@ -49,6 +49,7 @@ struct PasskeyOptions {
   std::vector<std::int64_t> lengths;
   EvaluateConfig rules;
   std::function<void(std::int64_t done, std::int64_t total)> progress;  // cells; also in between
+  ScoringShare share = {};
 };
 
 // A cell for each length and depth. Lengths that the model or memory cannot take, or that are too

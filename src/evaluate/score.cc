@@ -52,6 +52,17 @@ torch::Tensor window_losses(Gpt& model, std::span<const std::int32_t> text,
   return batch_losses(model, batch, options);
 }
 
+void score_batch(Gpt& model, std::span<const std::int32_t> text, std::span<const Window> windows,
+                 const ScoringOptions& options, std::vector<float>& losses) {
+  const torch::Tensor losses_BT = window_losses(model, text, windows, options);
+  const float* row = losses_BT.data_ptr<float>();
+  for (const Window& window : windows) {
+    std::copy(row + window.length - window.scored, row + window.length,
+              losses.begin() + window.first + window.length - window.scored);
+    row += window.length;
+  }
+}
+
 }  // namespace
 
 std::vector<Window> windows_of(std::int64_t targets, std::int64_t length,
@@ -89,20 +100,16 @@ std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options) {
   const torch::NoGradGuard guard;
   std::vector<float> losses(targets.size());
-  std::int64_t read = 0, batch = 0;
-  for (auto begin = windows.begin(), end = begin; begin != windows.end(); begin = end) {
-    const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / begin->length);
-    while (end != windows.end() && end - begin < most && end->length == begin->length) ++end;
-    if (batch++ % options.parts != options.part) continue;
-    const torch::Tensor losses_BT = window_losses(model, targets, {begin, end}, options);
-    for (auto window = begin; window != end; ++window) {
-      const float* row = losses_BT.data_ptr<float>() + (window - begin) * begin->length;
-      std::copy(row + window->length - window->scored, row + window->length,
-                losses.begin() + window->first + window->length - window->scored);
-      read += window->length;
+  options.share.fill(losses, [&] {
+    std::int64_t read = 0, batch = 0;
+    for (auto begin = windows.begin(), end = begin; begin != windows.end(); begin = end) {
+      const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / begin->length);
+      while (end != windows.end() && end - begin < most && end->length == begin->length) ++end;
+      if (options.share.owns(batch++)) score_batch(model, targets, {begin, end}, options, losses);
+      read += (end - begin) * begin->length;
+      if (options.progress) options.progress(read);
     }
-    if (options.progress) options.progress(read);
-  }
+  });
   return losses;
 }
 
@@ -188,14 +195,16 @@ std::vector<float> score_streaming(Gpt& model, const TextSample& sample, const S
   const torch::NoGradGuard guard;
   std::vector<float> losses(sample.ids.size());
   const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / step_of(rule));
-  std::int64_t read = 0;
-  for (auto begin = sample.runs.begin(); begin != sample.runs.end();) {
-    auto end = begin;
-    while (end != sample.runs.end() && end - begin < most && one_shape(*begin, *end)) ++end;
-    Stream(model, sample, {begin, end}, rule, options).run(losses, read);
-    read += (end - begin) * (lead_of(*begin) + begin->count);
-    begin = end;
-  }
+  options.share.fill(losses, [&] {
+    std::int64_t read = 0, stream = 0;
+    for (auto begin = sample.runs.begin(), end = begin; begin != sample.runs.end(); begin = end) {
+      while (end != sample.runs.end() && end - begin < most && one_shape(*begin, *end)) ++end;
+      if (options.share.owns(stream++))
+        Stream(model, sample, {begin, end}, rule, options).run(losses, read);
+      read += (end - begin) * (lead_of(*begin) + begin->count);
+      if (options.progress) options.progress(read);
+    }
+  });
   return losses;
 }
 

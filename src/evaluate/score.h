@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 #include "data/text_sample.h"
+#include "evaluate/share.h"
 #include "model/gpt.h"
 
 namespace alibi {
@@ -47,9 +48,9 @@ struct ScoringOptions {
   PositionStretch stretch;
   std::vector<double> slopes;  // instead of the model's; empty: those
   torch::Device device = torch::kCPU;
-  // Batches part, part + parts, ...: what other processes score stays 0.
-  int part = 0, parts = 1;
-  std::function<void(std::int64_t read)> progress;  // tokens, those that are only context too
+  ScoringShare share;
+  // Tokens, those that are only context and those of other processes' batches too.
+  std::function<void(std::int64_t read)> progress;
 };
 
 // One loss in nats per target, in order; 0 where no window scores it. Throws Error when the model

@@ -18,18 +18,6 @@ namespace {
 
 std::string place_of_rank(std::size_t rank) { return cat("rank ", rank); }
 
-// Gives every rank what each says and throws where one differs from the first.
-void refuse_different(World& world, const std::string& mine, const std::string& what,
-                      const std::string& way_out) {
-  const std::vector<std::string> all = world.gather(mine);
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    throw usage_error(place_of_rank(rank),
-                      cat("found ", what, " ", all[rank], ", expected rank 0's, ", all[0]),
-                      way_out);
-  }
-}
-
 void refuse_other_config(World& world, const Config& config) {
   const std::vector<std::string> all = world.gather(config_json(config));
   const Config first = parse_config(all[0], "config of rank 0");
@@ -63,6 +51,17 @@ void refuse_other_folder(World& world, const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+void refuse_different(World& world, const std::string& mine, const std::string& what,
+                      const std::string& way_out) {
+  const std::vector<std::string> all = world.gather(mine);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw usage_error(place_of_rank(rank),
+                      cat("found ", what, " ", all[rank], ", expected rank 0's, ", all[0]),
+                      way_out);
+  }
+}
 
 void refuse_other_ranks(World& world, const Config& config,
                         const std::filesystem::path& run_folder) {

@@ -1,4 +1,4 @@
-// Ranks that do not agree on what they train are refused before the first step.
+// Ranks that do not agree on what they train or measure are refused before they begin.
 #pragma once
 
 #include <filesystem>
@@ -15,5 +15,9 @@ void refuse_other_ranks(World& world, const Config& config,
                         const std::filesystem::path& run_folder);
 // The same for text and tokenizer.
 void refuse_other_text(World& world, const PreparedText& text);
+
+// Gives every rank what each says and throws Error where one differs from the first.
+void refuse_different(World& world, const std::string& mine, const std::string& what,
+                      const std::string& way_out);
 
 }  // namespace alibi

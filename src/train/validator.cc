@@ -1,22 +1,10 @@
 #include "train/validator.h"
 
 #include "base/stop.h"
-#include "device/libtorch.h"
 #include "device/memory.h"
 #include "evaluate/score.h"
 
 namespace alibi {
-namespace {
-
-// Each loss was computed by one rank and is 0 on the others, so that any order of additions is
-// exact.
-void sum_over_ranks(std::vector<float>& losses, World& world) {
-  if (world.is_alone()) return;
-  torch::Tensor all = torch::from_blob(losses.data(), {std::ssize(losses)}, torch::kFloat);
-  world.all_reduce(all);
-}
-
-}  // namespace
 
 Validator::Validator(const Config& config, const PreparedText& text, torch::Device device,
                      TrainState& state, Agreement& agreement)
@@ -41,8 +29,7 @@ std::optional<double> Validator::loss(std::int64_t batch_tokens) {
   options.separate_documents = config_.data.separate_documents;
   options.end = end_;
   options.device = device_;
-  options.part = world.rank();
-  options.parts = world.size();
+  options.share = {world.rank(), world.size()};
   options.progress = [](std::int64_t) {
     if (stop_signal() != 0) throw Stopped();
   };

@@ -4,20 +4,9 @@
 #include <fstream>
 
 #include "faults/killed_runs.h"
+#include "support/children_of.h"
 
 namespace alibi {
-
-// Children of a process, by whichever of its threads they were started.
-inline std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> found;
-  std::error_code gone;
-  for (const auto& thread :
-       std::filesystem::directory_iterator(cat("/proc/", parent, "/task"), gone)) {
-    std::ifstream children(thread.path() / "children");
-    for (pid_t child = 0; children >> child;) found.push_back(child);
-  }
-  return found;
-}
 
 // Also one that nobody has waited for.
 inline bool has_ended(pid_t process) {
