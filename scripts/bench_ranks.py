@@ -46,8 +46,15 @@ class Links:
     """One namespace for each rank, all on one bridge."""
 
     def __init__(self, ranks, megabits):
-        self.names = [f"rank{rank}" for rank in range(ranks)]
-        self.hub = "hub"
+        self.names = [f"alibi-{os.getpid()}-{rank}" for rank in range(ranks)]
+        self.hub = f"alibi-{os.getpid()}-hub"
+        try:
+            self.connect(megabits)
+        except BaseException:
+            self.close()
+            raise
+
+    def connect(self, megabits):
         for name in [self.hub] + self.names:
             quiet("ip", "netns", "add", name)
         self.within(self.hub, "ip", "link", "add", "bridge", "type", "bridge")
@@ -70,7 +77,7 @@ class Links:
 
     def close(self):
         for name in [self.hub] + self.names:
-            subprocess.run(["ip", "netns", "delete", name], check=False)
+            subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
 
 
 def step_seconds(folder):

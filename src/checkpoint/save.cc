@@ -66,7 +66,12 @@ fs::path begin_checkpoint(const fs::path& checkpoints_folder, std::int64_t step,
   remove_leftovers(checkpoints_folder);
   const fs::path folder = temporary_path(checkpoints_folder, step_name(step));
   make_folders(folder);
-  begin_tensors(folder / kOptimizerFile, optimizer);
+  try {
+    begin_tensors(folder / kOptimizerFile, optimizer);
+  } catch (...) {
+    remove_tree(folder);
+    throw;
+  }
   return folder;
 }
 

@@ -183,6 +183,7 @@ int Ranks::run(const std::function<int(World&)>& work) {
   world_->leave();
   constexpr double kSeconds = 10;
   for (const auto& other : others_) other->ended(kSeconds);
+  report_crashes();
   others_.clear();
   return result;
 }

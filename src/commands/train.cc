@@ -56,7 +56,9 @@ PreparedText prepare(const Config& config, int threads, World& world) {
   world.while_others_wait([&] {
     if (world.local_rank() == 0) make();
   });
-  if (!text) make();
+  world.while_others_wait([&] {
+    if (!text) make();
+  });
   return *std::move(text);
 }
 
@@ -144,6 +146,10 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
   try {
     signal = trainer.run({&log, &terminal, &files});
     parts.world.leave();
+  } catch (const Error& error) {
+    parts.world.leave(error);  // first, or others think that it waits for them
+    files.finish(RunState::kFailed);
+    throw;
   } catch (...) {
     files.finish(RunState::kFailed);
     throw;
@@ -169,14 +175,17 @@ struct Machine {
 // On every rank; returns the signal that stopped it, or 0.
 int train(World& world, const Config& config, RunFolder& folder, bool resumes, Machine machine) {
   refuse_other_ranks(world, config, folder.path());
-  const auto resume = folder.resume_point(config);
+  std::optional<Checkpoint> resume;
+  world.while_others_wait([&] { resume = folder.resume_point(config); });
+  refuse_different(world, resume ? cat("step ", resume->progress.step) : "none",
+                   "newest checkpoint", "start again once every machine sees the same files");
   if (!resume)  // they were said at its start
     for (const std::string& note : advice(config)) log_info("note: " + note);
   const PreparedText text = prepare(config, machine.threads, world);
   refuse_other_text(world, text);
   if (resume) {
     folder.refuse_other_text(*resume, text);
-    resume_threads(config, *resume);
+    resume_threads(config, *resume, world);
   } else if (resumes) {
     log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
   }

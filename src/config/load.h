@@ -48,6 +48,7 @@ struct ConfigDifference {
   bool adjustable = false;  // a resumed run may change it
 };
 std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second);
+std::vector<ConfigDifference> config_differences(const Config& first, const Config& second);  // all
 
 std::string config_schema();      // JSON Schema (draft 2020-12) for editors
 std::string comparison_schema();  // the same of files for alibi compare (config/comparison.h)

@@ -41,9 +41,9 @@ void flatten(const Json& json, const std::string& pointer, Pointers& flat) {
   }
 }
 
-Pointers identity_values(const Config& config) {
+Pointers values(const Config& config, bool identity_only) {
   Pointers flat;
-  flatten(json_of(config, true), "", flat);
+  flatten(json_of(config, identity_only), "", flat);
   return flat;
 }
 
@@ -58,16 +58,7 @@ std::set<std::string> adjustable_pointers() {
   return pointers;
 }
 
-}  // namespace
-
-std::string config_json(const Config& config) {
-  return write_json(json_of(config, false), {.indent = 2}) + "\n";
-}
-
-std::string identity_json(const Config& config) { return write_json(json_of(config, true)); }
-
-std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second) {
-  const Pointers a = identity_values(first), b = identity_values(second);
+std::vector<ConfigDifference> differences_of(const Pointers& a, const Pointers& b) {
   const std::map<std::string, std::string> in_a(a.begin(), a.end()), in_b(b.begin(), b.end());
   const std::set<std::string> adjustable = adjustable_pointers();
   std::vector<ConfigDifference> differences;
@@ -81,6 +72,22 @@ std::vector<ConfigDifference> identity_differences(const Config& first, const Co
       differences.push_back({pointer, "(absent)", value, adjustable.contains(pointer)});
   }
   return differences;
+}
+
+}  // namespace
+
+std::string config_json(const Config& config) {
+  return write_json(json_of(config, false), {.indent = 2}) + "\n";
+}
+
+std::string identity_json(const Config& config) { return write_json(json_of(config, true)); }
+
+std::vector<ConfigDifference> identity_differences(const Config& first, const Config& second) {
+  return differences_of(values(first, true), values(second, true));
+}
+
+std::vector<ConfigDifference> config_differences(const Config& first, const Config& second) {
+  return differences_of(values(first, false), values(second, false));
 }
 
 }  // namespace alibi

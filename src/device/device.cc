@@ -1,14 +1,13 @@
 #include "device/device.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/cuda_library.h"
 #include "device/libtorch.h"
 #include "kernels/processor.h"
+
+// Of the OpenMP that LibTorch brings; builds for a sanitizer are compiled without its header.
+extern "C" [[gnu::weak]] void omp_set_num_threads(int threads);
 
 namespace alibi {
 
@@ -61,9 +60,7 @@ int set_threads(std::int64_t threads) {
 
 void use_one_thread_here() {
   at::get_num_threads();  // LibTorch sets a new thread's count at its first use
-#ifdef _OPENMP
-  omp_set_num_threads(1);
-#endif
+  if (omp_set_num_threads != nullptr) omp_set_num_threads(1);
 }
 
 bool cpu_has_fast_bf16() { return has_avx512_bf16(); }

@@ -21,6 +21,7 @@
 #include "device/libtorch.h"
 #include "distributed/farewells.h"
 #include "distributed/gloo.h"
+#include "distributed/rank_message.h"
 #include "distributed/route.h"
 
 namespace alibi {
@@ -330,14 +331,6 @@ std::vector<int> ranks_with(Farewells::Kind kind, const std::vector<Farewells::F
   return ranks;
 }
 
-// The Error of a rank, as the others throw it.
-Error failure_of(int rank, const std::string& text) {
-  std::vector<Fault> faults;
-  for (const std::string& line : split(text, '\n'))
-    faults.push_back({cat("rank ", rank), printable(line, 400), ""});
-  return Error(faults, ExitCode::kFailure);
-}
-
 Error who_is_lost(const WorldPlace& place, milliseconds exchange_limit,
                   const std::vector<Farewells::Farewell>& heard, const std::string& reason) {
   using Kind = Farewells::Kind;
@@ -347,7 +340,7 @@ Error who_is_lost(const WorldPlace& place, milliseconds exchange_limit,
   };
   const std::string limit = seconds_text(exchange_limit);
   if (const auto failed = with(Kind::kFails); !failed.empty())
-    return failure_of(failed.front(), heard[static_cast<std::size_t>(failed.front())].text);
+    return error_of_rank(failed.front(), heard[static_cast<std::size_t>(failed.front())].text);
   if (const auto closed = with(Kind::kClosed); !closed.empty()) {
     return lost(closed, cat("lost: found the connection to rank ", place.rank,
                             " closed, expected an exchange"));
@@ -469,17 +462,26 @@ void Links::give_up(const std::string& reason) {
   groups_->data.reset();
   const auto heard = groups_->farewells->hear(std::min(kNamingLimit, exchange_limit_));
   broken_.emplace(who_is_lost(place_, exchange_limit_, heard, reason));
-  noticed_ = true;
-  busy_.disarm();
+  // A thread beside the owner's cannot end what that is at.
+  if (std::this_thread::get_id() == owner_)
+    notice();
+  else
+    busy_.arm(broken_->what(), kLeaveLimit);
   watchdog_.disarm();
   throw *broken_;
 }
 
+void Links::notice() {
+  noticed_ = true;
+  busy_.disarm();
+}
+
 void Links::leave(const std::optional<Error>& error) {
   const QuietLibrary quiet;
+  notice();
   watch("leaving the other ranks", kGrace);
   if (error)
-    groups_->farewells->say(Farewells::Kind::kFails, error->what());
+    groups_->farewells->say(Farewells::Kind::kFails, rank_message(*error));
   else
     groups_->farewells->say(Farewells::Kind::kEnds);
   watchdog_.disarm();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -33,6 +34,7 @@ class Links {
   std::int64_t exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
   std::int64_t all_reduce(torch::Tensor& tensor);
   void leave(const std::optional<Error>& error);
+  void notice();  // the owner knows who is lost, or that it is done
 
  private:
   struct Groups;
@@ -53,6 +55,7 @@ class Links {
   Watchdog watchdog_;  // before the groups: it watches how they end
   Watchdog busy_;      // ends a process that is too busy to notice a lost peer
   std::atomic<bool> noticed_ = false;
+  const std::thread::id owner_ = std::this_thread::get_id();
   std::unique_ptr<Groups> groups_;
   std::optional<Error> broken_;  // nothing works after it
 };

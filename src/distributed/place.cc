@@ -89,8 +89,8 @@ WorldPlace read_place(const Launcher& names, const Variables& variables) {
                       cat("found rank ", *local_rank, " of ", *local_size,
                           " ranks on this machine, expected a rank from 0 to ", *local_size - 1),
                       way_out);
-  // One of two is no help: World counts.
-  place.local_rank = local_rank && local_size ? *local_rank : 0;
+  // Where one is missing World counts; a device is opened before.
+  place.local_rank = local_rank.value_or(0);
   place.local_size = local_rank && local_size ? *local_size : 0;
   return place;
 }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "distributed/links.h"
+#include "distributed/rank_message.h"
 #include "distributed/route.h"
 
 namespace alibi {
@@ -119,23 +120,8 @@ void World::leave(const Error& error) {
 
 namespace {
 
-// What a rank says of its work at each beat. The first byte is how far it is; after a failure
-// follow the exit code and the message.
+// What a rank says of its work at each beat: how far it is, and after a failure its message.
 constexpr char kWorks = 'w', kDone = 'd', kFailed = 'f';
-
-std::string failure(int code, const std::string& message) {
-  return cat(kFailed, code, " ", message);
-}
-
-// The Error of rank `rank` as the others throw it.
-Error failure_elsewhere(int rank, const std::string& state) {
-  const std::size_t space = state.find(' ');
-  const int code = std::stoi(state.substr(1, space - 1));
-  std::vector<Fault> faults;
-  for (const std::string& line : split(state.substr(space + 1), '\n'))
-    faults.push_back({cat("rank ", rank), line, ""});
-  return Error(faults, static_cast<ExitCode>(code));
-}
 
 struct LeftEarly {};
 
@@ -150,13 +136,13 @@ class ReportedWork {
     } catch (const LeftEarly&) {
     } catch (const Error& error) {
       thrown_ = std::current_exception();
-      end = failure(static_cast<int>(error.exit_code()), error.what());
+      end = kFailed + rank_message(error);
     } catch (const std::exception& error) {
       thrown_ = std::current_exception();
-      end = failure(1, error.what());
+      end = kFailed + rank_message(std::string(error.what()));
     } catch (...) {
       thrown_ = std::current_exception();
-      end = failure(1, "what it threw has no text");
+      end = kFailed + rank_message("what it threw has no text");
     }
     const std::lock_guard lock(mutex_);
     state_ = end;
@@ -204,7 +190,7 @@ void World::while_others_wait(const std::function<void()>& work) {
                std::ranges::none_of(states, is(kFailed)));
       const auto failed = std::ranges::find_if(states, is(kFailed));
       if (failed != states.end())
-        elsewhere = failure_elsewhere(static_cast<int>(failed - states.begin()), *failed);
+        elsewhere = error_of_rank(static_cast<int>(failed - states.begin()), failed->substr(1));
     } catch (...) {
       lost = std::current_exception();
     }

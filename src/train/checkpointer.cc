@@ -30,15 +30,17 @@ void Checkpointer::save(bool steps_follow) {
     folder_.check_lock();
     emitter_.sync();
   }
-  std::string begun;  // where ranks have written what they share
+  std::filesystem::path begun;  // where ranks have written what they share
   const bool fine = may_save(checkpoint, steps_follow) &&
                     (!state_.shares_optimizer() || write_shares(begun, steps_follow));
   saved_step_ = fine ? progress.step : -1;
-  if (!fine || !is_first) return;
+  if (!fine) return;
   KeptSteps kept{config_.run.keep_checkpoints, {progress.best_step}, progress.step};
   if (config_.guard.rolls_back())
     kept.these_steps.push_back(newest_due_save(config_, progress.tokens));
-  saver_.save(std::move(checkpoint), kept, begun);
+  agreement_.world().while_others_wait([&] {
+    if (is_first) saver_.save(std::move(checkpoint), kept, begun);
+  });
 }
 
 // A disk may take longer than ranks wait for each other.
@@ -47,7 +49,7 @@ void Checkpointer::wait() {
 }
 
 // What went wrong on one rank goes wrong on all. Where no step follows no later save makes it good.
-bool Checkpointer::write_shares(std::string& begun, bool steps_follow) {
+bool Checkpointer::write_shares(std::filesystem::path& begun, bool steps_follow) {
   World& world = agreement_.world();
   const TensorShapes shapes = state_.optimizer_shapes();
   std::string failure;
@@ -60,7 +62,8 @@ bool Checkpointer::write_shares(std::string& begun, bool steps_follow) {
   };
   if (world.is_first())
     attempt([&] { begun = begin_checkpoint(folder_.checkpoints(), state_.progress.step, shapes); });
-  begun = world.gather(begun).front();
+  const std::string name = world.gather(begun.filename().string()).front();
+  if (!name.empty()) begun = folder_.checkpoints() / name;  // as this rank sees it
   world.while_others_wait([&] {
     if (!begun.empty()) attempt([&] { write_optimizer(begun, shapes, state_.optimizer_slices()); });
   });

@@ -34,7 +34,7 @@ class Checkpointer {
   void collect(bool wait);
   bool needs_save();
   bool may_save(const Checkpoint& checkpoint, bool steps_follow);
-  bool write_shares(std::string& begun, bool steps_follow);
+  bool write_shares(std::filesystem::path& begun, bool steps_follow);
 
   const Config& config_;
   const RunFolder& folder_;

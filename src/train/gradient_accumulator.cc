@@ -121,6 +121,8 @@ void GradientAccumulator::warm_up() {
 
 void GradientAccumulator::accumulated(std::size_t parameter) {
   ++added_[parameter];
+  ensure(!gives_ || additions_[parameter] == 0 || added_[parameter] <= additions_[parameter],
+         "a gradient that was given is not added to");
   if (gives_ && added_[parameter] == additions_[parameter]) give(parameter);
 }
 

@@ -69,7 +69,7 @@ void GradientExchange::begin() {
   for (const auto& bucket : shards_.buckets()) awaited_.push_back(bucket.size());
   if (world_.is_alone()) return;
   state_ = kGiving;
-  work_.start(true, [this] { sum_buckets(); });
+  work_ = std::async(std::launch::async, [this] { sum_buckets(); });
 }
 
 void GradientExchange::give(std::size_t parameter, torch::Tensor gradient) {
@@ -82,7 +82,7 @@ void GradientExchange::give(std::size_t parameter, torch::Tensor gradient) {
 
 void GradientExchange::finish() {
   end_giving(/*abandon=*/false);
-  work_.wait();
+  if (work_.valid()) work_.get();
 }
 
 void GradientExchange::end_giving(bool abandon) {

@@ -8,10 +8,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <vector>
-
-#include "base/background.h"
 
 #include "distributed/world.h"
 #include "train/shards.h"
@@ -75,7 +74,7 @@ class GradientExchange {
   std::condition_variable changed_;
   std::vector<std::size_t> awaited_;  // gradients, by bucket
   enum { kGiving, kGivenAll, kAbandoned } state_ = kGivenAll;
-  BackgroundWork work_;  // last: its thread works on all above
+  std::future<void> work_;  // last: its thread works on all above
 };
 
 // Sums of squares, in fp64, of the blocks of kShardBlock elements of a contiguous tensor; the last

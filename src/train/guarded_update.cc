@@ -23,11 +23,13 @@ Error too_often(std::int64_t step, const std::string& reason, const std::string&
 }  // namespace
 
 GuardedUpdate::GuardedUpdate(const Config& config, const RunFolder& folder, TrainState& state,
-                             GradientExchange& exchange, Checkpointer& checkpointer)
+                             GradientExchange& exchange, Agreement& agreement,
+                             Checkpointer& checkpointer)
     : config_(config),
       folder_(folder),
       state_(state),
       exchange_(exchange),
+      agreement_(agreement),
       checkpointer_(checkpointer) {}
 
 std::optional<Error> GuardedUpdate::apply(StepRecord& record) {
@@ -79,7 +81,14 @@ void GuardedUpdate::skip() {
 void GuardedUpdate::roll_back(StepRecord& record) {
   checkpointer_.wait();  // then all ranks read the same checkpoint
   Progress then;
-  if (const auto checkpoint = rollback_checkpoint()) {
+  auto checkpoint = rollback_checkpoint();
+  // A rank that cannot read the newest goes further back, and all with it.
+  const std::int64_t own = checkpoint ? checkpoint->progress.step : 0;
+  const std::int64_t step = agreement_.least(own);
+  if (step == 0) checkpoint.reset();
+  if (step < own && step > 0)
+    checkpoint = load_checkpoint(checkpoint_path(folder_.checkpoints(), step), Load::kAll);
+  if (checkpoint) {
     state_.load_tensors(*checkpoint);
     then = checkpoint->progress;
   } else {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "report/records/run_records.h"
+#include "train/agreement.h"
 #include "train/checkpointer.h"
 #include "train/gradient_exchange.h"
 #include "train/optimizer/guard.h"
@@ -19,7 +20,7 @@ class GuardedUpdate {
  public:
   // All outlive it.
   GuardedUpdate(const Config& config, const RunFolder& folder, TrainState& state,
-                GradientExchange& exchange, Checkpointer& checkpointer);
+                GradientExchange& exchange, Agreement& agreement, Checkpointer& checkpointer);
 
   // Judges `record` by its loss and gradient norm and acts on it; a step that does not reach the
   // weights says so in `record`. Returns the Error that is to end the run, by the guard's policy;
@@ -37,6 +38,7 @@ class GuardedUpdate {
   const RunFolder& folder_;
   TrainState& state_;
   GradientExchange& exchange_;
+  Agreement& agreement_;
   Checkpointer& checkpointer_;
 };
 

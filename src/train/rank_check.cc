@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "config/load.h"
@@ -18,13 +19,28 @@ namespace {
 
 std::string place_of_rank(std::size_t rank) { return cat("rank ", rank); }
 
+// What may differ between machines: where things lie, and what a machine can bear. All else decides
+// the bits, or when ranks meet.
+void take_places(const Config& of, Config& config) {
+  config.run.folder = of.run.folder;
+  config.run.name = of.run.name;
+  config.data.train = of.data.train;
+  config.data.valid = of.data.valid;
+  config.data.cache_folder = of.data.cache_folder;
+  config.tokenizer.file = of.tokenizer.file;
+  config.initialize.from = of.initialize.from;
+  config.runtime.threads = of.runtime.threads;
+  config.runtime.memory_limit_bytes = of.runtime.memory_limit_bytes;
+}
+
 void refuse_other_config(World& world, const Config& config) {
   const std::vector<std::string> all = world.gather(config_json(config));
   const Config first = parse_config(all[0], "config of rank 0");
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    const auto differences =
-        identity_differences(first, parse_config(all[rank], "config of " + place_of_rank(rank)));
+    Config other = parse_config(all[rank], "config of " + place_of_rank(rank));
+    take_places(first, other);
+    const auto differences = config_differences(first, other);
     if (differences.empty()) continue;
     throw usage_error(cat(place_of_rank(rank), ": ", differences.front().pointer),
                       cat("found ", differences.front().second, ", expected rank 0's ",
@@ -60,6 +76,15 @@ void refuse_different(World& world, const std::string& mine, const std::string& 
     throw usage_error(place_of_rank(rank),
                       cat("found ", what, " ", all[rank], ", expected rank 0's, ", all[0]),
                       way_out);
+  }
+}
+
+void warn_of_other_arithmetic(World& world, const std::string& arithmetic) {
+  const std::vector<std::string> all = world.gather(arithmetic);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0] || !world.is_first()) continue;
+    log_warning(cat(place_of_rank(rank), ": computes with ", all[rank], ", rank 0 with ", all[0],
+                    "; the last bits will not be those of one process"));
   }
 }
 

@@ -16,6 +16,10 @@ void refuse_other_ranks(World& world, const Config& config,
 // The same for text and tokenizer.
 void refuse_other_text(World& world, const PreparedText& text);
 
+// Warns where a rank computes otherwise than the first (another processor): its lanes have other
+// bits than one process alone would give them.
+void warn_of_other_arithmetic(World& world, const std::string& arithmetic);
+
 // Gives every rank what each says and throws Error where one differs from the first.
 void refuse_different(World& world, const std::string& mine, const std::string& what,
                       const std::string& way_out);

@@ -48,7 +48,9 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
   return device;
 }
 
-void resume_threads(const Config& config, const Checkpoint& resume) {
+void resume_threads(const Config& config, const Checkpoint& resume, const World& world) {
+  // With bf16 the bits do not depend on it, and other ranks need cores, too.
+  if (!world.is_alone() && config.runtime.precision == Precision::kBf16) return;
   const std::int64_t before = resume.progress.threads;
   const std::int64_t now = config.runtime.threads > 0 ? config.runtime.threads : before;
   if (before == 0) return;

@@ -17,7 +17,7 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
 
 // Sets the number of threads that the run was started with, unless runtime.threads names another:
 // that sums in another order.
-void resume_threads(const Config& config, const Checkpoint& resume);
+void resume_threads(const Config& config, const Checkpoint& resume, const World& world);
 
 // "/optimizer/learning_rate: 0.0005, was 0.001" for each key that --resume takes another value for;
 // a changed batch.micro_batch_tokens overrules what memory had left of it in `progress`. Throws

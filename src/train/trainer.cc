@@ -7,6 +7,7 @@
 #include "train/due.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/schedule.h"
+#include "train/rank_check.h"
 #include "train/resume.h"
 
 namespace alibi {
@@ -24,13 +25,14 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       gradients_(parts.config, parts.device, state_, exchange_, agreement_, emitter_),
       validator_(parts.config, parts.text, parts.device, state_, agreement_),
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
-      update_(parts.config, parts.folder, state_, exchange_, checkpointer_) {
+      update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_) {
   if (resume) {
     const bool finished = state_.progress.finished && done();
     changes_ = take_changes(parts.config, *resume, finished, state_.progress);
   }
   if (auto change = note_arithmetic(parts.config, parts.device, state_))
     changes_.push_back(std::move(*change));
+  warn_of_other_arithmetic(parts.world, state_.progress.arithmetic);
   const std::int64_t most = agreement_.least(parts.most_micro_batch_tokens);
   if (most > 0 && most < micro_batch_tokens()) state_.progress.micro_batch_tokens = most;
 }

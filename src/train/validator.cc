@@ -36,14 +36,16 @@ std::optional<double> Validator::loss(std::int64_t batch_tokens) {
   for (;; options.batch_tokens /= 2) {
     std::vector<float> losses;
     bool fits = true, stopped = false;
-    try {
-      losses = score(state_.model, text_.ids, windows, options);
-    } catch (const Stopped&) {
-      stopped = true;
-    } catch (const std::exception& error) {
-      if (!is_out_of_memory(error) || options.batch_tokens <= length) throw;
-      fits = false;
-    }
+    world.while_others_wait([&] {  // one that is stopped waits for the others' last batches
+      try {
+        losses = score(state_.model, text_.ids, windows, options);
+      } catch (const Stopped&) {
+        stopped = true;
+      } catch (const std::exception& error) {
+        if (!is_out_of_memory(error) || options.batch_tokens <= length) throw;
+        fits = false;
+      }
+    });
     if (!agreement_.everywhere(!stopped)) return std::nullopt;
     if (!agreement_.everywhere(fits)) continue;
     sum_over_ranks(losses, world);

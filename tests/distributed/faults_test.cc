@@ -126,8 +126,8 @@ TEST(WorldFaultsSlow, LossesAtAnyMomentAreNamed) {
   }
 }
 
-// Seen failing at ac251f5, two times of three: a send to a rank that had asked for it and was killed
-// waited until the limit.
+// Seen failing at ac251f5, two times of three: a send to a rank that had asked for it and was
+// killed waited until the limit.
 TEST(WorldFaultsSlow, LossesAmongSmallExchangesAreNoticedAtOnce) {
   const RandomKey key = RandomKey{20261125}.with("loss");
   for (std::uint64_t round = 0; round < 150 && !testing::Test::HasFailure(); ++round) {

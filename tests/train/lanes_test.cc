@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/system_calls.h"
+#include "distributed/ranks.h"
 
 #include "support/error_place.h"
 #include "support/error_text.h"
@@ -87,6 +88,47 @@ TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {
       EXPECT_NEAR(static_cast<double>(owned), static_cast<double>(all) / ranks, 5 * kShardBlock);
     }
   }
+}
+
+// Three buckets on three ranks, given in another order by each: cuts inside parameters, and buckets
+// that are ready early. Seen failing with buckets in the order in which they were ready.
+TEST(GradientExchange, SumsEveryBucketInTheTree) {
+  const std::vector<std::int64_t> sizes{3'000'000, 5, 1'200'000, 4'097, 1'100'000};
+  constexpr int kRanks = 3;
+  const auto gradient = [&](int rank, std::size_t i) {
+    torch::manual_seed(100 * rank + static_cast<int>(i));
+    return torch::randn({sizes[i]});
+  };
+  std::vector<std::vector<torch::Tensor>> all;  // by rank
+  for (int rank = 0; rank < kRanks; ++rank) {
+    all.emplace_back();
+    for (std::size_t i = 0; i < sizes.size(); ++i) all.back().push_back(gradient(rank, i));
+  }
+  const Shards shards(sizes, kRanks);
+  ASSERT_EQ(shards.buckets().size(), 3);
+  run_ranks(kRanks, [&](World& world) {
+    const auto me = static_cast<std::size_t>(world.rank());
+    std::vector<torch::Tensor> parameters;
+    for (const std::int64_t size : sizes) parameters.push_back(torch::zeros({size}));
+    GradientExchange exchange(world, shards, parameters);
+    for (const bool complete : {false, true}) {  // after a step that gave up it goes on
+      exchange.begin();
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        const std::size_t i = (k + 2 * me) % sizes.size();
+        if (complete || i != me) exchange.give(i, all[me][i].clone());
+      }
+      exchange.finish();
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      LaneSum sum;
+      for (int rank = 0; rank < kRanks; ++rank)
+        sum.add({all[static_cast<std::size_t>(rank)][i].clone()});
+      const Slice slice = shards.slice(world.rank(), i);
+      EXPECT_TRUE(torch::equal(exchange.gradients()[i].flatten(),
+                               sum.take().front().narrow(0, slice.first, slice.count)))
+          << i << " on rank " << me;
+    }
+  });
 }
 
 TEST(BlockSquares, AreThoseOfTheWholeInEverySlice) {
@@ -180,6 +222,26 @@ TEST(Ranks, AShareThatCannotBeWrittenFailsTheSaveOfAll) {
   EXPECT_NAMES(error_text([&] { last.train_ranks(2, config(last, "warn"), false); }), "rank ",
                "step-00000012");
   EXPECT_EQ(last.newest("run").progress.step, 8);
+}
+
+// T5's table is shared by all layers: recomputed blocks add to its gradient one after another.
+TEST(Ranks, GiveThoseBitsWithEveryWayOfBackward) {
+  const std::vector<std::vector<std::string>> cases = {
+      {"model.position=t5", "runtime.recompute=blocks"},
+      {"model.tied_head=false", "batch.length_mixture=[0.25, 0.125]"},
+      {"guard.non_finite=skip", "optimizer.learning_rate=5"},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    TrainExample example;
+    example.leave_out("model.layers=1");
+    example.add("model.layers=2");
+    example.add("batch.lanes=2");
+    if (i == 0) example.leave_out("model.learned_slopes=true");
+    const std::string one = cat("one-", i), two = cat("two-", i);
+    example.train(example.config(one, cases[i]), false);
+    example.train_ranks(2, example.config(two, cases[i]), false);
+    expect_same_end(example, one, two, two);
+  }
 }
 
 TEST(Ranks, TakeARunOverFromAnyNumberOfOthers) {
