@@ -88,12 +88,13 @@ std::string describe_parts(const MemoryParts& p) {
   const auto part = [](const char* name, std::int64_t bytes) {
     return cat(name, " ", human_bytes(static_cast<double>(bytes)));
   };
-  return join(std::vector<std::string>{part("program", p.program), part("weights", p.weights),
-                                       part("gradients", p.gradients),
-                                       part("optimizer", p.optimizer), part("saving", p.saving),
-                                       part("packed", p.packed), part("activations", p.activations),
-                                       part("loss", p.loss), part("exchange", p.exchange)},
-              ", ");
+  std::vector<std::string> parts = {
+      part("program", p.program),         part("weights", p.weights),
+      part("gradients", p.gradients),     part("optimizer", p.optimizer),
+      part("saving", p.saving),           part("packed", p.packed),
+      part("activations", p.activations), part("loss", p.loss)};
+  if (p.exchange > 0) parts.push_back(part("exchange", p.exchange));
+  return join(parts, ", ");
 }
 
 std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit,

@@ -91,7 +91,7 @@ TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {
 }
 
 // Three buckets on three ranks, given in another order by each: cuts inside parameters, and buckets
-// that are ready early. Seen failing with buckets in the order in which they were ready.
+// that are ready early. Seen failing where buckets did not wait for their gradients.
 TEST(GradientExchange, SumsEveryBucketInTheTree) {
   const std::vector<std::int64_t> sizes{3'000'000, 5, 1'200'000, 4'097, 1'100'000};
   constexpr int kRanks = 3;
