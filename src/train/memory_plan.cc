@@ -28,8 +28,8 @@ TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary) {
   return bytes;
 }
 
-// What ranks share a step costs each. Of K / W lanes in a tree as many sums are held as there are
-// levels; of a bucket a copy is sent and one received, and it holds whole parameters.
+// On each rank: K / W lanes are summed in a tree, one sum held for each level; a bucket, which
+// holds whole parameters, is copied to be sent, and another is received.
 std::int64_t exchange_bytes(const Config& c, std::int64_t vocabulary, std::int64_t weights,
                             int ranks) {
   std::int64_t largest = 0;

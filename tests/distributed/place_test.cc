@@ -97,22 +97,21 @@ TEST(WorldPlace, ReadsTheBareFourVariables) {
   EXPECT_EQ(refusal(with(bare, {{"MASTER_PORT", "65536"}})), "MASTER_PORT 2");
 }
 
+void expect_on_one_machine(const WorldPlace& place, int rank, int size, const char* asked_by) {
+  EXPECT_EQ(place.rank, rank);
+  EXPECT_EQ(place.size, size);
+  EXPECT_EQ(place.local_rank, rank);
+  EXPECT_EQ(place.local_size, size);
+  EXPECT_EQ(place.asked_by, asked_by);
+}
+
 TEST(WorldPlace, ReadsOpenMpi) {
-  const WorldPlace place = place_in(kOpenMpi);
-  EXPECT_EQ(place.rank, 2);
-  EXPECT_EQ(place.size, 4);
-  EXPECT_EQ(place.local_rank, 2);
-  EXPECT_EQ(place.local_size, 4);
-  EXPECT_EQ(place.asked_by, "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE (mpirun)");
+  expect_on_one_machine(place_in(kOpenMpi), 2, 4,
+                        "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE (mpirun)");
 }
 
 TEST(WorldPlace, ReadsPmi) {
-  const WorldPlace place = place_in(kPmi);
-  EXPECT_EQ(place.rank, 1);
-  EXPECT_EQ(place.size, 2);
-  EXPECT_EQ(place.local_rank, 1);
-  EXPECT_EQ(place.local_size, 2);
-  EXPECT_EQ(place.asked_by, "PMI_RANK, PMI_SIZE (mpiexec)");
+  expect_on_one_machine(place_in(kPmi), 1, 2, "PMI_RANK, PMI_SIZE (mpiexec)");
 }
 
 TEST(WorldPlace, ReadsSlurmInsideAStepOnly) {

@@ -5,16 +5,12 @@
 #include <cstring>
 #include <mutex>
 
-#include "base/system_calls.h"
 #include "faults/everything_on.h"
 #include "support/error_text.h"
+#include "support/hook_off.h"
 
 namespace alibi {
 namespace {
-
-struct HookOff {
-  ~HookOff() { set_system_call_hook({}); }
-};
 
 // The first write of the checkpoint of step 2 waits until step 4 is done.
 TEST(BackgroundSave, HoldsTheStepItWasAskedForAndNoLaterOne) {

@@ -5,11 +5,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/system_calls.h"
 #include "distributed/ranks.h"
-
 #include "support/error_place.h"
 #include "support/error_text.h"
+#include "support/hook_off.h"
 #include "train/gradient_exchange.h"
 #include "train/lane_sum.h"
 #include "train/same_end.h"
@@ -193,9 +192,7 @@ TEST(Ranks, AShareThatCannotBeWrittenFailsTheSaveOfAll) {
     all.push_back(cat("guard.failed_save=", policy));
     return example.config("run", all);
   };
-  struct HookOff {
-    ~HookOff() { set_system_call_hook({}); }
-  } off;
+  const HookOff off;
   std::atomic<int> writes = 0;
   const auto full_disk_at = [&](const std::string& step) {
     writes = 0;
