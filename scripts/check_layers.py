@@ -13,7 +13,7 @@ LIBRARY = re.compile(r"alibi_library\(\s*(\w+)([^)]*)\)")
 DEPENDS = re.compile(r"\bDEPENDS\s+([a-z0-9_\s]+)")
 LIBTORCH = "device"  # who sees this folder sees LibTorch
 # Folders that are no alibi_library: compiled into modules of their own.
-MODULES = {"kernels/cuda": {"kernels", "device"}, "kernels/cudnn": {"kernels", "device"}}
+MODULES = {"kernels/cuda": {"kernels", "device"}, "kernels/cudnn": {"kernels", "device"}, "distributed/nccl": {"distributed"}}
 
 # Library headers (a pattern of the include) and the files that may name them (patterns of the path below src/).
 LIBRARIES = [
@@ -33,6 +33,7 @@ CONTAINERS = {"vector", "map", "unordered_map", "set", "unordered_set", "deque",
 
 # Files that a wall lets through, with the reason.
 WALL_EXCEPTIONS = {
+    "distributed/nccl/module.cc": "makes c10d's own group of NCCL",
     "kernels/tile_gemm.cc": "wraps LibTorch's just-in-time tile GEMM behind raw pointers",
 }
 # Files that may use #if, with the reason.

@@ -21,6 +21,7 @@
 #include "config/validate.h"
 #include "device/device.h"
 #include "device/memory.h"
+#include "distributed/device_exchange.h"
 #include "evaluate/generate/generate.h"
 #include "evaluate/protocol.h"
 #include "report/table.h"
@@ -172,6 +173,13 @@ struct Machine {
   int threads;
 };
 
+void connect_devices(World& world, const torch::Device& device) {
+  const std::string reason = world.use_devices(
+      device, device.is_cuda() ? open_nccl() : DeviceExchange{nullptr, "computes on the CPU"});
+  if (device.is_cuda() && !reason.empty() && world.is_first())
+    log_info(cat("note: ranks exchange gradients through the host: ", reason));
+}
+
 // On every rank; returns the signal that stopped it, or 0.
 int train(World& world, const Config& config, RunFolder& folder, bool resumes, Machine machine) {
   refuse_other_ranks(world, config, folder.path());
@@ -189,6 +197,7 @@ int train(World& world, const Config& config, RunFolder& folder, bool resumes, M
   } else if (resumes) {
     log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
   }
+  connect_devices(world, machine.device);
   const std::int64_t most =
       plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
   const TrainerParts parts{config, text, folder, machine.device, world, most};

@@ -78,14 +78,9 @@ void check_mixture(const BatchConfig& b, Faults& faults) {
 }
 
 void check_lanes(const BatchConfig& b, Faults& faults) {
-  std::vector<double> scalings = b.length_mixture;
-  scalings.push_back(b.train_sequence_length_scaling);
-  for (const double s : scalings) {
-    const std::int64_t rows = batch_shape(b, s).rows;
-    if (rows % lanes_of(b) == 0) continue;
-    faults.add("/batch/lanes", cat("found ", lanes_of(b), ", expected a divisor of the ", rows,
-                                   " sequences that a step trains on"));
-    return;
+  if (const auto sequences = undivided_sequences(b)) {
+    faults.add("/batch/lanes", cat("found ", lanes_of(b), ", expected a divisor of the ",
+                                   *sequences, " sequences that a step trains on"));
   }
 }
 
@@ -211,6 +206,16 @@ void check_names(const Config& c, Faults& faults) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> undivided_sequences(const BatchConfig& batch) {
+  std::vector<double> scalings = batch.length_mixture;
+  scalings.push_back(batch.train_sequence_length_scaling);
+  for (const double scaling : scalings) {
+    const std::int64_t sequences = batch_shape(batch, scaling).rows;
+    if (sequences % lanes_of(batch) != 0) return sequences;
+  }
+  return std::nullopt;
+}
 
 std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& faulty) {
   Faults faults(faulty);

@@ -1,6 +1,8 @@
 // Rules over several keys, and the values that follow from others.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +18,9 @@ inline constexpr int kMostHalvings = 24;
 // What is wrong with keys taken together; empty when the config can run. A rule that reads a key
 // whose pointer is `faulty` (or found so on the way) is not asked: it would judge a default.
 std::vector<ConfigFault> validate(const Config& config, const std::set<std::string>& faulty = {});
+
+// The sequences of a step that the lanes do not divide, at one of the scalings that it may have.
+std::optional<std::int64_t> undivided_sequences(const BatchConfig& batch);
 
 // A fifth of the run: what schedule.decay_tokens stands for when it is not given.
 std::int64_t default_decay_tokens(const RunConfig& run);

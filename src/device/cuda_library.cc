@@ -63,45 +63,57 @@ const CudaState& open_cuda_library() {
   return state;
 }
 
-namespace {
+ModuleSymbol open_module(const std::filesystem::path& library, const char* symbol) {
+  ModuleSymbol opened{nullptr, library, {}};
+  std::error_code ignored;
+  void* handle = nullptr;
+  if (!std::filesystem::exists(library, ignored))
+    opened.reason = cat(library.string(), " is missing: ", kCudaModuleFile,
+                        " is built where nvcc is there, others after scripts/setup --cuda");
+  else if (handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL); handle == nullptr)
+    opened.reason = dlerror();
+  else if (opened.address = dlsym(handle, symbol); opened.address == nullptr)
+    opened.reason = cat(library.string(), " lacks ", symbol);
+  return opened;
+}
 
-CudaKernels open_beside_program(const char* file) {
+ModuleSymbol open_module_beside_program(const char* file, const char* symbol) {
   const CudaState& cuda = open_cuda_library();
-  if (!cuda.usable) return {nullptr, cuda.reason};
+  if (!cuda.usable) return {nullptr, file, cuda.reason};
   const char* const folder = std::getenv("ALIBI_KERNELS");  // tests lie elsewhere
-  if (folder != nullptr) return open_cuda_kernels(std::filesystem::path(folder) / file);
+  if (folder != nullptr) return open_module(std::filesystem::path(folder) / file, symbol);
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {nullptr, "/proc/self/exe: " + error.message()};
-  return open_cuda_kernels(program.parent_path() / file);
+  if (error) return {nullptr, file, "/proc/self/exe: " + error.message()};
+  return open_module(program.parent_path() / file, symbol);
+}
+
+namespace {
+
+CudaKernels checked(const ModuleSymbol& symbol) {
+  if (symbol.address == nullptr) return {nullptr, symbol.reason};
+  const CudaModule* module = reinterpret_cast<CudaModuleFunction>(symbol.address)();
+  if (module->version != kCudaModuleVersion || module->call_bytes != sizeof(DeviceAttention))
+    return {nullptr, cat(symbol.library, " is of version ", module->version,
+                         ", this program expects ", kCudaModuleVersion, ": build both anew")};
+  return {module, {}};
 }
 
 }  // namespace
 
 CudaKernels open_cuda_kernels(const std::filesystem::path& library) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(library, ignored))
-    return {nullptr, cat(library.string(), " is missing: ", kCudaModuleFile,
-                         " is built where nvcc is there, ", kCudnnModuleFile,
-                         " after scripts/setup --cuda")};
-  void* opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) return {nullptr, dlerror()};
-  const auto table = reinterpret_cast<CudaModuleFunction>(dlsym(opened, kCudaModuleSymbol));
-  if (table == nullptr) return {nullptr, cat(library.string(), " lacks ", kCudaModuleSymbol)};
-  const CudaModule* module = table();
-  if (module->version != kCudaModuleVersion || module->call_bytes != sizeof(DeviceAttention))
-    return {nullptr, cat(library.string(), " is of version ", module->version,
-                         ", this program expects ", kCudaModuleVersion, ": build both anew")};
-  return {module, {}};
+  return checked(open_module(library, kCudaModuleSymbol));
 }
 
 const CudaKernels& cuda_kernels() {
-  static const CudaKernels kernels = open_beside_program(kCudaModuleFile);
+  static const CudaKernels kernels =
+      checked(open_module_beside_program(kCudaModuleFile, kCudaModuleSymbol));
   return kernels;
 }
 
 const CudaKernels& cudnn_kernels() {
-  static const CudaKernels kernels = open_beside_program(kCudnnModuleFile);
+  static const CudaKernels kernels =
+      checked(open_module_beside_program(kCudnnModuleFile, kCudaModuleSymbol));
   return kernels;
 }
 

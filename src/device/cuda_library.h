@@ -26,10 +26,20 @@ struct CudaKernels {
   std::string reason;  // why not, when there are none
 };
 
+// A function of a library that is opened at run time.
+struct ModuleSymbol {
+  void* address = nullptr;
+  std::string library;
+  std::string reason;  // why not, when there is none
+};
+ModuleSymbol open_module(const std::filesystem::path& library, const char* symbol);
+// Of `file` beside the program, or in the folder ALIBI_KERNELS; none without a CUDA device.
+ModuleSymbol open_module_beside_program(const char* file, const char* symbol);
+
 // Opens `library` and checks that it belongs to this program.
 CudaKernels open_cuda_kernels(const std::filesystem::path& library);
 
-// Those beside the program, or in the folder ALIBI_KERNELS; only after open_cuda_library() found a
+// Those beside the program; only after open_cuda_library() found a
 // device, whose CUDA runtime it shares. Later calls return the first answer.
 const CudaKernels& cuda_kernels();   // libalibi_cuda.so
 const CudaKernels& cudnn_kernels();  // libalibi_cudnn.so

@@ -7,6 +7,14 @@ const CudaState& open_cuda_library() {
   return state;
 }
 
+ModuleSymbol open_module(const std::filesystem::path& library, const char* /*symbol*/) {
+  return {nullptr, library, open_cuda_library().reason};
+}
+
+ModuleSymbol open_module_beside_program(const char* file, const char* symbol) {
+  return open_module(file, symbol);
+}
+
 CudaKernels open_cuda_kernels(const std::filesystem::path& /*library*/) { return cuda_kernels(); }
 
 const CudaKernels& cuda_kernels() {

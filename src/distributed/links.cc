@@ -19,6 +19,7 @@
 #include "base/printable.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
+#include "distributed/device_group.h"
 #include "distributed/farewells.h"
 #include "distributed/gloo.h"
 #include "distributed/rank_message.h"
@@ -109,6 +110,9 @@ struct Links::Transfer {
 struct Links::Groups {
   StorePointer store;
   GlooGroupPointer data;
+  StorePointer device_store;  // where there is no other that stays
+  c10::intrusive_ptr<c10d::Backend> devices;
+  std::optional<torch::DeviceType> device_type;  // that they are used for
   std::mutex mutex;
   std::deque<Transfer> on_their_way;  // of an exchange; changed under the mutex
   std::unique_ptr<Farewells> farewells;
@@ -390,15 +394,94 @@ void Links::check_unbroken() const {
   if (broken_) throw *broken_;
 }
 
+std::string Links::offer_device_store() {
+  if (store_address(place_.store)) return {};
+  // A file is removed once all have met. Such ranks share a machine.
+  c10d::TCPStoreOptions options;
+  options.isServer = true;
+  options.waitWorkers = false;
+  options.masterListenFd = bind_to_loopback(0);
+  options.port = static_cast<std::uint16_t>(port_of(*options.masterListenFd));
+  options.timeout = exchange_limit_;
+  groups_->device_store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  return std::to_string(options.port);
+}
+
+std::string Links::open_device_group(const DeviceGroupModule& module, const std::string& offered) {
+  const QuietLibrary quiet;
+  try {
+    if (offered.empty()) {
+      groups_->device_store = c10::make_intrusive<c10d::PrefixStore>("devices", groups_->store);
+    } else if (!groups_->device_store) {
+      c10d::TCPStoreOptions options;
+      options.port = static_cast<std::uint16_t>(std::stoi(offered));
+      options.timeout = exchange_limit_;
+      groups_->device_store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+    }
+    groups_->device_store->setTimeout(exchange_limit_);
+    groups_->devices =
+        module.make(groups_->device_store, place_.rank, place_.size, exchange_limit_);
+    return {};
+  } catch (const std::exception& error) {
+    return reason_of(error);
+  }
+}
+
+void Links::use_device_group(std::optional<torch::DeviceType> type) {
+  groups_->device_type = type;
+  if (type) return;
+  groups_->devices.reset();
+  groups_->device_store.reset();
+}
+
+bool Links::on_device(std::span<const torch::Tensor> tensors) const {
+  return groups_->device_type && std::ranges::any_of(tensors, [&](const torch::Tensor& tensor) {
+           return tensor.defined() && tensor.device().type() == *groups_->device_type;
+         });
+}
+
 std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from) {
   check_unbroken();
+  std::int64_t sent = 0;
+  for (std::size_t peer = 0; peer < to.size(); ++peer)
+    if (std::cmp_not_equal(peer, place_.rank)) sent += byte_count(to[peer]);
+  try {
+    if (on_device(to) || on_device(from))
+      exchange_on_device(to, from);
+    else
+      exchange_in_pieces(to, from);
+  } catch (const std::exception& error) {
+    give_up(reason_of(error));
+  }
+  watchdog_.disarm();
+  return sent;
+}
+
+void Links::exchange_on_device(std::span<const torch::Tensor> to, std::span<torch::Tensor> from) {
+  std::vector<torch::Tensor> sends(to.begin(), to.end()), receives(from.begin(), from.end());
+  const torch::Tensor& any = on_device(to)
+                                 ? *std::ranges::find_if(sends, &torch::Tensor::defined)
+                                 : *std::ranges::find_if(receives, &torch::Tensor::defined);
+  const torch::Tensor nothing = torch::empty({0}, any.options());
+  const auto own = static_cast<std::size_t>(place_.rank);
+  sends[own] = receives[own] = nothing;
+  for (std::size_t peer = 0; peer < sends.size(); ++peer) {
+    if (!sends[peer].defined()) sends[peer] = nothing;
+    if (!receives[peer].defined()) receives[peer] = nothing;
+  }
+  c10d::AllToAllOptions options;
+  options.timeout = exchange_limit_;
+  watch("an exchange of devices", exchange_limit_ + kGrace);
+  // With a limit it waits until the device is done, as the other groups do.
+  groups_->devices->alltoall(receives, sends, options)->wait(exchange_limit_);
+}
+
+void Links::exchange_in_pieces(std::span<const torch::Tensor> to, std::span<torch::Tensor> from) {
   const int size = place_.size, rank = place_.rank;
-  std::int64_t longest = 0, sent = 0;
+  std::int64_t longest = 0;
   for (int peer = 0; peer < size; ++peer) {
-    if (peer == rank) continue;
     const auto at = static_cast<std::size_t>(peer);
-    longest = std::max({longest, byte_count(to[at]), byte_count(from[at])});
-    sent += byte_count(to[at]);
+    if (peer != rank) longest = std::max({longest, byte_count(to[at]), byte_count(from[at])});
   }
   const auto& transfers = groups_->on_their_way;
   const std::size_t most = 2 * kPiecesAhead * static_cast<std::size_t>(size - 1);
@@ -410,23 +493,17 @@ std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch:
                         : receive_from(*groups_->data, piece, peer, kTag),
                   peer});
   };
-  try {
-    // Every rank waits in the order (piece, step), where a send meets its receive at the same
-    // place: of all ranks that wait, the one at the earliest place can go on.
-    for (std::int64_t begin = 0; begin < longest; begin += kPieceBytes) {
-      for (int step = 1; step < size; ++step) {
-        const int next = (rank + step) % size, last = (rank - step + size) % size;
-        add(from[static_cast<std::size_t>(last)], begin, last, false);
-        add(to[static_cast<std::size_t>(next)], begin, next, true);
-        while (transfers.size() > most) wait_for_first();
-      }
+  // Every rank waits in the order (piece, step), where a send meets its receive at the same
+  // place: of all ranks that wait, the one at the earliest place can go on.
+  for (std::int64_t begin = 0; begin < longest; begin += kPieceBytes) {
+    for (int step = 1; step < size; ++step) {
+      const int next = (rank + step) % size, last = (rank - step + size) % size;
+      add(from[static_cast<std::size_t>(last)], begin, last, false);
+      add(to[static_cast<std::size_t>(next)], begin, next, true);
+      while (transfers.size() > most) wait_for_first();
     }
-    while (!transfers.empty()) wait_for_first();
-  } catch (const std::exception& error) {
-    give_up(reason_of(error));
   }
-  watchdog_.disarm();
-  return sent;
+  while (!transfers.empty()) wait_for_first();
 }
 
 void Links::wait_for_first() {
@@ -443,7 +520,8 @@ std::int64_t Links::all_reduce(torch::Tensor& tensor) {
     c10d::AllreduceOptions options;
     options.timeout = exchange_limit_;
     std::vector<torch::Tensor> one = {tensor};
-    groups_->data->allreduce(one, options)->wait(exchange_limit_);
+    c10d::Backend& group = on_device(one) ? *groups_->devices : *groups_->data;
+    group.allreduce(one, options)->wait(exchange_limit_);
   } catch (const std::exception& error) {
     give_up(reason_of(error));
   }
@@ -460,6 +538,7 @@ void Links::give_up(const std::string& reason) {
   groups_->farewells->say(Farewells::Kind::kGivesUp);
   while (!groups_->on_their_way.empty()) groups_->remove_first();
   groups_->data.reset();
+  if (groups_->devices) groups_->devices->abort();
   const auto heard = groups_->farewells->hear(std::min(kNamingLimit, exchange_limit_));
   broken_.emplace(who_is_lost(place_, exchange_limit_, heard, reason));
   // A thread beside the owner's cannot end what that is at.

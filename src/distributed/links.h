@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "device/tensor.h"
+#include "distributed/device_exchange.h"
 #include "distributed/place.h"
 #include "distributed/watchdog.h"
 #include "distributed/world.h"
@@ -33,6 +34,13 @@ class Links {
   // As World's; they return the bytes that this rank sent.
   std::int64_t exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
   std::int64_t all_reduce(torch::Tensor& tensor);
+  // For World::use_devices. Where this rank, the first, lets the ranks' devices meet: a port on
+  // loopback, or "" for the store where the ranks met.
+  std::string offer_device_store();
+  // "", or why it cannot. Connects nothing yet.
+  std::string open_device_group(const DeviceGroupModule& module, const std::string& offered);
+  // All ranks have one: it moves tensors of this type from now on. Without a type it goes.
+  void use_device_group(std::optional<torch::DeviceType> type);
   void leave(const std::optional<Error>& error);
   void notice();  // the owner knows who is lost, or that it is done
 
@@ -40,6 +48,9 @@ class Links {
   struct Groups;
   struct Transfer;
 
+  bool on_device(std::span<const torch::Tensor> tensors) const;  // one that has a group
+  void exchange_in_pieces(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
+  void exchange_on_device(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
   void join();
   // Called where `error` is being handled: throws it as an Error that says who is missing.
   [[noreturn]] void explain_join(const std::exception& error, const std::string& expected);
@@ -49,6 +60,7 @@ class Links {
   void watch(const char* what, std::chrono::milliseconds limit);
   // Finds out who is lost, after a call that failed with `reason`, and throws.
   [[noreturn]] void give_up(const std::string& reason);
+
   const WorldPlace place_;
   const std::chrono::milliseconds join_limit_, exchange_limit_;
   const std::function<void()> while_joining_;

@@ -76,6 +76,13 @@ int bind_to_loopback(int port) {
   return -1;
 }
 
+int port_of(int descriptor) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  const bool known = ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  return known ? ntohs(address.sin_port) : 0;
+}
+
 std::string machine_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);

@@ -30,9 +30,7 @@ torch::Tensor copied_bytes(const void* data, std::size_t count) {
   return copy;
 }
 
-bool is_plain(const torch::Tensor& tensor) {
-  return !tensor.defined() || (tensor.is_cpu() && tensor.is_contiguous());
-}
+bool is_plain(const torch::Tensor& tensor) { return !tensor.defined() || tensor.is_contiguous(); }
 
 }  // namespace
 
@@ -103,6 +101,27 @@ void World::share(std::span<torch::Tensor> pieces) {
   if (is_alone()) return;
   const std::vector<torch::Tensor> to(pieces.size(), pieces[static_cast<std::size_t>(rank())]);
   exchange(to, pieces);
+}
+
+std::string World::use_devices(const torch::Device& device, const DeviceExchange& how) {
+  if (is_alone()) return {};
+  const auto offers = gather(is_first() ? links_->offer_device_store() : std::string());
+  const auto devices = gather(cat(machine_name(), " ", device.str()));
+  const auto own = devices.begin() + rank();
+  std::string reason = how.reason;
+  if (const auto same = std::find(devices.begin(), own, *own); same != own)  // NCCL refuses that
+    reason = cat("has the device of rank ", same - devices.begin());
+  else if (how.module != nullptr)
+    reason = links_->open_device_group(*how.module, offers.front());
+  const auto reasons = gather(reason);
+  const auto cannot = std::ranges::find_if_not(reasons, &std::string::empty);
+  if (cannot != reasons.end()) {
+    links_->use_device_group(std::nullopt);
+    return cat("rank ", cannot - reasons.begin(), ": ", *cannot);
+  }
+  links_->use_device_group(device.type());
+  transport_ = device;
+  return {};
 }
 
 void World::all_reduce(torch::Tensor& tensor) {

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "device/tensor.h"
+#include "distributed/device_exchange.h"
 #include "distributed/place.h"
 
 namespace alibi {
@@ -46,8 +47,8 @@ class World {
 
   // Every rank calls these, in one order, from one thread at a time. They throw Error when a peer
   // is lost, naming its rank, and from then on at every call. One that hangs in spite of its limit
-  // (5 s longer) ends the process with one line and exit code 1. Tensors are contiguous CPU
-  // tensors.
+  // (5 s longer) ends the process with one line and exit code 1. Tensors are contiguous and
+  // lie on the CPU, or as use_devices says.
 
   // What each rank gave, by rank: small texts.
   std::vector<std::string> gather(const std::string& mine);
@@ -60,6 +61,13 @@ class World {
   void exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);
   // pieces[r] is rank r's; fills the others.
   void share(std::span<torch::Tensor> pieces);
+
+  // Every rank calls this once it knows its device. Where each can exchange tensors of its device
+  // by `how`, exchange, share and all_reduce take them too, flat ones of one type, until the device
+  // is done with them. "", or why they go through the host: "rank 1: libalibi_nccl.so is missing".
+  std::string use_devices(const torch::Device& device, const DeviceExchange& how);
+  // Where tensors lie that ranks exchange: use_devices's device, else the CPU.
+  const torch::Device& transport() const { return transport_; }
   // c10d's own sum over ranks, in place: its order of additions depends on the number of ranks.
   void all_reduce(torch::Tensor& tensor);
 
@@ -85,6 +93,7 @@ class World {
   std::chrono::milliseconds beat_{0};  // longest silence of while_others_wait
   std::unique_ptr<Links> links_;       // none alone
   std::int64_t bytes_sent_ = 0;
+  torch::Device transport_{torch::kCPU};
   std::atomic<bool> failed_elsewhere_ = false;  // in while_others_wait
 };
 

@@ -30,7 +30,9 @@ double squares(const float* values, std::int64_t count) {
 
 std::int64_t blocks_of(std::int64_t elements) { return (elements + kShardBlock - 1) / kShardBlock; }
 
-torch::Tensor space_for(std::int64_t elements) { return torch::empty({elements}, torch::kFloat); }
+torch::Tensor space_for(std::int64_t elements, const torch::Device& device) {
+  return torch::empty({elements}, torch::dtype(torch::kFloat).device(device));
+}
 
 }  // namespace
 
@@ -119,9 +121,9 @@ torch::Tensor GradientExchange::gathered(const std::vector<torch::Tensor>& whole
   for (const std::size_t i : bucket) {
     const Slice slice = shards_.slice(rank, i);
     slices.push_back(whole[i].defined() ? sliced(whole[i], slice).flatten()
-                                        : torch::zeros({slice.count}));
+                                        : torch::zeros({slice.count}, parameters_[i].options()));
   }
-  return torch::cat(slices).to(torch::kCPU);
+  return torch::cat(slices).to(world_.transport());
 }
 
 void GradientExchange::take_gradients(const std::vector<std::size_t>& bucket,
@@ -149,7 +151,7 @@ void GradientExchange::sum_bucket(const std::vector<std::size_t>& bucket) {
   std::vector<torch::Tensor> to, from;
   for (int rank = 0; rank < ranks; ++rank) {
     to.push_back(gathered(gradients_, bucket, rank));
-    from.push_back(rank == me ? to.back() : space_for(owned(bucket, me)));
+    from.push_back(rank == me ? to.back() : space_for(owned(bucket, me), world_.transport()));
   }
   world_.exchange(to, from);
   LaneSum sum;
@@ -197,7 +199,7 @@ void GradientExchange::share_bucket(const std::vector<std::size_t>& bucket) {
   std::vector<torch::Tensor> pieces;
   for (int rank = 0; rank < ranks; ++rank) {
     pieces.push_back(rank == me ? gathered(parameters_, bucket, me)
-                                : space_for(owned(bucket, rank)));
+                                : space_for(owned(bucket, rank), world_.transport()));
   }
   world_.share(pieces);
   for (int rank = 0; rank < ranks; ++rank) {

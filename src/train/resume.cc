@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/load.h"
+#include "config/validate.h"
 #include "device/device.h"
 #include "train/lane_sum.h"
 #include "train/run_folder.h"
@@ -37,11 +38,10 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
     if (before) config.batch.lanes = before->batch.lanes;
     if (!before && place.size > 1) config.batch.lanes = place.size;
   }
-  const std::int64_t rows = batch_shape(config.batch).rows;
-  if (rows % lanes_of(config.batch) != 0) {
+  if (const auto sequences = undivided_sequences(config.batch)) {
     throw usage_error("/batch/lanes",
-                      cat(lanes_of(config.batch), " processes, expected a divisor of the ", rows,
-                          " sequences that a step trains on"),
+                      cat(lanes_of(config.batch), " processes, expected a divisor of the ",
+                          *sequences, " sequences that a step trains on"),
                       "start as many, or set batch.sequences");
   }
   own_lanes(lanes_of(config.batch), place.rank, place.size);
