@@ -72,6 +72,7 @@ bool ChildProcess::ended(double seconds) {
       result_.code = found < 0             ? kUnknownEnd
                      : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                            : WEXITSTATUS(status);
+      result_.killed = found >= 0 && WIFSIGNALED(status);
       result_.seconds = seconds_now() - start_;
       result_.peak_memory_bytes = usage.ru_maxrss * 1024;
       break;

@@ -1,4 +1,4 @@
-// A program of its own: memory, time and failure are not ours.
+// Runs another program: its memory, time and failure are its own.
 #pragma once
 
 #include <sys/types.h>
@@ -14,6 +14,8 @@ inline constexpr int kUnknownEnd = 256;  // unknown: somebody else waited for it
 
 struct ProcessResult {
   int code = 0;  // exit code, 128 + signal, or kUnknownEnd
+  bool killed =
+      false;  // by a signal; one that it heeds makes it end by itself, with that code, too
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;  // its largest resident set
 };

@@ -3,16 +3,23 @@
 #include "base/strings.h"
 #include "device/device.h"
 #include "device/libtorch.h"
+#include "kernels/tile_ops.h"
+#include "model/attention_tiled.h"
 
 namespace alibi {
 namespace {
+
+void show_all(AttentionInputs& inputs) {
+  inputs.options.visible.rules = nullptr;
+  inputs.options.skip = SkipRule::kOff;
+}
 
 struct Contender {
   std::string name;
   std::function<torch::Tensor(const AttentionInputs&)> attend;
 };
 
-// (1, H, T, T): the bias, minus infinity where a key lies ahead.
+// (1, H, T, T): the bias, minus infinity where a key is hidden.
 torch::Tensor bias_mask(const AttentionInputs& inputs) {
   const std::int64_t length = inputs.q_BHTD.size(2);
   const torch::Tensor place = torch::arange(length);
@@ -20,9 +27,10 @@ torch::Tensor bias_mask(const AttentionInputs& inputs) {
   return inputs.options.bias.by_distance(inputs.q_BHTD.size(1), length)
       .to(torch::kFloat)
       .index({torch::indexing::Slice(), distance.clamp_min(0)})
-      .masked_fill_(distance < 0, -std::numeric_limits<float>::infinity())
-      .to(inputs.q_BHTD.options())
-      .unsqueeze(0);
+      .unsqueeze(0)
+      .masked_fill_(inputs.options.visible.hidden({length, length, 0, length, length}, torch::kCPU),
+                    -std::numeric_limits<float>::infinity())
+      .to(inputs.q_BHTD.options());
 }
 
 // The mask is made before the clock starts, once for all layers of a model.
@@ -43,7 +51,30 @@ std::vector<Contender> contenders(const AttentionBench& bench, const AttentionIn
                    [kernel](const AttentionInputs& in) { return attention(in, *kernel, false); }});
   }
   if (bench.with_libtorch) all.push_back(libtorch(inputs));
+  if (!inputs.options.visible.rules) return all;
+  AttentionInputs without = inputs;  // what a pattern saves
+  show_all(without);
+  const AttentionKernel* kernel =
+      &choose_attention(describe_problem(without), bench.device, bench.kernels.front());
+  all.push_back({cat(kernel->name, ", all keys"), [kernel](AttentionInputs in) {
+                   show_all(in);
+                   return attention(in, *kernel, false);
+                 }});
   return all;
+}
+
+// Of the key blocks that order alone leaves, the share that the first kernel visits; nothing where
+// it does not count.
+std::optional<double> visited_share(const AttentionBench& bench, const AttentionInputs& inputs) {
+  const AttentionKernel& kernel =
+      choose_attention(describe_problem(inputs), bench.device, bench.kernels.front());
+  if (kernel.tiles == nullptr) return std::nullopt;
+  const torch::Tensor& q = inputs.q_BHTD;
+  const std::int64_t blocks = (q.size(2) + kTile - 1) / kTile;
+  const torch::Tensor visited = torch::zeros({q.size(0), q.size(1), blocks}, torch::kInt32);
+  tiled_attention_forward(*kernel.tiles, inputs, visited);
+  const double all = static_cast<double>(q.size(0) * q.size(1) * blocks * (blocks + 1)) / 2;
+  return visited.sum().item<double>() / all;
 }
 
 struct Pair {
@@ -108,6 +139,7 @@ BenchRecord bench_attention(const AttentionBench& bench) {
   BenchRecord record{.benchmark = "attention"};
   record.table.columns = {{"problem"},      {"kernel"},    right("forward ms"),  right("both ms"),
                           right("GFLOP/s"), right("both"), right("against last")};
+  std::vector<std::string> visited;
   for (const AttentionCase& shape : bench.cases) {
     AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
     for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD})
@@ -116,12 +148,20 @@ BenchRecord bench_attention(const AttentionBench& bench) {
     for (torch::Tensor* x : {&bias.slopes_H, &bias.table_HL, &bias.terms_BHS})
       if (x->defined()) *x = x->to(bench.device);
     inputs.options.skip = bench.skip;
+    if (bench.rules) inputs.options.visible.rules = bench.rules(shape.length);
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));
+    if (const auto share = visited_share(bench, inputs)) {
+      record.rows[record.rows.size() - all.size()]["visited_share"] = *share;
+      visited.push_back(cat(shape.length, ": ", fixed(100 * *share, 1), " %"));
+    }
   }
   record.notes = {
       "ms: median (least .. most), kernels in turns; both: forward and backward; GFLOP/s counts "
       "the causal half, without recomputation and as if nothing were skipped"};
+  if (!visited.empty())
+    record.notes.push_back(
+        cat("key blocks visited, of those that order leaves: ", join(visited, ", ")));
   return record;
 }
 

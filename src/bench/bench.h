@@ -25,6 +25,9 @@ struct AttentionBench {
   Rounds rounds;
   // What a case is measured on; without it, standard normal q, k and v.
   std::function<AttentionInputs(const AttentionCase&)> inputs;
+  // Which keys are seen at a length; null, or null for it: all. The first kernel is then measured
+  // without it, too.
+  std::function<std::shared_ptr<const KeyRules>(std::int64_t length)> rules;
 };
 
 BenchRecord bench_attention(const AttentionBench& bench);

@@ -115,6 +115,7 @@ int run_attention(const Options& options, const CommandLine& command_line) {
   bench.rounds = rounds(options);
   bench.cases =
       cases_of(options, m, activation_type(resolve_precision(config.runtime.precision, device)));
+  bench.rules = [&](std::int64_t keys) { return key_rules(m, 0, keys); };
   return report(bench_attention(bench), options, command_line, device);
 }
 
@@ -246,7 +247,7 @@ Command attention_part(const std::shared_ptr<Options>& options) {
             .meaning = "Count what the textbook algorithms move between fast and slow memory",
             .target = &options->traffic},
            {.name = "--fast-numbers",
-            .meaning = "Sizes M of fast memory",
+            .meaning = "Sizes of fast memory, in numbers",
             .target = &options->fast_numbers,
             .commas = true,
             .needs = "--traffic"},

@@ -15,7 +15,7 @@ constexpr const char* kFooter =
     "(TERM 143, INT 130, USR1 138, HUP 129): train saves what it has first, a second signal leaves "
     "at "
     "once;\n"
-    "134 a fault of this program, with its place.\n"
+    "134 an internal error, with its place in the source.\n"
     "Every setting is a config key: alibi inspect schema --markdown lists them.";
 
 }  // namespace

@@ -26,7 +26,7 @@ EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
   one.lengths =
       parse_lengths(request.lengths.empty() ? config.evaluate.lengths : split(request.lengths, ','),
                     batch_shape(config.batch).length);
-  check_rules(one.lengths, config.evaluate);
+  check_rules(one.lengths, config);
   one.protocol = describe_protocol(config, one.plan.device);
   return one;
 }

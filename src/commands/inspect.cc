@@ -237,17 +237,17 @@ int print_schema(const Options& o) {
 }
 
 Command schema_part(const std::shared_ptr<Options>& options) {
-  return part(options, [](const Options& o, const CommandLine&) { return print_schema(o); },
-              {.name = "schema",
-               .summary = "Every config key, as JSON Schema or Markdown",
-               .footer = example("alibi inspect schema --markdown"),
-               .options = {{.name = "--markdown",
-                            .meaning = "A page for people instead",
-                            .target = &options->markdown},
-                           {.name = "--comparison",
-                            .meaning = "Of files for alibi compare",
-                            .target = &options->comparison,
-                            .excludes = "--markdown"}}});
+  return part(
+      options, [](const Options& o, const CommandLine&) { return print_schema(o); },
+      {.name = "schema",
+       .summary = "Every config key, as JSON Schema or Markdown",
+       .footer = example("alibi inspect schema --markdown"),
+       .options = {
+           {.name = "--markdown", .meaning = "As a Markdown page", .target = &options->markdown},
+           {.name = "--comparison",
+            .meaning = "The schema of comparison files",
+            .target = &options->comparison,
+            .excludes = "--markdown"}}});
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ std::filesystem::path Ranks::log_of(std::size_t rank) const {
 void Ranks::report_crashes() {
   constexpr double kSeconds = 0.1;  // from the loss of a link to the end of its process
   for (std::size_t i = 0; i < others_.size(); ++i) {
-    if (!others_[i]->ended(kSeconds) || others_[i]->result().code <= 128) continue;
+    if (!others_[i]->ended(kSeconds) || !others_[i]->result().killed) continue;
     const std::vector<std::string> lines = split(read_file(log_of(i + 1)), '\n');
     log_warning(cat("rank ", i + 1, " ended with code ", others_[i]->result().code,
                     lines.size() > 1 ? ", after: " + lines[lines.size() - 2] : ""));

@@ -19,6 +19,7 @@
 #include "commands/train_terminal.h"
 #include "config/load.h"
 #include "config/validate.h"
+#include "device/cuda_library.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "distributed/device_exchange.h"
@@ -174,8 +175,10 @@ struct Machine {
 };
 
 void connect_devices(World& world, const torch::Device& device) {
-  const std::string reason = world.use_devices(
-      device, device.is_cuda() ? open_nccl() : DeviceExchange{nullptr, "computes on the CPU"});
+  const bool cuda = device.is_cuda();
+  const std::string reason =
+      world.use_devices(device, cuda ? device_uuid(device.index()) : "cpu",
+                        cuda ? open_nccl() : DeviceExchange{nullptr, "computes on the CPU"});
   if (device.is_cuda() && !reason.empty() && world.is_first())
     log_info(cat("note: ranks exchange gradients through the host: ", reason));
 }

@@ -38,6 +38,19 @@ void add_positions(Fields& f, ModelConfig& m) {
     if (const auto add_fields = position_method(position).add_fields) add_fields(f, m);
 }
 
+void add_pattern(Fields& f, ModelConfig& m) {
+  add(f, "attention_pattern", &m.attention_pattern,
+      "Which earlier keys a query sees: entries like \"window(256) + global(16)\" or \"layers "
+      "0,2-3 "
+      "heads 4-7: fixed(128, 8)\", of which the last that names a head decides. A query sees what "
+      "at least one part shows: window(W) the last W keys, dilated(W, D) every D-th of the last W "
+      "D, "
+      "strided(S) the last S and every S-th, fixed(S, C) its segment of S and the last C keys of "
+      "each, blockwise(B) its segment, global(G) the first G keys of its document, random(R) R "
+      "blocks of 64 earlier keys, drawn for each block of 64 queries of each head, and its own. "
+      "Default: all earlier keys.");
+}
+
 void add_details(Fields& f, ModelConfig& m) {
   add(f, "tied_head", &m.tied_head, "The output layer shares the embedding's weights.");
   add(f, "attention_bias", &m.attention_bias, "Biases in the attention's linear layers.");
@@ -64,6 +77,7 @@ Fields model_fields(ModelConfig& m) {
   Fields f;
   add_shape(f, m);
   add_positions(f, m);
+  add_pattern(f, m);
   add_details(f, m);
   return f;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/enum_names.h"
 #include "config/position/methods.h"
@@ -12,14 +14,6 @@ namespace alibi {
 
 enum class Activation { kGelu, kGeluTanh };
 constexpr auto enum_names(Activation) { return std::array{"gelu", "gelu_tanh"}; }
-
-// Which earlier keys a query sees (kernels/visible_keys.h). All, unless a key of the config says
-// otherwise, which none does so far.
-struct KeyPattern {
-  std::int64_t window = 0;  // 0: none
-  std::int64_t global = 0;
-  bool sees_all() const { return window == 0; }
-};
 
 struct ModelConfig : PositionKeys {
   std::int64_t layers = 6;
@@ -39,7 +33,7 @@ struct ModelConfig : PositionKeys {
   double attention_dropout = 0;
   double residual_dropout = 0;
   double mlp_dropout = 0;
-  KeyPattern pattern;
+  std::vector<std::string> attention_pattern;  // config/key_pattern.h; empty: all keys
   bool causal = true;  // false is refused: the bias is defined for past keys only
 };
 

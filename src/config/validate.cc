@@ -4,7 +4,9 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "base/printable.h"
 #include "base/strings.h"
+#include "config/key_pattern.h"
 #include "config/lengths.h"
 #include "config/protocols.h"
 
@@ -27,6 +29,24 @@ void check_shape(const ModelConfig& m, Faults& faults) {
   if (!m.causal) {
     faults.add("/model/causal", "found false, expected true",
                "slope * (j - i) would reward future keys; this program trains decoders only");
+  }
+}
+
+void check_pattern(const ModelConfig& m, Faults& faults) {
+  if (!faults.sound({"/model/attention_pattern", "/model/layers", "/model/heads"})) return;
+  const auto outside = [](const std::vector<std::int64_t>& some, std::int64_t count) {
+    return std::ranges::any_of(some, [&](std::int64_t one) { return one >= count; });
+  };
+  for (std::size_t i = 0; i < m.attention_pattern.size(); ++i) {
+    const std::string& text = m.attention_pattern[i];
+    const PatternEntry entry = parse_pattern_entry(text);
+    const std::string place = cat("/model/attention_pattern/", i),
+                      found = cat("found ", shown(text));
+    if (!entry.problem.empty())
+      faults.add(place, cat(found, ", ", entry.problem));
+    else if (outside(entry.layers, m.layers) || outside(entry.heads, m.heads))
+      faults.add(place,
+                 cat(found, ", expected layers below ", m.layers, " and heads below ", m.heads));
   }
 }
 
@@ -220,6 +240,7 @@ std::optional<std::int64_t> undivided_sequences(const BatchConfig& batch) {
 std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& faulty) {
   Faults faults(faulty);
   check_shape(c.model, faults);
+  check_pattern(c.model, faults);
   if (const auto check = position_method(c.model.position).check) check(c.model, faults);
   check_scaling(c.batch, faults);
   check_batch(c, faults);

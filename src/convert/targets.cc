@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "config/key_pattern.h"
 
 namespace alibi {
 namespace {
@@ -100,7 +101,7 @@ bool has_usual_scale(const ModelConfig& m) {
 
 std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
   Phrases found = target_obstacles(target, model);
-  need(found, model.pattern.sees_all(), "windows of keys: its queries see all earlier keys");
+  need(found, shows_all_keys(model), "attention_pattern: its queries see all earlier keys");
   return found;
 }
 

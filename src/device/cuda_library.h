@@ -26,6 +26,10 @@ struct CudaKernels {
   std::string reason;  // why not, when there are none
 };
 
+// What tells a device from all others, however many of them this process sees; "" where the driver
+// does not say.
+std::string device_uuid(int index);
+
 // A function of a library that is opened at run time.
 struct ModuleSymbol {
   void* address = nullptr;

@@ -7,6 +7,8 @@ const CudaState& open_cuda_library() {
   return state;
 }
 
+std::string device_uuid(int /*index*/) { return {}; }
+
 ModuleSymbol open_module(const std::filesystem::path& library, const char* /*symbol*/) {
   return {nullptr, library, open_cuda_library().reason};
 }

@@ -1,5 +1,7 @@
 #include "device/device.h"
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/cuda_library.h"
@@ -20,6 +22,7 @@ torch::Device open_device(Device choice, int index) {
     // Nothing is read before it is written: no need to fill it.
     at::globalContext().setDeterministicFillUninitializedMemory(false);
     const auto devices = static_cast<int>(torch::cuda::device_count());
+    if (devices == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr) index = 0;  // one each
     if (index >= devices) {
       throw usage_error("/runtime/device",
                         cat("process ", index, " of this machine finds ", devices,

@@ -43,6 +43,7 @@ constexpr const char* kJoinWayOut =
     "--join-timeout";
 constexpr milliseconds kLeaveLimit{1'500};  // for a busy rank to notice that a peer is lost
 constexpr int kTag = 0;
+constexpr const char* kNoPort = "none";
 
 milliseconds until(Clock::time_point end) {
   const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
@@ -76,6 +77,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 // Keys in the store.
 std::string seat(int rank) { return cat("taken/", rank); }
 std::string size_key(int rank) { return cat("size/", rank); }
+std::string machine_key(int rank) { return cat("machine/", rank); }
 
 // c10d records each collective for its own tools, in a table of the process that it does not lock:
 // ranks that are threads crashed there. Read once by c10d, so set before its first use.
@@ -125,6 +127,15 @@ struct Links::Groups {
     const std::lock_guard lock(mutex);
     on_their_way.pop_front();
   }
+  // c10d complains of one that is let go of without it. May take long where a peer is lost.
+  void close_devices() {
+    try {
+      if (devices) devices->abort();
+    } catch (const std::exception&) {  // it goes anyway
+    }
+    devices.reset();
+    device_store.reset();
+  }
   // A send whose peer asked for it and died may never be told (Gloo takes it off its list first).
   void abort() {
     const std::lock_guard lock(mutex);
@@ -150,6 +161,7 @@ Links::~Links() {
   const QuietLibrary quiet;
   watch("leaving the other ranks", kGrace);
   if (groups_->farewells) groups_->farewells->say(Farewells::Kind::kEnds);
+  groups_->close_devices();
   groups_.reset();
 }
 
@@ -216,9 +228,10 @@ StorePointer open_store(const WorldPlace& place, Clock::time_point end,
   return c10::make_intrusive<c10d::PrefixStore>("alibi/" + place.prefix, store);
 }
 
-// Each rank takes its seat once, and says how many it expects.
+// Each rank takes its seat once, and says how many it expects, and where it is.
 void take_seat(c10d::Store& store, const WorldPlace& place) {
   store.set(size_key(place.rank), std::to_string(place.size));
+  store.set(machine_key(place.rank), machine_name());
   if (store.add(seat(place.rank), 1) != 1)
     throw Error(place.asked_by,
                 cat("rank ", place.rank, " has joined twice at ", place.store,
@@ -274,14 +287,25 @@ void wait_for_seats(c10d::Store& store, const WorldPlace& place, Clock::time_poi
   check_sizes(store, place);
 }
 
-std::shared_ptr<gloo::transport::Device> open_network(const WorldPlace& place) {
+bool share_a_machine(c10d::Store& store, const WorldPlace& place) {
+  for (int rank = 0; rank < place.size; ++rank)
+    if (store.get_to_str(machine_key(rank)) != machine_name()) return false;
+  return true;
+}
+
+std::shared_ptr<gloo::transport::Device> open_network(const WorldPlace& place, c10d::Store& store) {
   if (!place.interface.empty()) return GlooGroup::createDeviceForInterface(place.interface);
   const auto address = store_address(place.store);
   const bool on_one_machine =
-      !address || is_loopback_name(address->host) || place.local_size == place.size;
+      (address && is_loopback_name(address->host)) || share_a_machine(store, place);
   if (on_one_machine) return GlooGroup::createDeviceForHostname("127.0.0.1");
+  if (!address)
+    throw Error(place.asked_by,
+                cat("found ranks of several machines at the file ", place.store,
+                    ", expected an address where they meet"),
+                "--store tcp://HOST:PORT");
   const OwnAddress own = own_address_towards(address->host, place.asked_by);
-  if (own.is_loopback && place.local_size != 0)
+  if (own.is_loopback)
     throw Error(place.asked_by,
                 cat("found ", shown(address->host), " to be this machine's loopback (", own.text,
                     "), expected an address that the other machines reach"),
@@ -363,7 +387,7 @@ Error who_is_lost(const WorldPlace& place, milliseconds exchange_limit,
 }  // namespace
 
 void Links::connect() {
-  const auto device = open_network(place_);
+  const auto device = open_network(place_, *groups_->store);
   const auto options = GlooGroup::Options::create(groups_->store->getTimeout());
   options->devices = {device};
   options->threads = 1;
@@ -397,19 +421,27 @@ void Links::check_unbroken() const {
 std::string Links::offer_device_store() {
   if (store_address(place_.store)) return {};
   // A file is removed once all have met. Such ranks share a machine.
+  const QuietLibrary quiet;
+  const int listening = bind_to_loopback(0);
+  if (listening < 0) return kNoPort;
   c10d::TCPStoreOptions options;
   options.isServer = true;
   options.waitWorkers = false;
-  options.masterListenFd = bind_to_loopback(0);
-  options.port = static_cast<std::uint16_t>(port_of(*options.masterListenFd));
+  options.masterListenFd = listening;
+  options.port = static_cast<std::uint16_t>(port_of(listening));
   options.timeout = exchange_limit_;
-  groups_->device_store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  try {
+    groups_->device_store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  } catch (const std::exception&) {
+    return kNoPort;
+  }
   return std::to_string(options.port);
 }
 
 std::string Links::open_device_group(const DeviceGroupModule& module, const std::string& offered) {
   const QuietLibrary quiet;
   try {
+    if (offered == kNoPort) return "rank 0 cannot listen on 127.0.0.1";
     if (offered.empty()) {
       groups_->device_store = c10::make_intrusive<c10d::PrefixStore>("devices", groups_->store);
     } else if (!groups_->device_store) {
@@ -427,11 +459,28 @@ std::string Links::open_device_group(const DeviceGroupModule& module, const std:
   }
 }
 
+std::string Links::try_device_group(const torch::Device& device) {
+  const QuietLibrary quiet;
+  watch("connecting devices", exchange_limit_ + kGrace);
+  std::string reason;
+  try {
+    std::vector<torch::Tensor> one = {torch::ones({1}, torch::dtype(torch::kFloat).device(device))};
+    c10d::AllreduceOptions options;
+    options.timeout = exchange_limit_;
+    groups_->devices->allreduce(one, options)->wait(exchange_limit_);
+    const auto sum = one[0].item<float>();
+    if (sum != static_cast<float>(place_.size))
+      reason = cat("sums ", place_.size, " ones to ", sum);
+  } catch (const std::exception& error) {
+    reason = reason_of(error);
+  }
+  watchdog_.disarm();
+  return reason;
+}
+
 void Links::use_device_group(std::optional<torch::DeviceType> type) {
   groups_->device_type = type;
-  if (type) return;
-  groups_->devices.reset();
-  groups_->device_store.reset();
+  if (!type) groups_->close_devices();
 }
 
 bool Links::on_device(std::span<const torch::Tensor> tensors) const {
@@ -445,12 +494,15 @@ std::int64_t Links::exchange(std::span<const torch::Tensor> to, std::span<torch:
   std::int64_t sent = 0;
   for (std::size_t peer = 0; peer < to.size(); ++peer)
     if (std::cmp_not_equal(peer, place_.rank)) sent += byte_count(to[peer]);
+  const bool device = on_device(to) || on_device(from);
+  const auto begin = Clock::now();
   try {
-    if (on_device(to) || on_device(from))
+    if (device)
       exchange_on_device(to, from);
     else
       exchange_in_pieces(to, from);
   } catch (const std::exception& error) {
+    if (device && Clock::now() < begin + exchange_limit_) fail_alone(reason_of(error));
     give_up(reason_of(error));
   }
   watchdog_.disarm();
@@ -516,18 +568,35 @@ void Links::wait_for_first() {
 std::int64_t Links::all_reduce(torch::Tensor& tensor) {
   check_unbroken();
   watch("a sum over ranks", exchange_limit_ + kGrace);
+  std::vector<torch::Tensor> one = {tensor};
+  const bool device = on_device(one);
+  const auto begin = Clock::now();
   try {
     c10d::AllreduceOptions options;
     options.timeout = exchange_limit_;
-    std::vector<torch::Tensor> one = {tensor};
-    c10d::Backend& group = on_device(one) ? *groups_->devices : *groups_->data;
+    c10d::Backend& group = device ? *groups_->devices : *groups_->data;
     group.allreduce(one, options)->wait(exchange_limit_);
   } catch (const std::exception& error) {
+    if (device && Clock::now() < begin + exchange_limit_) fail_alone(reason_of(error));
     give_up(reason_of(error));
   }
   watchdog_.disarm();
   // What a ring sends; c10d does not say.
   return 2 * byte_count(tensor) * (place_.size - 1) / place_.size;
+}
+
+// A device that fails does not show in the group of Gloo: the others are told, where none of them
+// is what failed.
+void Links::fail_alone(const std::string& reason) {
+  const auto heard = groups_->farewells->hear(milliseconds(100));
+  using Kind = Farewells::Kind;
+  for (const Kind kind : {Kind::kFails, Kind::kClosed, Kind::kEnds})
+    if (!ranks_with(kind, heard, place_.rank).empty()) return;
+  const Error error(cat("rank ", place_.rank), cat("an exchange of devices failed: ", reason),
+                    "start again; --set runtime.device=cpu goes without");
+  broken_.emplace(error);
+  leave(error);
+  throw error;
 }
 
 // Closing the data group makes every other rank's exchange fail, too, so each says first that it
@@ -538,9 +607,12 @@ void Links::give_up(const std::string& reason) {
   groups_->farewells->say(Farewells::Kind::kGivesUp);
   while (!groups_->on_their_way.empty()) groups_->remove_first();
   groups_->data.reset();
-  if (groups_->devices) groups_->devices->abort();
   const auto heard = groups_->farewells->hear(std::min(kNamingLimit, exchange_limit_));
   broken_.emplace(who_is_lost(place_, exchange_limit_, heard, reason));
+  if (groups_->devices) {  // may take its time
+    watchdog_.arm(broken_->what(), kGrace);
+    groups_->close_devices();
+  }
   // A thread beside the owner's cannot end what that is at.
   if (std::this_thread::get_id() == owner_)
     notice();

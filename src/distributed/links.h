@@ -39,6 +39,8 @@ class Links {
   std::string offer_device_store();
   // "", or why it cannot. Connects nothing yet.
   std::string open_device_group(const DeviceGroupModule& module, const std::string& offered);
+  // "", or why a sum of all ranks over it fails, for which it connects.
+  std::string try_device_group(const torch::Device& device);
   // All ranks have one: it moves tensors of this type from now on. Without a type it goes.
   void use_device_group(std::optional<torch::DeviceType> type);
   void leave(const std::optional<Error>& error);
@@ -58,6 +60,8 @@ class Links {
   void check_unbroken() const;
   void wait_for_first();
   void watch(const char* what, std::chrono::milliseconds limit);
+  // Tells the others that a device of this rank failed, and throws; returns where another rank did.
+  void fail_alone(const std::string& reason);
   // Finds out who is lost, after a call that failed with `reason`, and throws.
   [[noreturn]] void give_up(const std::string& reason);
 

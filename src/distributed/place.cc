@@ -243,7 +243,9 @@ WorldPlace place_by_variables(const Variables& variables) {
     return place_by_mpi({"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                          "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
                         variables);
-  if (has("PMI_RANK") || has("PMI_SIZE"))
+  // Slurm's own PMI does not say who shares a machine; its variables do.
+  const bool by_slurm = is_slurm_step(variables) && !has("MPI_LOCALRANKID");
+  if ((has("PMI_RANK") || has("PMI_SIZE")) && !by_slurm)
     return place_by_mpi({"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
                         variables);
   if (is_slurm_step(variables)) return place_by_slurm(variables);

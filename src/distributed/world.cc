@@ -103,25 +103,32 @@ void World::share(std::span<torch::Tensor> pieces) {
   exchange(to, pieces);
 }
 
-std::string World::use_devices(const torch::Device& device, const DeviceExchange& how) {
+namespace {
+
+// "rank 1: REASON" of the first rank that has one.
+std::string first_reason(const std::vector<std::string>& reasons) {
+  const auto some = std::ranges::find_if_not(reasons, &std::string::empty);
+  return some == reasons.end() ? "" : cat("rank ", some - reasons.begin(), ": ", *some);
+}
+
+}  // namespace
+
+std::string World::use_devices(const torch::Device& device, const std::string& identity,
+                               const DeviceExchange& how) {
   if (is_alone()) return {};
+  std::string mine = how.reason;
+  const auto identities = gather(cat(machine_name(), " ", identity));
+  const auto own = identities.begin() + rank();
+  if (const auto same = std::find(identities.begin(), own, *own); mine.empty() && same != own)
+    mine = cat("has the device of rank ", same - identities.begin());  // NCCL refuses that
+  std::string reason = first_reason(gather(mine));
+  if (!reason.empty()) return reason;
   const auto offers = gather(is_first() ? links_->offer_device_store() : std::string());
-  const auto devices = gather(cat(machine_name(), " ", device.str()));
-  const auto own = devices.begin() + rank();
-  std::string reason = how.reason;
-  if (const auto same = std::find(devices.begin(), own, *own); same != own)  // NCCL refuses that
-    reason = cat("has the device of rank ", same - devices.begin());
-  else if (how.module != nullptr)
-    reason = links_->open_device_group(*how.module, offers.front());
-  const auto reasons = gather(reason);
-  const auto cannot = std::ranges::find_if_not(reasons, &std::string::empty);
-  if (cannot != reasons.end()) {
-    links_->use_device_group(std::nullopt);
-    return cat("rank ", cannot - reasons.begin(), ": ", *cannot);
-  }
-  links_->use_device_group(device.type());
-  transport_ = device;
-  return {};
+  reason = first_reason(gather(links_->open_device_group(*how.module, offers.front())));
+  if (reason.empty()) reason = first_reason(gather(links_->try_device_group(device)));
+  links_->use_device_group(reason.empty() ? std::optional(device.type()) : std::nullopt);
+  if (reason.empty()) transport_ = device;
+  return reason;
 }
 
 void World::all_reduce(torch::Tensor& tensor) {

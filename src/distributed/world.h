@@ -65,7 +65,9 @@ class World {
   // Every rank calls this once it knows its device. Where each can exchange tensors of its device
   // by `how`, exchange, share and all_reduce take them too, flat ones of one type, until the device
   // is done with them. "", or why they go through the host: "rank 1: libalibi_nccl.so is missing".
-  std::string use_devices(const torch::Device& device, const DeviceExchange& how);
+  // `identity` tells this rank's device from those of other ranks of its machine.
+  std::string use_devices(const torch::Device& device, const std::string& identity,
+                          const DeviceExchange& how);
   // Where tensors lie that ranks exchange: use_devices's device, else the CPU.
   const torch::Device& transport() const { return transport_; }
   // c10d's own sum over ranks, in place: its order of additions depends on the number of ranks.

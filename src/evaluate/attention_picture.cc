@@ -23,19 +23,33 @@ torch::Tensor scores_of(const AttentionInputs& inputs) {
   return torch::matmul(q_HTD, k_HTD.transpose(1, 2)) * inputs.options.scale;
 }
 
-// Mean weight at each distance over the queries of the later half, (H, T).
-torch::Tensor weight_by_distance(const torch::Tensor& scores_HTT, const torch::Tensor& bias_HS) {
+// Weights of the queries of the later half, (H, T / 2, T): 0 where hidden.
+torch::Tensor later_weights(const torch::Tensor& scores_HTT, const torch::Tensor& bias_HS,
+                            const torch::Tensor& hidden_HTT) {
   const std::int64_t length = scores_HTT.size(1), first = length / 2;
   const torch::Tensor query_T = torch::arange(length).unsqueeze(1);
   const torch::Tensor distance_TT = query_T - torch::arange(length).unsqueeze(0);
-  torch::Tensor sum_HTT =
+  const torch::Tensor sum_HTT =
       scores_HTT + bias_HS.index({torch::indexing::Slice(), distance_TT.clamp_min(0)});
-  sum_HTT.masked_fill_(distance_TT < 0, -INFINITY);
-  const torch::Tensor weights_HTT = sum_HTT.softmax(2);
-  torch::Tensor by_HS = torch::zeros({scores_HTT.size(0), length}, torch::kDouble);
-  for (std::int64_t i = first; i < length; ++i)
-    by_HS.narrow(1, 0, i + 1).add_(weights_HTT.select(1, i).narrow(1, 0, i + 1).flip(1));
-  return by_HS / static_cast<double>(length - first);
+  return sum_HTT.masked_fill(hidden_HTT, -INFINITY).softmax(2).narrow(1, first, length - first);
+}
+
+// Their mean at each distance, (H, T).
+torch::Tensor weight_by_distance(const torch::Tensor& weights_HRT) {
+  const std::int64_t rows = weights_HRT.size(1), length = weights_HRT.size(2);
+  torch::Tensor by_HS = torch::zeros({weights_HRT.size(0), length}, torch::kDouble);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t seen = length - rows + r + 1;
+    by_HS.narrow(1, 0, seen).add_(weights_HRT.select(1, r).narrow(1, 0, seen).flip(1));
+  }
+  return by_HS / static_cast<double>(rows);
+}
+
+// Of the keys that queries see, the share whose weight is no number of this type but 0, (H).
+torch::Tensor blind_share(const torch::Tensor& weights_HRT, const torch::Tensor& seen_HRT,
+                          torch::ScalarType type) {
+  const torch::Tensor blind_HRT = (weights_HRT.to(torch::kFloat).to(type) == 0) & seen_HRT;
+  return blind_HRT.sum({1, 2}, false, torch::kDouble) / seen_HRT.sum({1, 2}, false, torch::kDouble);
 }
 
 std::vector<float> floats(const torch::Tensor& x) {
@@ -47,7 +61,17 @@ std::vector<AttentionHead> heads_of(const AttentionInputs& inputs, std::int64_t 
   const torch::Tensor scores_HTT = scores_of(inputs);
   const ScoreBias& bias = inputs.options.bias;
   const torch::Tensor bias_HS = bias.by_distance(scores_HTT.size(0), scores_HTT.size(1));
-  const torch::Tensor weight_HS = weight_by_distance(scores_HTT, bias_HS);
+  const std::int64_t length = scores_HTT.size(1);
+  const torch::Tensor hidden_HTT =
+      inputs.options.visible.hidden({length, length, 0, length, length}, torch::kCPU)
+          .select(0, 0)
+          .expand_as(scores_HTT);
+  const torch::Tensor weights_HRT = later_weights(scores_HTT, bias_HS, hidden_HTT);
+  const torch::Tensor seen_HRT =
+      hidden_HTT.narrow(1, length - weights_HRT.size(1), weights_HRT.size(1)).logical_not();
+  const torch::Tensor weight_HS = weight_by_distance(weights_HRT);
+  const torch::Tensor blind_bf16_H = blind_share(weights_HRT, seen_HRT, torch::kBFloat16);
+  const torch::Tensor blind_fp32_H = blind_share(weights_HRT, seen_HRT, torch::kFloat);
   const torch::Tensor reached_HS = weight_HS.cumsum(1) < kReachShare;
   std::vector<AttentionHead> heads;
   for (std::int64_t h = 0; h < scores_HTT.size(0); ++h) {
@@ -55,7 +79,14 @@ std::vector<AttentionHead> heads_of(const AttentionInputs& inputs, std::int64_t 
     if (bias.slopes_H.defined()) head.slope = bias.slopes_H[h].item<double>();
     head.reach = reached_HS[h].sum().item<double>();
     head.mean_distance = (weight_HS[h] * torch::arange(weight_HS.size(1))).sum().item<double>();
-    head.scores = floats(scores_HTT[h].narrow(0, 0, shown).narrow(1, 0, shown).tril());
+    head.blind_bf16 = blind_bf16_H[h].item<double>();
+    head.blind_fp32 = blind_fp32_H[h].item<double>();
+    head.first_token = weights_HRT[h].select(1, 0).mean().item<double>();
+    const auto corner = [&](const torch::Tensor& x_TT) {
+      return x_TT.narrow(0, 0, shown).narrow(1, 0, shown);
+    };
+    head.scores =
+        floats(corner(scores_HTT[h]).masked_fill(corner(hidden_HTT[h]), std::nan("")).tril());
     head.bias_by_distance = floats(bias_HS[h].narrow(0, 0, shown));
     heads.push_back(std::move(head));
   }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "config/key_pattern.h"
 #include "config/lengths.h"
 #include "config/protocols.h"
 #include "device/device.h"
@@ -244,7 +245,23 @@ SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateC
   return rule;
 }
 
-void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules) {
+// A cache that rolls keeps distances, not places.
+void refuse_moving_places(const ModelConfig& model) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    for (std::int64_t head = 0; head < model.heads; ++head) {
+      if (key_parts(model, layer, head).ask_for_places())
+        throw usage_error("/evaluate/protocol",
+                          "streams a text through a cache of moving places, and "
+                          "model.attention_pattern has parts that ask where a key stands, expected "
+                          "window, dilated and strided parts alone",
+                          "--set evaluate.protocol=non_overlapping");
+    }
+  }
+}
+
+void check_rules(const std::vector<std::int64_t>& lengths, const Config& config) {
+  const EvaluateConfig& rules = config.evaluate;
+  if (protocol_row(rules.protocol).streams) refuse_moving_places(config.model);
   const std::int64_t shortest = lengths.front();
   const auto check = [&](const char* key, std::int64_t found, std::int64_t most) {
     if (found <= most) return;

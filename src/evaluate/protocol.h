@@ -73,8 +73,9 @@ std::vector<std::int64_t> parse_lengths(const std::vector<std::string>& texts,
 // few. Windows that slide and caches keep a whole window of context before each part.
 SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules);
 
-// Throws a usage Error when a stride or the sinks do not fit the shortest of `lengths`.
-void check_rules(const std::vector<std::int64_t>& lengths, const EvaluateConfig& rules);
+// Throws a usage Error when a stride or the sinks do not fit the shortest of `lengths`, or the
+// protocol not the model.
+void check_rules(const std::vector<std::int64_t>& lengths, const Config& config);
 
 // Throws Error headed by `place` when the text has not one window.
 void check_sample(const TextSample& sample, const std::string& place);

@@ -249,7 +249,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   std::set<std::string> tokenizers;
   for (PlannedVariant& variant : plan.variants) {
     const Config& c = variant.config;
-    check_rules(plan.lengths, c.evaluate);
+    check_rules(plan.lengths, c);
     check_start(c);
     auto text = texts.find(text_key(c));
     if (text == texts.end()) {

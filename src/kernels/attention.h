@@ -33,8 +33,7 @@ struct AttentionProblem {
   bool dropout = false;
   // Of what hides keys beside order:
   bool documents = false;  // packed documents with their own first visible key
-  bool window = false;
-  bool block_list = false;
+  bool pattern = false;
 };
 
 }  // namespace alibi

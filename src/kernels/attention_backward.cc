@@ -193,7 +193,7 @@ class UnitBackward {
   // Whether the forward's walk of query block n can come to key block j.
   bool walks_to(std::int64_t n, std::int64_t j) const {
     const BlockPlace& place = u_.places[n];
-    return j >= u_.first_block[n] && j <= place.last_block && visible_until(a_, place, j) == j;
+    return j >= u_.first_block[n] && sees_some_of(a_, place, j);
   }
 
   bool skips(const BlockBias& bias, std::int64_t n, std::int64_t j) const {

@@ -85,33 +85,80 @@ BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t 
     }
   }
   place.missing_keys = a.missing_keys();
-  place.first_block = place.window_block = a.block_of(earliest);
+  place.first_block = a.block_of(earliest);
   place.last_block = a.block_of(queries_of(place).last);
-  place.global_block = -1;
-  if (a.rule.window > 0) {
-    place.window_block = a.block_of(larger(earliest, place.first_query - a.rule.window + 1));
-    const std::int64_t last_global = smaller(latest + a.rule.global, p.keys) - 1;
-    if (a.rule.global > 0) place.global_block = a.block_of(last_global);
-  }
+  place.rule = &a.rule_of(place.head);
+  const KeyParts& parts = place.rule->parts;
+  place.window_block =
+      a.block_of(larger(earliest, place.first_query - (parts.window - 1) * parts.dilation));
+  if (parts.segment > 0)
+    place.segment_block = a.block_of(place.first_query / parts.segment * parts.segment);
+  place.global_block =
+      parts.global == 0 ? -1 : a.block_of(smaller(latest + parts.global, p.keys) - 1);
   return place;
 }
 
 namespace {
 
-std::int64_t in_window_until(const BlockPlace& place, std::int64_t block) {
-  block = smaller(block, place.last_block);
-  if (block < place.window_block) block = smaller(block, place.global_block);
-  return block < place.first_block ? -1 : block;
+// Whether some query is a multiple of `step`, and less than `reach`, behind some key.
+bool has_multiple(const Span& queries, const Span& keys, std::int64_t step, std::int64_t reach) {
+  const std::int64_t least = larger(queries.first - keys.last, 0);
+  const std::int64_t most = smaller(queries.last - keys.first, reach - 1);
+  return most >= least && most / step * step >= least;
 }
 
-std::int64_t listed_until(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+// The parts of a rule, one function each: the last block up to `block`, which is none behind the
+// last, that holds a key which the part shows; below `place.first_block` where there is none.
+
+std::int64_t last_of_window(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+  const KeyParts& parts = place.rule->parts;
+  const std::int64_t step = parts.dilation, reach = parts.window * step;
+  for (; block >= place.window_block; --block)
+    if (step == 1 || has_multiple(queries_of(place), keys_of(a, block), step, reach)) return block;
+  return -1;
+}
+
+std::int64_t last_of_stride(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+  const std::int64_t step = place.rule->parts.stride;
+  while (block >= place.first_block &&
+         !has_multiple(queries_of(place), keys_of(a, block), step, a.sizes.keys))
+    --block;
+  return block;
+}
+
+std::int64_t last_of_columns(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+  const KeyParts& parts = place.rule->parts;
+  const std::int64_t last = smaller(keys_of(a, block).last, queries_of(place).last);
+  const std::int64_t in_period = last % parts.period;
+  const bool shown = in_period >= parts.period - parts.columns;
+  const std::int64_t column = shown ? last : last - in_period - 1;
+  return column < 0 ? -1 : a.block_of(column);
+}
+
+std::int64_t last_of_list(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
   const Span rows = list_blocks(queries_of(place));
   const std::int64_t end = list_blocks(keys_of(a, block)).last;
   std::int64_t listed = -1;
   for (std::int64_t row = rows.first; row <= rows.last; ++row)
-    listed = larger(listed, a.rule.list.last_until(row, end));
+    listed = larger(listed, place.rule->list.last_until(row, end));
   if (listed < 0) return -1;
   return smaller(block, a.block_of(listed * kListBlock + kListBlock - 1));
+}
+
+std::int64_t last_of_parts(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
+  const KeyParts& parts = place.rule->parts;
+  std::int64_t last = -1;
+  const auto consider = [&](bool given, std::int64_t (*part)(const TiledAttention&,
+                                                             const BlockPlace&, std::int64_t)) {
+    if (given && last < block) last = larger(last, part(a, place, block));
+  };
+  if (parts.segment > 0 && block >= place.segment_block) last = block;
+  last = larger(last, smaller(block, place.global_block));
+  consider(parts.window > 0, last_of_window);
+  consider(parts.columns > 0, last_of_columns);
+  consider(place.rule->list.given(), last_of_list);
+  consider(parts.stride > 0, last_of_stride);
+  return last;
 }
 
 // Bits first .. last, as far as a tile has them.
@@ -132,46 +179,102 @@ std::uint64_t listed_bits(const BlockList& list, std::int64_t position, const Sp
   return seen;
 }
 
+// Every `step`-th bit of a tile, from the first on.
+struct Comb {
+  explicit Comb(std::int64_t every) : step(every) {
+    for (std::int64_t n = 0; step > 0 && n < kTile; n += step) teeth |= std::uint64_t{1} << n;
+  }
+  // Those a multiple of `step` from bit `through`, which may lie outside.
+  std::uint64_t meeting(std::int64_t through) const {
+    const std::int64_t first = ((through % step) + step) % step;
+    return first < kTile ? teeth << first : 0;
+  }
+  std::int64_t step;
+  std::uint64_t teeth = 0;
+};
+
+// What a rule's parts show of one block of keys, query by query.
+class ShownKeys {
+ public:
+  ShownKeys(const KeyRule& rule, const Span& keys)
+      : rule_(rule), keys_(keys), dilated_(rule.parts.dilation), strided_(rule.parts.stride) {
+    const KeyParts& parts = rule.parts;
+    for (std::int64_t j = keys.first; parts.columns > 0 && j <= keys.last; ++j)
+      if (j % parts.period >= parts.period - parts.columns)
+        columns_ |= std::uint64_t{1} << (j - keys.first);
+  }
+
+  std::uint64_t to(std::int64_t position, std::int64_t start) const {
+    const KeyParts& parts = rule_.parts;
+    if (rule_.shows_all()) return ~std::uint64_t{0};
+    const std::int64_t own = position - keys_.first;
+    std::uint64_t shown = columns_;
+    if (parts.window > 0) {
+      const std::uint64_t near = bits(own - (parts.window - 1) * parts.dilation, own);
+      shown |= parts.dilation == 1 ? near : near & dilated_.meeting(own);
+    }
+    if (parts.stride > 0) shown |= strided_.meeting(own);
+    if (parts.segment > 0)
+      shown |= bits(position / parts.segment * parts.segment - keys_.first, own);
+    if (parts.global > 0)
+      shown |= bits(start - keys_.first, start + parts.global - 1 - keys_.first);
+    if (rule_.list.given()) shown |= listed_bits(rule_.list, position, keys_);
+    return shown;
+  }
+
+ private:
+  const KeyRule& rule_;
+  const Span keys_;
+  const Comb dilated_, strided_;
+  std::uint64_t columns_ = 0;
+};
+
+// Whether one part alone shows every key of the block to every query, which all come later.
+bool one_part_shows_all(const KeyRule& rule, const Span& queries, const Span& keys) {
+  const KeyParts& parts = rule.parts;
+  if (rule.shows_all()) return true;
+  if (parts.dilation == 1 && queries.last - keys.first < parts.window) return true;
+  if (keys.last < parts.global) return true;
+  if (parts.segment > 0 && keys.first >= queries.last / parts.segment * parts.segment) return true;
+  if (parts.columns > 0 && keys.last / parts.period == keys.first / parts.period &&
+      keys.first % parts.period >= parts.period - parts.columns)
+    return true;
+  if (!rule.list.given()) return false;
+  const Span rows = list_blocks(queries), columns = list_blocks(keys);
+  for (std::int64_t row = rows.first; row <= rows.last; ++row)
+    for (std::int64_t column = columns.first; column <= columns.last; ++column)
+      if (!rule.list.holds(row, column)) return false;
+  return true;
+}
+
 }  // namespace
 
 std::int64_t visible_until(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
-  for (;;) {
-    block = in_window_until(place, block);
-    if (block < 0 || !a.rule.list.given()) return block;
-    const std::int64_t listed = listed_until(a, place, block);
-    if (listed == block) return block;
-    block = listed;
-  }
+  block = smaller(block, place.last_block);
+  if (block >= place.first_block && !place.rule->shows_all())
+    block = last_of_parts(a, place, block);
+  return block < place.first_block ? -1 : block;
+}
+
+bool sees_some_of(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
+  return key_block <= place.last_block && visible_until(a, place, key_block) == key_block;
 }
 
 bool sees_all_of(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
   const bool full = key_block > 0 || place.missing_keys == 0;
   if (!full || place.ragged || place.distance(key_block) + kTile - 1 > 0) return false;
-  const Span keys = keys_of(a, key_block), queries = queries_of(place);
-  const bool near = a.rule.window == 0 || queries.last - keys.first < a.rule.window;
-  if (!near && keys.last >= a.rule.global) return false;
-  if (!a.rule.list.given()) return true;
-  const Span rows = list_blocks(queries), columns = list_blocks(keys);
-  for (std::int64_t row = rows.first; row <= rows.last; ++row)
-    for (std::int64_t column = columns.first; column <= columns.last; ++column)
-      if (!a.rule.list.holds(row, column)) return false;
-  return true;
+  return one_part_shows_all(*place.rule, queries_of(place), keys_of(a, key_block));
 }
 
 TileMask block_mask(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
   TileMask mask = {};
   const Span keys = keys_of(a, key_block);
   const std::int64_t* starts = starts_of(a, place);
-  const KeyRule& rule = a.rule;
+  const ShownKeys shown(*place.rule, keys);
   for (int i = 0; i < place.rows; ++i) {
     const std::int64_t position = place.first_query + i, start = starts == nullptr ? 0 : starts[i];
-    const auto seen = [&](std::int64_t first, std::int64_t last) {
-      return bits(first - keys.first, smaller(smaller(last, position), keys.last) - keys.first);
-    };
-    const std::int64_t near = rule.window == 0 ? start : position - rule.window + 1;
-    mask.rows[i] = seen(larger(start, near), position);
-    if (rule.window > 0) mask.rows[i] |= seen(start, start + rule.global - 1);
-    if (rule.list.given()) mask.rows[i] &= listed_bits(rule.list, position, keys);
+    mask.rows[i] = bits(start - keys.first, smaller(position, keys.last) - keys.first) &
+                   shown.to(position, start);
   }
   return mask;
 }

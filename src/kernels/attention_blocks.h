@@ -35,9 +35,10 @@ struct BlockPlace {
   std::int64_t index;                      // (b H + h) blocks + block: index into visited
   std::int64_t first_query;                // position of the first query among the keys
   std::int64_t first_block, last_block;    // key blocks that hold a visible key, or what is between
-  // With a window: its first block, and the last one that holds a global key (-1: none). Without:
-  // the first block.
-  std::int64_t window_block, global_block;
+  const KeyRule* rule;
+  // Of the rule's parts: the first block of the window and of the segment, the last one that holds
+  // a global key (-1: none).
+  std::int64_t window_block, segment_block, global_block;
   std::int64_t missing_keys;  // of block 0
   bool ragged;                // documents or padding: some row does not see key 0
   float scale, slope;         // base 2
@@ -55,6 +56,8 @@ BlockPlace block_place(const TiledAttention& a, std::int64_t unit, std::int64_t 
 //   for (j = visible_until(a, place, place.last_block); j >= 0; j = visible_until(a, place, j - 1))
 // The last key block up to `block` that holds a visible key; -1: none.
 std::int64_t visible_until(const TiledAttention& a, const BlockPlace& place, std::int64_t block);
+// Whether that walk comes to the block.
+bool sees_some_of(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block);
 // Whether all 64 rows are real and see the whole block.
 bool sees_all_of(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block);
 // Which keys of the block each query sees, [query] key; and the other way round.

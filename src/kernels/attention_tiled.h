@@ -37,7 +37,8 @@ struct TiledAttention {
   SkipRule skip = SkipRule::kEpsilon;
   float scale = 1;
   TiledBias bias;
-  KeyRule rule;
+  const KeyRule* rules = nullptr;  // of all heads, or of each; null: all see all
+  bool rule_of_each = false;
   const std::int64_t* first_BT = nullptr;  // of documents; null: every query sees from key 0
   HeadRows<void> q, k, v, output;
   float* lse_BHT = nullptr;
@@ -54,6 +55,10 @@ struct TiledAttention {
   double* table_parts_BHPL = nullptr;
   double* term_gradient_BHS = nullptr;  // if given: of c, - the sum of a key's score gradients
 
+  const KeyRule& rule_of(std::int64_t head) const {
+    static constexpr KeyRule kAll;
+    return rules == nullptr ? kAll : rules[rule_of_each ? head : 0];
+  }
   std::int64_t units() const { return sizes.sequences * sizes.key_value_heads; }
   std::int64_t group() const { return sizes.heads / sizes.key_value_heads; }
   std::int64_t query_blocks() const { return (sizes.queries + kTile - 1) / kTile; }

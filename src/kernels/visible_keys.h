@@ -1,15 +1,17 @@
 // Which keys a query may see, described once for all kernels.
 //
-// Query t of T stands at position i = S - T + t among S keys. It sees key j where all of these
-// hold:
-//   j <= i                                      order
-//   j >= first                                  its document begins there (0 without documents)
-//   i - j < window  or  j - first < global      where there is a window
-//   block (i / 64, j / 64) is listed            where there is a list
-// Every query sees itself: a window is 1 or more, and a list holds all (n, n).
+// Query t of T stands at place i = S - T + t among S keys. It sees key j where
+//   j <= i                 order
+//   j >= first             its document begins there (0 without documents)
+// and where the rule of its head has parts, at least one of them shows j (config/key_pattern.h); in
+// place of `random` stands a list, which shows j where block (i / 64, j / 64) is listed.
+// Every query sees itself: a rule of parts has a window, a segment or a list, and a list holds all
+// (n, n).
 #pragma once
 
 #include <cstdint>
+
+#include "config/key_pattern.h"
 
 namespace alibi {
 
@@ -39,11 +41,11 @@ struct BlockList {
   bool holds(std::int64_t row, std::int64_t block) const { return last_until(row, block) == block; }
 };
 
-// What holds for all documents.
 struct KeyRule {
-  std::int64_t window = 0;  // 0: none
-  std::int64_t global = 0;  // first keys of each document that a window never hides
+  KeyParts parts;  // without `random`
   BlockList list;
+
+  bool shows_all() const { return parts.show_all() && !list.given(); }
 };
 
 }  // namespace alibi

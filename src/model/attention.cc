@@ -193,16 +193,14 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
           .bias_gradient = o.bias.needs_gradient(),
           .dropout = o.dropout > 0,
           .documents = o.visible.first_BT.defined(),
-          .window = o.visible.window > 0,
-          .block_list = o.visible.list_begin.defined()};
+          .pattern = o.visible.rules != nullptr};
 }
 
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
   if (p.bias.table) return "biases by a table of distances";
   if (p.bias.terms) return "biases of queries and keys";
   if (p.bias_gradient) return "learned slopes";
-  if (p.window) return "windows of keys";
-  return p.block_list ? "lists of key blocks" : nullptr;
+  return p.pattern ? "patterns of keys" : nullptr;
 }
 
 void check_attention_name(const std::string& choice) {

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "device/tensor.h"
 #include "kernels/attention.h"
+#include "model/key_rules.h"
 #include "model/score_bias.h"
 
 namespace alibi {

@@ -147,7 +147,7 @@ class Reference {
     }
     const torch::Tensor hidden =
         options_.visible.hidden({queries_, keys_, first_, count_, seen_}, q_BHTD_.device());
-    return sum.masked_fill(hidden.unsqueeze(1), kNever);
+    return sum.masked_fill(hidden, kNever);
   }
 
   // q k^T scale + bias, one product per key/value head with its queries' heads side by side.

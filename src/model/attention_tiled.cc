@@ -18,8 +18,8 @@ constexpr std::int64_t kUnitsPerThread = 4;
 // Tensors a call works on, kept alive and in a layout the kernel reads.
 struct Call {
   TiledAttention a;
-  torch::Tensor q, k, v, slopes, table, reach, terms, least, least_so_far, starts, list_begin,
-      list_blocks;
+  torch::Tensor q, k, v, slopes, table, reach, terms, least, least_so_far, starts;
+  std::shared_ptr<const KeyRules> rules;
   std::vector<std::int64_t> order;  // units, most work first
 };
 
@@ -75,6 +75,16 @@ void add_terms(Call& call, const torch::Tensor& terms_BHS) {
   a.bias.least_so_far_BHN = call.least_so_far.data_ptr<double>();
 }
 
+void add_rules(Call& call, const std::shared_ptr<const KeyRules>& rules) {
+  TiledAttention& a = call.a;
+  call.rules = rules;
+  a.rules = rules->rules().data();
+  a.rule_of_each = rules->rules().size() > 1;
+  ensure(!a.rule_of_each || std::ssize(rules->rules()) == a.sizes.heads,
+         "one rule, or one for each head");
+  ensure(rules->reaches(a.sizes.keys), "a list of blocks has a row for every query");
+}
+
 // `earlier`: keys that are packed already, before those of the inputs.
 Call make_call(const TileSet& set, const AttentionInputs& inputs, std::int64_t earlier = 0) {
   Call call;
@@ -96,11 +106,7 @@ Call make_call(const TileSet& set, const AttentionInputs& inputs, std::int64_t e
     call.starts = o.visible.first_BT.contiguous();
     a.first_BT = call.starts.data_ptr<std::int64_t>();
   }
-  call.list_begin = o.visible.list_begin;
-  call.list_blocks = o.visible.list_blocks;
-  a.rule = o.visible.rule();
-  ensure(!a.rule.list.given() || a.rule.list.rows * kListBlock >= a.sizes.keys,
-         "a list of blocks has a row for every query");
+  if (o.visible.rules) add_rules(call, o.visible.rules);
   a.q = head_rows<void>(call.q);
   a.k = head_rows<void>(call.k);
   a.v = head_rows<void>(call.v);

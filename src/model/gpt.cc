@@ -53,6 +53,7 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
     blocks_.push_back(std::make_shared<BlockImpl>(
         BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), affine(block + "qkv"),
                   affine(block + "out"), affine(block + "up"), affine(block + "down")}));
+    rules_.push_back(key_rules(m, i, 0));
   }
   norm_ = norm("norm");
 }
@@ -144,11 +145,7 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
   const ModelConfig& m = config_;
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
-  scores.visible = {.first_BT = options.document_start_BT,
-                    .window = m.pattern.window,
-                    .global = m.pattern.global,
-                    .list_begin = {},
-                    .list_blocks = {}};
+  scores.visible = {options.document_start_BT, rules_of(layer, keys)};
   scores.skip = attention_.skip;
   scores.bias = positions_->bias({layer, keys, embedding_VC_.device(), options});
   if (options.training) {
@@ -156,6 +153,13 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
     scores.dropout_key = options.random.with("attention").with(static_cast<std::uint64_t>(layer));
   }
   return scores;
+}
+
+std::shared_ptr<const KeyRules> GptImpl::rules_of(std::int64_t layer, std::int64_t keys) const {
+  std::shared_ptr<const KeyRules>& rules = rules_[static_cast<std::size_t>(layer)];
+  // Of twice the keys: a text that grows token by token asks again seldom.
+  if (rules && !rules->reaches(keys)) rules = key_rules(config_, layer, 2 * keys);
+  return rules;
 }
 
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,

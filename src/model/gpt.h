@@ -89,6 +89,8 @@ class GptImpl : public Module {
   ScoreOptions score_options(std::int64_t layer, std::int64_t keys,
                              const ForwardOptions& options) const;
 
+  std::shared_ptr<const KeyRules> rules_of(std::int64_t layer, std::int64_t keys) const;
+
   ModelConfig config_;
   std::int64_t vocabulary_;
   torch::ScalarType type_;
@@ -97,6 +99,7 @@ class GptImpl : public Module {
   std::unique_ptr<Positions> positions_;
   std::shared_ptr<NormImpl> embedding_norm_, norm_;
   std::vector<std::shared_ptr<BlockImpl>> blocks_;
+  mutable std::vector<std::shared_ptr<const KeyRules>> rules_;  // by layer; grow with the text
 };
 using Gpt = std::shared_ptr<GptImpl>;
 

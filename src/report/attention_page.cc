@@ -12,13 +12,15 @@
 namespace alibi {
 namespace {
 
-constexpr double kShortReach = 4;  // tokens: a head that sees no farther is steep
-constexpr double kFlatBias = 1;    // nats at the trained length: a bias below it hardly tells
+constexpr double kShortReach = 4;   // tokens: a head that sees no farther is steep
+constexpr double kFlatBias = 1;     // nats at the trained length: a bias below it hardly tells
+constexpr double kBlind = 0.01;     // share of keys whose weight is 0
+constexpr double kCollapsed = 0.5;  // weight of the first token
 
-// Of a row of numbers, the first `count`, with the digits that a picture can show.
+// Of a row of numbers, the first `count`, with the digits that a picture can show; null for none.
 void add_rounded(Json& list, const float* row, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
-    list.push_back(std::isfinite(row[i]) ? std::round(double{row[i]} * 1000) / 1000 : 0.0);
+    list.push_back(std::isfinite(row[i]) ? Json(std::round(double{row[i]} * 1000) / 1000) : Json());
 }
 
 Json head_json(const AttentionHead& head, std::size_t size) {
@@ -59,6 +61,8 @@ std::string figure_or_dash(double value) {
   return std::isfinite(value) ? significant(value, 4) : "-";
 }
 
+std::string share(double of_one) { return fixed(100 * of_one, 1) + " %"; }
+
 Table reach_rows(const AttentionPicture& picture) {
   const Align right = Align::kRight;
   Table table{{{"layer", right},
@@ -66,7 +70,10 @@ Table reach_rows(const AttentionPicture& picture) {
                {"slope", right},
                {"bias at 1x", right},
                {"reach", right},
-               {"mean distance", right}},
+               {"mean distance", right},
+               {"0 in bf16", right},
+               {"0 in fp32", right},
+               {"first token", right}},
               {}};
   for (std::size_t layer = 0; layer < picture.layers.size(); ++layer) {
     for (std::size_t h = 0; h < picture.layers[layer].size(); ++h) {
@@ -74,18 +81,22 @@ Table reach_rows(const AttentionPicture& picture) {
       const double far = head.slope * static_cast<double>(picture.trained_length - 1);
       table.rows.push_back({cat(layer + 1), cat(h + 1), figure_or_dash(head.slope),
                             figure_or_dash(-far), fixed(head.reach, 0),
-                            fixed(head.mean_distance, 1)});
+                            fixed(head.mean_distance, 1), share(head.blind_bf16),
+                            share(head.blind_fp32), share(head.first_token)});
     }
   }
   return table;
 }
 
 std::string reach_legend(const AttentionPicture& picture) {
-  return cat("reach: the distance within which 90 % of a head's weight lies, over windows of ",
-             with_commas(picture.window),
-             " tokens; bias at 1x: nats at the farthest key of the "
-             "trained length ",
-             with_commas(picture.trained_length));
+  return cat(
+      "reach: the distance within which 90 % of a head's weight lies, over windows of ",
+      with_commas(picture.window),
+      " tokens; bias at 1x: nats at the farthest key of the "
+      "trained length ",
+      with_commas(picture.trained_length),
+      "; 0 in bf16, fp32: share of the keys that a query sees whose weight is 0 in that type; "
+      "first token: its mean weight");
 }
 
 // "layer 1 head 1 (2 tokens)", ... of the heads that `holds`.
@@ -123,6 +134,24 @@ std::vector<std::string> attention_notes(const AttentionPicture& picture) {
                         " nat, so near and far count "
                         "almost alike; as layer.head (bias at that distance): ",
                         flat));
+  const auto blind = [](const AttentionHead& head) { return head.blind_bf16 >= kBlind; };
+  const std::string blinded =
+      named_heads(picture, blind, [](const AttentionHead& head) { return share(head.blind_bf16); });
+  if (!blinded.empty())
+    lines.push_back(
+        cat("blind heads: weights of keys they see are 0 in bf16, so nothing can be "
+            "learned from these; try smaller slopes (model.slope_bias_max), "
+            "model.learned_slopes or model.position=kerple; as layer.head (share): ",
+            blinded));
+  const std::string collapsed = named_heads(
+      picture, [](const AttentionHead& head) { return head.first_token >= kCollapsed; },
+      [](const AttentionHead& head) { return share(head.first_token); });
+  if (!collapsed.empty())
+    lines.push_back(
+        cat("collapsed heads: more than half of their weight lies on the first token, "
+            "mostly a head that looks for nothing; try fewer biased heads "
+            "(model.biased_heads) or smaller slopes; as layer.head (weight): ",
+            collapsed));
   return lines;
 }
 

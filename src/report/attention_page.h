@@ -15,7 +15,11 @@ struct AttentionHead {
   // Least distance within which 90 % of the weight lies, mean over queries with half the window
   // before them; and the mean distance of a unit of weight.
   double reach = kNotMeasured, mean_distance = kNotMeasured;
-  std::vector<float> scores;            // q.k scaled, rows of the shown tokens, T x T; future: 0
+  // Over the same queries: of the keys they see, the share whose weight is 0 in a type; and the
+  // mean weight of the window's first token.
+  double blind_bf16 = kNotMeasured, blind_fp32 = kNotMeasured, first_token = kNotMeasured;
+  // q.k scaled, rows of the shown tokens, T x T; future: 0, hidden: no number.
+  std::vector<float> scores;
   std::vector<float> bias_by_distance;  // nats, 0 .. T-1
 };
 

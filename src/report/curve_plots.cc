@@ -54,6 +54,8 @@ double shifted(const CurvePoint& point, CurveFigure figure, double level, double
 
 // The level with the interval of the change from 1x around it.
 void shade_change(const CurvePoint& point, CurveFigure figure, PlotPoint& drawn) {
+  if (std::isfinite(drawn.low) && std::isfinite(drawn.high))
+    drawn.note = cat("95 % interval ", four_digits(drawn.low), " to ", four_digits(drawn.high));
   drawn.low = drawn.high = kNotMeasured;
   if (!has_change(point)) return;
   const auto end = [&](double change) {

@@ -293,7 +293,9 @@ void draw_series(const PlotSeries& series, std::size_t number, const Layout& lay
     if (!drawable(point)) continue;
     std::string tip =
         cat(series.label, ", ", with_commas(std::llround(point.x)), ": ", four_digits(point.y));
-    if (has_interval(point))
+    if (!point.note.empty())
+      tip += cat(" (", point.note, ")");
+    else if (has_interval(point))
       tip += cat(" (", four_digits(point.low), " to ", four_digits(point.high), ")");
     draw_marker(number, {layout.x.at(point.x), layout.y.at(point.y)}, tip, svg);
   }

@@ -15,6 +15,8 @@ struct PlotPoint {
   // 95 % interval, drawn where both are finite
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
+  // What its tip says beside y; empty: the interval.
+  std::string note = {};
 };
 
 struct PlotSeries {

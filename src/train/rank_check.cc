@@ -28,7 +28,7 @@ void take_places(const Config& of, Config& config) {
   config.data.valid = of.data.valid;
   config.data.cache_folder = of.data.cache_folder;
   config.tokenizer.file = of.tokenizer.file;
-  config.initialize.from = of.initialize.from;
+  config.initialize.from = of.initialize.from;  // its weights are compared (train/state.cc)
   config.runtime.threads = of.runtime.threads;
   config.runtime.memory_limit_bytes = of.runtime.memory_limit_bytes;
 }

@@ -1,11 +1,13 @@
 #include "train/state.h"
 
+#include "base/checksums.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "config/load.h"
 #include "device/device.h"
 #include "device/libtorch.h"
+#include "train/rank_check.h"
 #include "train/run_folder.h"
 #include "train/start_from.h"
 
@@ -19,6 +21,16 @@ Gpt build_model(const Config& c, const PreparedText& text, torch::Device device)
     model->initialize(static_cast<std::uint64_t>(c.run.seed), *c.initialize.standard_deviation);
   model->to(device);
   return model;
+}
+
+std::string hash_of_weights(const GptImpl& model) {
+  Sha256 hash;
+  for (const auto& [name, weight] : weights_of(model)) {
+    const torch::Tensor here = weight.detach().to(torch::kCPU).contiguous();
+    hash.update(name);
+    hash.update({static_cast<const std::byte*>(here.data_ptr()), here.nbytes()});
+  }
+  return hash.hex();
 }
 
 // Who owns what of the optimizer's state.
@@ -46,6 +58,9 @@ TrainState::TrainState(const Config& config, const PreparedText& text, torch::De
     progress = resume->progress;
   } else {
     initialize_from_source();
+    if (!config.initialize.from.empty() && !world.is_alone())
+      refuse_different(world, hash_of_weights(*model), "weights of SHA-256",
+                       "give all ranks the same initialize.from");
   }
   progress.arithmetic_revision = arithmetic_revision(config.model);
 }

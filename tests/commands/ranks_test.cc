@@ -117,6 +117,23 @@ TEST(Ranks, ThatWouldMeasureDifferentThingsAreRefused) {
   EXPECT_ERROR_AT(refused("", {"--text", "other.txt"}), "rank 1", "SHA");
 }
 
+// Seen failing without the comparison: the first step mixed two models.
+TEST(Ranks, ThatStartFromOtherWeightsAreRefused) {
+  const CliFixture& place = trained();
+  place.works({"train", "tiny.json", "--set", "run.name=another", "--set", "run.seed=5"});
+  const auto words = [](const std::string& rank, const std::string& from) {
+    return std::vector<std::string>{
+        "train",          "tiny.json",    "--set",
+        "run.name=mixed", "--set",        "initialize.from=runs/" + from,
+        "--rank",         rank,           "--store",
+        "mixed-store",    "--world-size", "2"};
+  };
+  RunningProgram other(words("1", "another"), place.options());
+  const ProgramResult first = place.run(words("0", "tiny")), last = other.wait();
+  EXPECT_EQ(last.code, 2) << last.err;
+  EXPECT_ERROR_AT(first.err, "rank 1", "SHA");
+}
+
 // Seen failing with its folder left behind.
 TEST(Ranks, AKilledRankEndsTheOthers) {
   RunningProgram program(

@@ -72,11 +72,11 @@ TEST(Targets, NameEveryKeyThatTheyIgnore) {
 }
 
 // None of them can say that a query sees some keys only.
-TEST(Targets, HoldNoWindows) {
+TEST(Targets, HoldNoPatterns) {
   for (const Dialect target : {Dialect::kMpt, Dialect::kBloom, Dialect::kGguf, Dialect::kOwn}) {
     ModelConfig windowed = model(target == Dialect::kBloom ? kBloom : std::vector<std::string>());
     EXPECT_EQ(obstacles(target, windowed).size(), 0U) << name_of(target);
-    windowed.pattern.window = 64;
+    windowed.attention_pattern = {"layers 0: window(64)"};
     EXPECT_EQ(obstacles(target, windowed).size(), 1U) << name_of(target);
   }
 }

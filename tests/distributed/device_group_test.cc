@@ -16,6 +16,7 @@ namespace alibi {
 namespace {
 
 std::atomic<int> calls = 0;
+constexpr int kNever = 1 << 30;
 
 // What a call began; waits for all of it, with the caller's limit.
 class SeveralWorks : public c10d::Work {
@@ -33,8 +34,8 @@ class SeveralWorks : public c10d::Work {
 class HostGroup : public c10d::Backend {
  public:
   HostGroup(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-            std::chrono::milliseconds limit)
-      : c10d::Backend(rank, size), store_(store), limit_(limit) {}
+            std::chrono::milliseconds limit, int fails_from = kNever)
+      : c10d::Backend(rank, size), store_(store), limit_(limit), fails_from_(fails_from) {}
 
   c10::intrusive_ptr<c10d::Work> alltoall(std::vector<torch::Tensor>& from,
                                           std::vector<torch::Tensor>& to,
@@ -57,7 +58,10 @@ class HostGroup : public c10d::Backend {
 
  private:
   // What ranks tell each other as bytes goes this way, too, where a device is the CPU.
-  static void count(const torch::Tensor& tensor) { calls += tensor.dtype() == torch::kFloat; }
+  void count(const torch::Tensor& tensor) {
+    if (own_calls_++ >= fails_from_) throw std::runtime_error("out of order");
+    calls += tensor.dtype() == torch::kFloat;
+  }
 
   // Connected by its first use, as NCCL's is: a rank whose peer cannot make its own must not wait.
   GlooGroup& group() {
@@ -72,6 +76,8 @@ class HostGroup : public c10d::Backend {
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const std::chrono::milliseconds limit_;
+  const int fails_from_;
+  int own_calls_ = 0;
   GlooGroupPointer group_;
 };
 
@@ -87,6 +93,8 @@ constexpr DeviceGroupModule kHostModule{.make = make_host_group};
 torch::Device device_of(const World& world) {
   return {torch::kCPU, static_cast<c10::DeviceIndex>(world.rank())};
 }
+
+std::string identity_of(const World& world) { return std::to_string(world.rank()); }
 
 torch::Tensor message(int from, int to) {
   const std::int64_t count = (3 * from + 2 * to + 1) % 4 * 100'000;  // some are empty
@@ -116,14 +124,14 @@ TEST(DeviceGroup, MovesWhatRanksExchange) {
   for (const int size : {2, 3}) {
     calls = 0;
     run_ranks(size, [](World& world) {
-      EXPECT_EQ(world.use_devices(device_of(world), {&kHostModule, {}}), "");
+      EXPECT_EQ(world.use_devices(device_of(world), identity_of(world), {&kHostModule, {}}), "");
       EXPECT_EQ(world.transport(), device_of(world));
       expect_exchange(world);
       torch::Tensor sum = torch::full({1000}, 1.0F + static_cast<float>(world.rank()));
       world.all_reduce(sum);
       EXPECT_EQ(sum[999].item<float>(), world.size() == 2 ? 3 : 6);
     });
-    EXPECT_EQ(calls, 2 * size);
+    EXPECT_EQ(calls, 3 * size) << "one tries it";
   }
 }
 
@@ -132,7 +140,7 @@ TEST(DeviceGroup, OneRankThatCannotKeepsAllOnTheHost) {
   run_ranks(3, [](World& world) {
     const DeviceExchange how =
         world.rank() == 1 ? DeviceExchange{nullptr, "lacks it"} : DeviceExchange{&kHostModule, {}};
-    EXPECT_EQ(world.use_devices(device_of(world), how), "rank 1: lacks it");
+    EXPECT_EQ(world.use_devices(device_of(world), identity_of(world), how), "rank 1: lacks it");
     EXPECT_EQ(world.transport(), torch::Device(torch::kCPU));
     expect_exchange(world);
   });
@@ -141,7 +149,7 @@ TEST(DeviceGroup, OneRankThatCannotKeepsAllOnTheHost) {
 
 TEST(DeviceGroup, TwoRanksOfOneDeviceExchangeThroughTheHost) {
   run_ranks(2, [](World& world) {
-    EXPECT_EQ(world.use_devices(torch::Device(torch::kCPU, 0), {&kHostModule, {}}),
+    EXPECT_EQ(world.use_devices(device_of(world), "the same", {&kHostModule, {}}),
               "rank 1: has the device of rank 0");
   });
 }
@@ -153,16 +161,52 @@ TEST(DeviceGroup, AModuleThatThrowsIsAReason) {
                    std::chrono::milliseconds) -> c10::intrusive_ptr<c10d::Backend> {
           throw std::runtime_error("no devices found\nand more");
         }};
-    EXPECT_EQ(world.use_devices(device_of(world), {&broken, {}}), "rank 0: no devices found");
+    EXPECT_EQ(world.use_devices(device_of(world), identity_of(world), {&broken, {}}),
+              "rank 0: no devices found");
     expect_exchange(world);
   });
+}
+
+// Seen failing with a group that is used untried.
+TEST(DeviceGroup, OneThatDoesNotSumIsNotUsed) {
+  run_ranks(2, [](World& world) {
+    const DeviceGroupModule wrong{
+        .make = [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                   std::chrono::milliseconds limit) -> c10::intrusive_ptr<c10d::Backend> {
+          return c10::make_intrusive<HostGroup>(store, rank, size, limit, /*fails_from=*/0);
+        }};
+    EXPECT_EQ(world.use_devices(device_of(world), identity_of(world), {&wrong, {}}),
+              "rank 0: out of order");
+    expect_exchange(world);
+  });
+}
+
+// Seen failing with the others given up: they wait for the first, who knows better.
+TEST(DeviceGroup, ADeviceThatFailsIsNamedByAll) {
+  run_ranks(
+      3,
+      [](World& world) {
+        const DeviceGroupModule last{
+            .make = [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                       std::chrono::milliseconds limit) -> c10::intrusive_ptr<c10d::Backend> {
+              return c10::make_intrusive<HostGroup>(store, rank, size, limit,
+                                                    rank == 1 ? 3 : kNever);
+            }};
+        ASSERT_EQ(world.use_devices(device_of(world), identity_of(world), {&last, {}}), "");
+        const std::string error = error_text([&] {
+          while (true) expect_exchange(world);
+        });
+        EXPECT_EQ(error.find("rank 1"), 0U) << world.rank() << ": " << error;
+        EXPECT_NE(error.find("out of order"), std::string::npos) << world.rank() << ": " << error;
+      },
+      short_limits());
 }
 
 TEST(DeviceGroup, ARankThatLeavesIsNamed) {
   run_ranks(
       2,
       [](World& world) {
-        ASSERT_EQ(world.use_devices(device_of(world), {&kHostModule, {}}), "");
+        ASSERT_EQ(world.use_devices(device_of(world), identity_of(world), {&kHostModule, {}}), "");
         if (world.rank() == 1) return;
         const std::string error = error_text([&] {
           while (true) expect_exchange(world);

@@ -85,6 +85,26 @@ TEST(AttentionPicture, ReachAndDistanceAreThoseOfTheWeights) {
   EXPECT_LT(picture.layers[0][0].reach, picture.layers[0][1].reach);
 }
 
+// Scores are 0: weights are e^(-slope d), which bf16 holds down to e^-92.5 and fp32 to e^-103.6.
+// Seen failing with hidden keys that count.
+TEST(AttentionPicture, SaysWhichHeadsAreBlindAndWhichCollapsed) {
+  LoadedModel loaded = tiny(
+      "alibi",
+      {"model.slopes=[24.5, 1e-9]",
+       "model.attention_pattern=[\"heads 0: window(8)\", \"heads 1: window(1) + global(1)\"]"});
+  for (auto& parameter : loaded.model->named_parameters()) {
+    if (parameter.key().find("qkv") != std::string::npos) parameter.value().data().zero_();
+  }
+  const AttentionPicture picture = picture_attention(loaded, whole(some_targets(100), 16));
+  const AttentionHead &steep = picture.layers[0][0], &torn = picture.layers[0][1];
+  EXPECT_DOUBLE_EQ(steep.blind_bf16, 4.0 / 8) << "distances 4 to 7: from e^-98 on";
+  EXPECT_DOUBLE_EQ(steep.blind_fp32, 3.0 / 8);
+  EXPECT_NEAR(steep.first_token, 0, 1e-12);
+  EXPECT_EQ(torn.blind_bf16, 0);
+  EXPECT_NEAR(torn.first_token, 0.5, 1e-7) << "sees itself and the first";
+  EXPECT_TRUE(std::isnan(torn.scores[16 * 2 + 1]));
+}
+
 TEST(SlopeCurves, AreThoseOfModelsBuiltThatWay) {
   LoadedModel loaded = tiny("alibi");
   const TextSample sample = whole(some_targets(256), 32);

@@ -106,14 +106,30 @@ TEST(SampleRule, WhatLooksBackKeepsAWindowOfContext) {
 }
 
 TEST(Rules, WhatTheShortestLengthCannotHoldIsRefused) {
-  EvaluateConfig rules = rules_of(Protocol::kSliding, 100);
-  rules.stride = 17;
-  EXPECT_ERROR_AT(error_text([&] { check_rules({16, 32}, rules); }), "/evaluate/stride", 17, 16);
-  rules = rules_of(Protocol::kStreaming, 100);
-  rules.sinks = 16;
-  EXPECT_ERROR_AT(error_text([&] { check_rules({16, 32}, rules); }), "/evaluate/sinks", 16, 15);
-  rules.sinks = 15;
-  EXPECT_NO_THROW(check_rules({16, 32}, rules));
+  Config config;
+  const auto fault = [&] { return error_text([&] { check_rules({16, 32}, config); }); };
+  config.evaluate = rules_of(Protocol::kSliding, 100);
+  config.evaluate.stride = 17;
+  EXPECT_ERROR_AT(fault(), "/evaluate/stride", 17, 16);
+  config.evaluate = rules_of(Protocol::kStreaming, 100);
+  config.evaluate.sinks = 16;
+  EXPECT_ERROR_AT(fault(), "/evaluate/sinks", 16, 15);
+  config.evaluate.sinks = 15;
+  EXPECT_NO_THROW(check_rules({16, 32}, config));
+}
+
+// In a rolling cache a key's place is not that in the text.
+TEST(Rules, StreamingTakesPatternsOfDistancesOnly) {
+  Config config;
+  config.evaluate = rules_of(Protocol::kStreaming, 100);
+  config.model.attention_pattern = {"window(8)", "layers 1 heads 0: strided(4)"};
+  EXPECT_NO_THROW(check_rules({16, 32}, config));
+  for (const char* part : {"fixed(8, 1)", "blockwise(8)", "random(1)", "window(8) + global(1)"}) {
+    config.model.attention_pattern = {cat("layers 1 heads 7: ", part)};
+    EXPECT_ERROR_AT(error_text([&] { check_rules({16, 32}, config); }), "/evaluate/protocol");
+  }
+  config.evaluate.protocol = Protocol::kSliding;
+  EXPECT_NO_THROW(check_rules({16, 32}, config));
 }
 
 TEST(SampleRule, ATextWithoutAWindowIsRefused) {

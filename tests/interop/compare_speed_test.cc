@@ -17,8 +17,8 @@ TEST(CompareSpeedInterop, PrintsStepsSharesAttentionAndGrowth) {
   options.folder = folder.path();
   setenv("ALIBI_PROGRAM", tested_program().c_str(), 1);
   options.program = ALIBI_SOURCE_DIR "/scripts/compare-speed";
-  const ProgramResult result =
-      run_program({"--lengths", "64", "--rounds", "1", "--tokens", "256", "--fp32"}, options);
+  const ProgramResult result = run_program(
+      {"--lengths", "64", "--rounds", "1", "--tokens", "128", "--fp32", "--trial"}, options);
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* words :
        {"| 64 | alibi bf16 |", "| 64 | PyTorch bf16 eager |", "| 64 | PyTorch fp32 eager |",

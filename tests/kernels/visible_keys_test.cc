@@ -25,11 +25,22 @@ struct Description {
                .keys = queries + past,
                .head_width = 8,
                .bias = {}};
-    if (draw(0, 1) == 0) a.rule.window = draw(1, 250);
-    if (a.rule.window > 0) a.rule.global = std::max<std::int64_t>(0, draw(-50, 100));
+    KeyParts& parts = rule.parts;
+    const auto some = [this](std::int64_t most) { return draw(0, 3) == 0 ? draw(1, most) : 0; };
+    if (draw(0, 1) == 0) parts.window = draw(1, 250);
+    if (parts.window > 0 && draw(0, 2) == 0) parts.dilation = draw(2, 200);
+    parts.segment = some(250);
+    parts.global = some(100);
+    parts.stride = some(250);
+    parts.period = some(250);
+    parts.columns = parts.period > 0 ? draw(1, parts.period) : 0;
     if (draw(0, 2) == 0) add_documents();
-    if (draw(0, 2) == 0) add_list();
+    if (draw(0, 2) == 0 || parts.window + parts.segment == 0) add_list();
+    if (draw(0, 9) == 0) rule = {};
+    a.rules = &rule;
   }
+  Description(const Description&) = delete;  // points into itself
+  Description& operator=(const Description&) = delete;
 
   std::int64_t draw(std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution(least, most)(random);
@@ -52,7 +63,7 @@ struct Description {
         if (block == row || draw(0, 2) == 0) blocks.push_back(block);
       begin.push_back(std::ssize(blocks));
     }
-    attention.rule.list = {begin.data(), blocks.data(), std::ssize(begin) - 1};
+    rule.list = {begin.data(), blocks.data(), std::ssize(begin) - 1};
   }
 
   bool sees(std::int64_t t, std::int64_t j) const {
@@ -60,18 +71,33 @@ struct Description {
     const std::int64_t i = a.sizes.keys - a.sizes.queries + t;
     const std::int64_t first = starts.empty() ? 0 : starts[static_cast<std::size_t>(t)];
     if (j > i || j < first) return false;
-    if (a.rule.window > 0 && i - j >= a.rule.window && j - first >= a.rule.global) return false;
-    if (begin.empty()) return true;
+    const KeyParts& p = rule.parts;
+    const std::int64_t d = i - j;
+    if (p == KeyParts() && !rule.list.given()) return true;
+    if (d < p.window * p.dilation && d % p.dilation == 0) return true;
+    if (p.stride > 0 && d % p.stride == 0) return true;
+    if (p.segment > 0 && i / p.segment == j / p.segment) return true;
+    if (p.columns > 0 && j % p.period >= p.period - p.columns) return true;
+    if (j - first < p.global) return true;
+    if (!rule.list.given()) return false;
     const auto at = [&](std::int64_t row) {
       return blocks.begin() + begin[static_cast<std::size_t>(row)];
     };
     return std::find(at(i / 64), at(i / 64 + 1), j / 64) != at(i / 64 + 1);
   }
 
+  int parts() const {
+    const KeyParts& p = rule.parts;
+    return (p.window > 0) + (p.segment > 0) + (p.global > 0) + (p.stride > 0) + (p.columns > 0) +
+           (rule.list.given() ? 1 : 0);
+  }
   // Documents may leave a walk more than it needs, as do lists whose rows are not those of blocks.
-  bool walk_is_exact() const { return starts.empty() && (begin.empty() || past % kTile == 0); }
+  bool walk_is_exact() const {
+    return starts.empty() && (begin.empty() || past % kTile == 0);
+  }
 
   std::mt19937 random;
+  KeyRule rule;
   TiledAttention attention;
   std::int64_t past = 0;
   std::vector<std::int64_t> starts, begin, blocks;
@@ -88,7 +114,7 @@ std::vector<bool> walked(const TiledAttention& a, const BlockPlace& place) {
 // Seen failing with a list whose column is taken from the first key of a block, and with a window
 // that is one key longer.
 TEST(VisibleKeys, AreWalkedOverAsDescribed) {
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  for (unsigned seed = 0; seed < 800; ++seed) {
     const Description d(seed);
     const TiledAttention& a = d.attention;
     SCOPED_TRACE(seed);
@@ -111,8 +137,9 @@ TEST(VisibleKeys, AreWalkedOverAsDescribed) {
         const bool walks = blocks[static_cast<std::size_t>(j)], whole = sees_all_of(a, place, j);
         EXPECT_TRUE(walks || seen == 0) << n << ", " << j;
         EXPECT_TRUE(!whole || seen == kTile * kTile) << n << ", " << j;
-        const bool plain = d.starts.empty() && a.rule.global == 0 && place.rows == kTile;
+        const bool plain = d.starts.empty() && d.parts() == 1 && place.rows == kTile;
         EXPECT_TRUE(!plain || whole || seen < kTile * kTile) << n << ", " << j;
+        EXPECT_EQ(walks, sees_some_of(a, place, j)) << n << ", " << j;
         EXPECT_TRUE(!d.walk_is_exact() || !walks || seen > 0) << n << ", " << j;
       }
     }

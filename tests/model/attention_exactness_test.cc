@@ -258,8 +258,7 @@ TEST(ChooseAttention, TheLastKernelTakesEverything) {
                                      .bias_gradient = true,
                                      .dropout = true,
                                      .documents = true,
-                                     .window = some,
-                                     .block_list = some};
+                                     .pattern = some};
       EXPECT_TRUE(last.supports(problem, torch::kCPU));
     }
   }

@@ -17,6 +17,10 @@ constexpr TileSet kSets[] = {{&kAvx512Bf16Tiles, &kAvx512Fp32Tiles},
                              {&kAvx2Bf16Tiles, &kAvx2Fp32Tiles},
                              {&kPlainBf16Tiles, &kPlainFp32Tiles}};
 
+std::shared_ptr<const KeyRules> one_rule(const KeyParts& parts) {
+  return std::make_shared<const KeyRules>(std::vector<KeyParts>{parts});
+}
+
 struct Result {
   AttentionOutputs outputs;
   AttentionGradients gradients;
@@ -134,8 +138,7 @@ AttentionInputs forgetting(torch::ScalarType type) {
 // documents, and starts after a past.
 AttentionInputs windowed(torch::ScalarType type) {
   AttentionInputs inputs = standard_normal(type);
-  inputs.options.visible.window = 100;
-  inputs.options.visible.global = 16;
+  inputs.options.visible.rules = one_rule({.window = 100, .global = 16});
   inputs.options.bias.slopes_H.requires_grad_();
   return inputs;
 }
@@ -150,7 +153,7 @@ AttentionInputs documents(torch::ScalarType type) {
 AttentionInputs after_a_past(torch::ScalarType type) {
   AttentionInputs inputs = standard_normal(type);
   inputs.q_BHTD = inputs.q_BHTD.narrow(2, 333, 307).contiguous();
-  inputs.options.visible.window = 500;
+  inputs.options.visible.rules = one_rule({.window = 500});
   return inputs;
 }
 
@@ -296,7 +299,7 @@ TEST(AttentionThreads, AnyCountGivesTheSameBits) {
       bias.slopes_H.requires_grad_();
       bias.table_HL = torch::randn({4, 900}).requires_grad_();
       bias.terms_BHS = torch::randn({2, 4, 1200}, torch::kDouble).requires_grad_();
-      inputs.options.visible.window = 1150;
+      inputs.options.visible.rules = one_rule({.window = 1150});
       expect_any_thread_count(set, inputs);
     }
   }

@@ -26,8 +26,9 @@ struct Case {
   bool learned = true;  // a bias that needs a gradient
   bool documents = false;
   std::int64_t document_length = 7;  // of the first sequence; each further one's is 4 longer
-  std::int64_t window = 0, global = 0;
-  bool list = false;
+  KeyParts shown = {};               // of the last head, and of the others where not `one_shown`
+  bool list = false;                 // of blocks, beside them
+  bool one_shown = false;
   bool rising = false;  // the first slope is below 0: far keys gain
   double dropout = 0;
   torch::ScalarType type = torch::kFloat;
@@ -35,8 +36,11 @@ struct Case {
     return cat("B ", sequences, " H ", heads, " G ", groups, " T ", queries, " S ", keys, " D ",
                width, bias.slopes ? " slopes" : "", bias.table ? " table" : "",
                bias.terms ? " terms" : "", learned ? " learned" : "",
-               documents ? cat(" documents ", document_length) : "", " window ", window, " global ",
-               global, list ? " list" : "", " dropout ", dropout, " ", torch::toString(type));
+               documents ? cat(" documents ", document_length) : "", " window ", shown.window,
+               " dilation ", shown.dilation, " stride ", shown.stride, " segment ", shown.segment,
+               " columns ", shown.columns, " of ", shown.period, " global ", shown.global,
+               list ? " list" : "", one_shown ? " one head" : "", " dropout ", dropout, " ",
+               torch::toString(type));
   }
 };
 
@@ -54,17 +58,26 @@ torch::Tensor some_documents(const Case& c) {
 }
 
 // Pairs of blocks that are drawn, and each block with itself.
-void draw_list(const Case& c, VisibleKeys& visible) {
-  std::vector<std::int64_t> begin = {0}, blocks;
+ListedBlocks draw_list(const Case& c) {
+  ListedBlocks list{{0}, {}};
   const RandomKey key = RandomKey{9}.with("list");
   std::uint64_t turn = static_cast<std::uint64_t>(c.keys * 1000);
   for (std::int64_t row = 0; row <= c.keys / 64; ++row) {
     for (std::int64_t block = 0; block <= row; ++block)
-      if (block == row || uniform(key, turn++) < 0.4) blocks.push_back(block);
-    begin.push_back(std::ssize(blocks));
+      if (block == row || uniform(key, turn++) < 0.4) list.blocks.push_back(block);
+    list.begin.push_back(std::ssize(list.blocks));
   }
-  visible.list_begin = torch::tensor(begin);
-  visible.list_blocks = torch::tensor(blocks);
+  return list;
+}
+
+std::shared_ptr<const KeyRules> some_rules(const Case& c) {
+  if (c.shown.show_all() && !c.list) return nullptr;
+  const std::int64_t rules = c.one_shown ? c.heads : 1;
+  std::vector<KeyParts> parts(static_cast<std::size_t>(rules));
+  std::vector<ListedBlocks> lists(c.list ? parts.size() : 0);
+  parts.back() = c.shown;
+  if (c.list) lists.back() = draw_list(c);
+  return std::make_shared<const KeyRules>(parts, lists);
 }
 
 torch::Tensor slopes(const Case& c) {
@@ -93,9 +106,7 @@ AttentionInputs make_inputs(const Case& c) {
     o.bias.terms_BHS = learned((steps * 0.5).cumsum(2));
   }
   if (c.documents) o.visible.first_BT = some_documents(c);
-  o.visible.window = c.window;
-  o.visible.global = c.global;
-  if (c.list) draw_list(c, o.visible);
+  o.visible.rules = some_rules(c);
   o.dropout = c.dropout;
   o.dropout_key = RandomKey{5}.with("test");
   return inputs;
@@ -227,8 +238,8 @@ TEST(AttentionKernels, EqualTheFormulaWithASlopeBelowZero) {
     check({.queries = 300, .keys = 300, .rising = true, .type = type});
 }
 
-// What a query sees is drawn: windows, global keys, lists, documents and a past in every
-// combination. Every kernel that knows it against the formula.
+// What a query sees is drawn: parts of rules, lists, documents and a past in every combination, for
+// all heads or for one. Every kernel that knows it against the formula.
 TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
   const RandomKey key = RandomKey{11}.with("visible");
   std::uint64_t turn = 0;
@@ -236,7 +247,7 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
     return least +
            static_cast<std::int64_t>(uniform(key, turn++) * static_cast<double>(most - least + 1));
   };
-  constexpr int kCases = 70;
+  constexpr int kCases = 100;
   std::map<std::string, int> runs;
   std::map<std::string, int> covered;  // windows that hide keys, with what else is drawn
   for (int n = 0; n < kCases; ++n) {
@@ -246,14 +257,26 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
     c.bias = kForms[n % std::ssize(kForms)];
     c.documents = draw(0, 2) == 0;
     c.document_length = draw(5, 150);
-    c.window = draw(0, 2) == 0 ? 0 : draw(1, 160);
-    c.global = c.window > 0 && draw(0, 1) == 0 ? draw(1, 100) : 0;
-    c.list = c.window == 0 || draw(0, 2) == 0;
+    KeyParts& shown = c.shown;
+    if (draw(0, 2) > 0) {
+      shown.window = draw(1, 100);
+      shown.dilation = draw(0, 2) == 0 ? draw(2, 150) : 1;
+    }
+    if (draw(0, 3) == 0) shown.segment = draw(1, 200);
+    c.list = shown.window + shown.segment == 0 || draw(0, 3) == 0;
+    if (draw(0, 3) == 0) shown.stride = draw(1, 200);
+    if (draw(0, 3) == 0) shown.columns = draw(1, shown.period = draw(1, 200));
+    if (draw(0, 2) == 0) shown.global = draw(1, 100);
+    c.one_shown = draw(0, 1) == 0;
     c.type = draw(0, 1) == 0 ? torch::kFloat : torch::kBFloat16;
     check(c);
     if (testing::Test::HasFailure()) return;
     const std::int64_t whole = c.documents ? c.document_length : c.keys;
-    if (c.queries >= 60 && c.window > 0 && c.window < std::min(whole, c.keys)) {
+    if (c.queries >= 60 && shown.window > 0 && shown.window < std::min(whole, c.keys)) {
+      covered["dilation"] += shown.dilation > 1 ? 1 : 0;
+      covered["stride"] += shown.stride > 0 ? 1 : 0;
+      covered["columns"] += shown.columns > 0 ? 1 : 0;
+      covered["one head"] += c.one_shown ? 1 : 0;
       covered["documents"] += c.documents ? 1 : 0;
       covered["past"] += c.keys > c.queries ? 1 : 0;
       covered["bf16"] += c.type == torch::kBFloat16 ? 1 : 0;
@@ -266,7 +289,8 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
   }
   EXPECT_EQ(runs["reference"], kCases);
   EXPECT_EQ(runs["plain"], kCases) << "tiled kernels know all of it";
-  for (const char* what : {"documents", "past", "bf16", "terms in bf16", "terms with a past"})
+  for (const char* what : {"documents", "past", "bf16", "terms in bf16", "terms with a past",
+                           "dilation", "stride", "columns", "one head"})
     EXPECT_GE(covered[what], 2) << what;
 }
 
@@ -274,8 +298,8 @@ TEST(AttentionKernels, EqualTheFormulaWhateverIsVisible) {
 TEST(AttentionKernels, VisitWhatAWindowShowsOnly) {
   Case c{.sequences = 1, .heads = 1, .groups = 1, .queries = 1024, .keys = 1024};
   c.bias = {};
-  c.window = 128;
-  c.global = 16;
+  c.shown.window = 128;
+  c.shown.global = 16;
   const AttentionInputs inputs = make_inputs(c);
   for (const AttentionKernel& kernel : attention_kernels()) {
     if (kernel.tiles == nullptr || !kernel.supports(describe_problem(inputs), torch::kCPU))
@@ -338,7 +362,7 @@ TEST(AttentionKernels, EqualTheFormulaWhereKeyBlocksShareATable) {
            .queries = 1200,
            .keys = 1200,
            .bias = kForms[4],
-           .window = 1150,
+           .shown = {.window = 1150},
            .type = type});
   }
 }

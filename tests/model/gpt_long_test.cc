@@ -34,10 +34,10 @@ TEST(LongPass, EqualsTheOrdinaryPass) {
   }
 }
 
-TEST(LongPass, KeepsAWindowAndItsGlobalKeys) {
+TEST(LongPass, KeepsAPattern) {
   const torch::NoGradGuard guard;
   ModelConfig config = wide_config(Position::kT5);
-  config.pattern = {.window = 90, .global = 9};
+  config.attention_pattern = {"window(90) + global(9)", "layers 1: random(1) + fixed(40, 3)"};
   Gpt model = tiny_model(config);
   const torch::Tensor tokens = tiny_tokens(1, 300);
   EXPECT_LT(largest_difference(model->hidden_by_layers(tokens, {}, 128), model->hidden(tokens)),

@@ -23,17 +23,24 @@ struct LoopResult {
 };
 
 // kernels/visible_keys.h, word by word.
-inline bool plain_sees(const VisibleKeys& visible, std::int64_t b, std::int64_t t, std::int64_t i,
-                       std::int64_t j) {
+inline bool plain_sees(const VisibleKeys& visible, std::int64_t b, std::int64_t h, std::int64_t t,
+                       std::int64_t i, std::int64_t j) {
   std::int64_t first = 0;
   if (visible.first_BT.defined()) first = visible.first_BT.accessor<std::int64_t, 2>()[b][t];
   if (j > i || j < first) return false;
-  if (visible.window > 0 && i - j >= visible.window && j - first >= visible.global) return false;
-  if (!visible.list_begin.defined()) return true;
-  const auto begin = visible.list_begin.accessor<std::int64_t, 1>();
-  const auto blocks = visible.list_blocks.accessor<std::int64_t, 1>();
-  for (std::int64_t n = begin[i / 64]; n < begin[i / 64 + 1]; ++n)
-    if (blocks[n] == j / 64) return true;
+  if (!visible.rules) return true;
+  const std::vector<KeyRule>& rules = visible.rules->rules();
+  const KeyRule& rule = rules[rules.size() == 1 ? 0 : static_cast<std::size_t>(h)];
+  const KeyParts& p = rule.parts;
+  const std::int64_t d = i - j;
+  if (p.show_all() && !rule.list.given()) return true;
+  if (d < p.window * p.dilation && d % p.dilation == 0) return true;
+  if (p.stride > 0 && d % p.stride == 0) return true;
+  if (p.segment > 0 && i / p.segment == j / p.segment) return true;
+  if (p.period > 0 && j % p.period >= p.period - p.columns) return true;
+  if (j - first < p.global) return true;
+  for (std::int64_t n = 0; rule.list.given() && n < rule.list.begin[i / 64 + 1]; ++n)
+    if (n >= rule.list.begin[i / 64] && rule.list.blocks[n] == j / 64) return true;
   return false;
 }
 
@@ -110,7 +117,7 @@ class LoopAttention {
     double highest = -INFINITY, sum = 0;
     for (std::int64_t j = 0; j <= last; ++j) {
       for (std::int64_t c = 0; c < width; ++c) p[at(j)] += q[c] * k[j][c];
-      const bool seen = plain_sees(options_.visible, b, i, last, j);
+      const bool seen = plain_sees(options_.visible, b, h, i, last, j);
       p[at(j)] = seen ? p[at(j)] * options_.scale + bias(b, h, last, j) : -INFINITY;
       highest = std::max(highest, p[at(j)]);
     }
@@ -195,12 +202,13 @@ inline PlainResult textbook_attention(const AttentionInputs& inputs,
     const torch::Tensor own = terms.narrow(2, keys - queries, queries);
     s = s + (own.unsqueeze(3) - terms.unsqueeze(2)).to(s.scalar_type());
   }
-  torch::Tensor hidden = torch::zeros({q.size(0), 1, queries, keys}, torch::kBool);
+  torch::Tensor hidden = torch::zeros({q.size(0), q.size(1), queries, keys}, torch::kBool);
   auto hides = hidden.accessor<bool, 4>();
   for (std::int64_t b = 0; b < q.size(0); ++b)
-    for (std::int64_t t = 0; t < queries; ++t)
-      for (std::int64_t j = 0; j < keys; ++j)
-        hides[b][0][t][j] = !plain_sees(o.visible, b, t, keys - queries + t, j);
+    for (std::int64_t h = 0; h < q.size(1); ++h)
+      for (std::int64_t t = 0; t < queries; ++t)
+        for (std::int64_t j = 0; j < keys; ++j)
+          hides[b][h][t][j] = !plain_sees(o.visible, b, h, t, keys - queries + t, j);
   torch::Tensor p = s.masked_fill(hidden, -INFINITY).softmax(3);
   if (o.dropout > 0) {
     std::vector<float> mask;

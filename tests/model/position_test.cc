@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 
 #include "config/config.h"
 #include "device/libtorch.h"
 #include "model/plain_attention.h"
+#include "model/position/positions.h"
 #include "model/position/rotary.h"
 #include "model/position/sinusoidal.h"
 #include "model/position/t5.h"
@@ -197,6 +200,72 @@ TEST(T5Buckets, EqualTheScalarFormulaAndTheLastIsOpen) {
     }
     EXPECT_TRUE((found.diff() >= 0).all().item<bool>());
     EXPECT_EQ(found[0].item<std::int64_t>(), 0);
+  }
+}
+
+// A KERPLE method and its parameters, which a test may change.
+struct SomeKerple {
+  explicit SomeKerple(KerpleKernel kernel) {
+    ModelConfig model;
+    model.heads = 4;
+    model.position = Position::kKerple;
+    model.kerple_kernel = kernel;
+    method = make_positions(model, [this](const std::string& name, const torch::Tensor& value) {
+      return parameters[name] = value.clone().requires_grad_();
+    });
+  }
+  torch::Tensor table_HL(std::int64_t keys) {
+    const PositionChanges changes;
+    return method->bias({0, keys, torch::kCPU, changes}).table_HL;
+  }
+  std::map<std::string, torch::Tensor> parameters;
+  std::unique_ptr<Positions> method;
+};
+
+// Its formulas in loops, where heads differ. Seen failing with r2 of the power kernel up to 1.
+TEST(Kerple, EqualsTheScalarFormula) {
+  for (const KerpleKernel kernel : {KerpleKernel::kLog, KerpleKernel::kPower}) {
+    SomeKerple some(kernel);
+    const bool log = kernel == KerpleKernel::kLog;
+    const Slopes slopes = slopes_by_rule(SlopeRule::kPress, 4, 8);
+    for (const float change : {0.0F, 0.7F}) {
+      some.parameters["kerple_r1"].data() += change;
+      some.parameters["kerple_r2"].data() += change;
+      const torch::Tensor table_HL = some.table_HL(300);
+      for (std::size_t h = 0; h < 4; ++h) {
+        const double r1 = (log ? 1 : slopes[h]) * std::exp(change);
+        const double r2 = log ? slopes[h] * std::exp(change) : 2 / (1 + std::exp(-change));
+        for (std::int64_t d = 0; d < 300; ++d) {
+          const auto distance = static_cast<double>(d);
+          const double fall = log ? r1 * std::log(1 + r2 * distance) : r1 * std::pow(distance, r2);
+          EXPECT_NEAR(table_HL[static_cast<std::int64_t>(h)][d].item<double>(), -fall,
+                      1e-6 * (1 + fall))
+              << h << ", " << d;
+        }
+      }
+    }
+  }
+}
+
+TEST(Kerple, HasTheGradientOfItsFormula) {
+  for (const KerpleKernel kernel : {KerpleKernel::kLog, KerpleKernel::kPower}) {
+    SomeKerple some(kernel);
+    const torch::Tensor weight_HL = torch::rand({4, 50}, torch::kDouble);
+    const auto sum = [&] { return (some.table_HL(50).to(torch::kDouble) * weight_HL).sum(); };
+    sum().backward();
+    for (auto& [name, parameter] : some.parameters) {
+      for (std::int64_t h = 0; h < 4; ++h) {
+        constexpr double kStep = 1e-2;
+        double difference = 0;
+        for (const double side : {1.0, -1.0}) {
+          parameter.data()[h] += side * kStep;
+          difference += side * sum().item<double>();
+          parameter.data()[h] -= side * kStep;
+        }
+        const double found = parameter.grad()[h].item<double>();
+        EXPECT_NEAR(found, difference / (2 * kStep), 1e-3 * std::abs(found)) << name << ", " << h;
+      }
+    }
   }
 }
 

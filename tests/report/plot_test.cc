@@ -12,6 +12,7 @@
 #include "report/curves.h"
 #include "report/markup.h"
 #include "report/svg.h"
+#include "report/table.h"
 #include "support/error_text.h"
 
 namespace alibi {
@@ -124,6 +125,7 @@ TEST(CurvePlot, ShadesTheChangeFrom1xWhereThereIsOne) {
     EXPECT_NAMES(plot.shaded, "change", "1x");
     EXPECT_EQ(points[0].low, points[0].high);
     EXPECT_NEAR(points[1].low, wanted.low, 1e-12);
+    EXPECT_NAMES(points[1].note, four_digits(wanted.level_low));
     Curve levels = measured;
     levels.points[1].change_low = kNotMeasured;
     plot = curve_plot(curve_set({levels}), wanted.figure);

@@ -25,6 +25,7 @@ namespace alibi {
   ROW(Learned, "learned")           \
   ROW(Rotary, "rotary")             \
   ROW(T5, "t5")                     \
+  ROW(Kerple, "kerple")             \
   ROW(None, "none")
 
 #define ALIBI_ROW(Name, name) k##Name,
@@ -34,6 +35,9 @@ enum class Position { ALIBI_POSITION_METHODS(ALIBI_ROW) };
 #define ALIBI_ROW(Name, name) name,
 constexpr auto enum_names(Position) { return std::array{ALIBI_POSITION_METHODS(ALIBI_ROW)}; }
 #undef ALIBI_ROW
+
+enum class KerpleKernel { kLog, kPower };
+constexpr auto enum_names(KerpleKernel) { return std::array{"log", "power"}; }
 
 // The keys of all methods, side by side in section "model".
 struct PositionKeys {
@@ -53,6 +57,7 @@ struct PositionKeys {
   std::int64_t t5_buckets = 32;
   std::int64_t t5_max_distance = 128;
   bool t5_shared = true;
+  KerpleKernel kerple_kernel = KerpleKernel::kLog;
 };
 
 // What other programs may have in common with a method.

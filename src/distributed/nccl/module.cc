@@ -13,13 +13,15 @@ namespace alibi {
 namespace {
 
 c10::intrusive_ptr<c10d::Backend> make_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                             int size, std::chrono::milliseconds limit) {
-  // Every call has its own limit, and the program its own watchdog, which names the lost rank:
-  // c10d's threads, which would end the process before it, ask the store, whose host may be gone.
-  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", /*overwrite=*/0);
-  ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", /*overwrite=*/0);
+                                             int size, std::chrono::milliseconds /*limit*/) {
+  // Every call has its own limit, and the program its own watchdog, which names the lost rank.
+  // c10d's threads would write to the store, whose host may be gone, and end the process before:
+  // they get nothing to do, whatever a launcher set.
+  for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING",
+                           "TORCH_NCCL_DUMP_ON_TIMEOUT"})
+    ::setenv(name, "0", /*overwrite=*/1);
   const auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = limit;
+  options->timeout = std::chrono::hours(24);
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
 }
 

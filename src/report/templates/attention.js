@@ -16,11 +16,13 @@ function rows(layer, head) {
   const of = data.layers[layer][head], slopes = lesson && now() ? now().slopes : null;
   const all = [];
   for (let i = 0, k = 0; i < state.length; ++i) {
-    const scores = of.scores.slice(k, k + i + 1);
+    const given = of.scores.slice(k, k + i + 1), hidden = given.map(s => s === null);  // by a pattern
     k += i + 1;
-    const biases = scores.map((_, j) => slopes ? -slopes[head] * (i - j) : of.bias[i - j]);
+    const scores = given.map(s => s ?? 0);
+    const biases = scores.map((_, j) => hidden[j] ? 0 : slopes ? -slopes[head] * (i - j) : of.bias[i - j]);
     const sums = scores.map((s, j) => s + biases[j]);
-    const most = Math.max(...sums), e = sums.map(s => Math.exp(s - most));
+    const most = Math.max(...sums.filter((_, j) => !hidden[j]));
+    const e = sums.map((s, j) => hidden[j] ? 0 : Math.exp(s - most));
     const total = e.reduce((a, b) => a + b, 0);
     all.push({scores, biases, sums, weights: e.map(x => x / total)});
   }

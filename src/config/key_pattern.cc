@@ -1,0 +1,197 @@
+#include "config/key_pattern.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/strings.h"
+#include "config/model_config.h"
+
+namespace alibi {
+namespace {
+
+constexpr std::int64_t kMost = 1 << 24;  // the longest batch.sequence_length
+
+constexpr const char* kExpected =
+    "expected parts joined by +: all, window(W), dilated(W, D), strided(S), fixed(S, C), "
+    "blockwise(B), global(G), random(R); before them \"layers 0,2-3 heads 4-7:\" where not all are "
+    "meant";
+
+// What the text is read from, from its beginning.
+class Words {
+ public:
+  explicit Words(std::string_view text) : text_(text) {}
+
+  bool take(std::string_view word) {
+    skip_spaces();
+    if (!text_.starts_with(word)) return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+  bool at_end() {
+    skip_spaces();
+    return text_.empty();
+  }
+  std::string name() {
+    skip_spaces();
+    const auto end = std::find_if_not(text_.begin(), text_.end(), [](char c) {
+      return std::isalpha(static_cast<unsigned char>(c)) != 0;
+    });
+    const std::string word(text_.begin(), end);
+    text_.remove_prefix(word.size());
+    return word;
+  }
+  std::optional<std::int64_t> number() {
+    skip_spaces();
+    std::int64_t value = 0;
+    const auto [end, fault] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    if (fault != std::errc() || value < 0 || value > kMost) return std::nullopt;
+    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    return value;
+  }
+
+ private:
+  void skip_spaces() {
+    while (text_.starts_with(' ')) text_.remove_prefix(1);
+  }
+  std::string_view text_;
+};
+
+// "0,2-3"
+bool read_list(Words& words, std::vector<std::int64_t>& list) {
+  do {
+    const auto first = words.number();
+    if (!first) return false;
+    const auto last = words.take("-") ? words.number() : first;
+    if (!last || *last < *first || *last > 1024) return false;  // the most layers and heads
+    for (std::int64_t i = *first; i <= *last; ++i) list.push_back(i);
+  } while (words.take(","));
+  return true;
+}
+
+// "(3, 4)": so many numbers, each 1 or more.
+std::optional<std::vector<std::int64_t>> read_numbers(Words& words, std::size_t count) {
+  std::vector<std::int64_t> numbers;
+  if (!words.take("(")) return std::nullopt;
+  do {
+    const auto number = words.number();
+    if (!number || *number == 0) return std::nullopt;
+    numbers.push_back(*number);
+  } while (words.take(","));
+  if (!words.take(")") || numbers.size() != count) return std::nullopt;
+  return numbers;
+}
+
+struct Part {
+  const char* name;
+  std::size_t numbers;
+  void (*add)(KeyParts& parts, const std::vector<std::int64_t>& numbers);
+};
+
+// Names as their papers have them: Longformer (Beltagy et al. 2020), Sparse Transformer (Child et
+// al. 2019), Blockwise (Qiu et al. 2019), BigBird (Zaheer et al. 2020).
+constexpr Part kParts[] = {
+    {"window", 1, [](KeyParts& p, const auto& n) { p.window = n[0]; }},
+    {"dilated", 2,
+     [](KeyParts& p, const auto& n) {
+       p.window = n[0];
+       p.dilation = n[1];
+     }},
+    {"strided", 1,
+     [](KeyParts& p, const auto& n) {
+       p.window = n[0];
+       p.stride = n[0];
+     }},
+    {"fixed", 2,
+     [](KeyParts& p, const auto& n) {
+       p.segment = p.period = n[0];
+       p.columns = std::min(n[0], n[1]);
+     }},
+    {"blockwise", 1, [](KeyParts& p, const auto& n) { p.segment = n[0]; }},
+    {"global", 1, [](KeyParts& p, const auto& n) { p.global = n[0]; }},
+    {"random", 1, [](KeyParts& p, const auto& n) { p.random = n[0]; }},
+};
+
+// Of two parts that give one number neither is forgotten: that is refused.
+bool clash(const KeyParts& before, const KeyParts& part) {
+  return (before.window > 0 && part.window > 0) || (before.segment > 0 && part.segment > 0) ||
+         (before.global > 0 && part.global > 0) || (before.random > 0 && part.random > 0);
+}
+
+void join(KeyParts& all, const KeyParts& part) {
+  if (part.window > 0) {
+    all.window = part.window;
+    all.dilation = part.dilation;
+  }
+  all.stride += part.stride;
+  all.segment += part.segment;
+  all.period += part.period;
+  all.columns += part.columns;
+  all.global += part.global;
+  all.random += part.random;
+}
+
+std::string read_parts(Words& words, KeyParts& all) {
+  if (words.take("all")) return words.at_end() ? "" : kExpected;
+  do {
+    const std::string name = words.name();
+    const auto part = std::ranges::find(kParts, name, &Part::name);
+    if (part == std::end(kParts)) return kExpected;
+    const auto numbers = read_numbers(words, part->numbers);
+    if (!numbers)
+      return cat("expected ", name, " with ", part->numbers, " whole number",
+                 part->numbers == 1 ? "" : "s", " from 1 to ", kMost, " in brackets");
+    KeyParts parts;
+    part->add(parts, *numbers);
+    if (clash(all, parts))
+      return cat(name, " gives a number twice: one window, segment, global and random part each");
+    join(all, parts);
+  } while (words.take("+"));
+  if (!words.at_end()) return kExpected;
+  if (all.window + all.segment + all.random == 0)
+    return "a query would not see itself, expected a window, dilated, strided, fixed, blockwise or "
+           "random part beside it";
+  return "";
+}
+
+bool names(const std::vector<std::int64_t>& some, std::int64_t one) {
+  return some.empty() || std::ranges::find(some, one) != some.end();
+}
+
+}  // namespace
+
+PatternEntry parse_pattern_entry(const std::string& text) {
+  PatternEntry entry;
+  Words words(text);
+  const bool layers = words.take("layers ");
+  const bool listed = !layers || read_list(words, entry.layers);
+  const bool heads = words.take("heads ");
+  if (!listed || (heads && !read_list(words, entry.heads)) ||
+      ((layers || heads) && !words.take(":"))) {
+    entry.problem = kExpected;
+    return entry;
+  }
+  entry.problem = read_parts(words, entry.parts);
+  return entry;
+}
+
+KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head) {
+  KeyParts parts;
+  for (const std::string& text : model.attention_pattern) {
+    const PatternEntry entry = parse_pattern_entry(text);
+    if (names(entry.layers, layer) && names(entry.heads, head)) parts = entry.parts;
+  }
+  return parts;
+}
+
+bool shows_all_keys(const ModelConfig& model) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    for (std::int64_t head = 0; head < model.heads; ++head)
+      if (!key_parts(model, layer, head).show_all()) return false;
+  return true;
+}
+
+}  // namespace alibi
