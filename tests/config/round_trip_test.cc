@@ -30,7 +30,8 @@ void expect_round_trip(const Config& config) {
 }
 
 TEST(RoundTrip, EveryPositionTokenizerAndSchedule) {
-  for (const char* position : {"alibi", "sinusoidal", "learned", "rotary", "t5", "kerple", "none"}) {
+  for (const char* position :
+       {"alibi", "sinusoidal", "learned", "rotary", "t5", "kerple", "none"}) {
     for (const char* tokenizer :
          {"tokenizer.kind=bpe", "tokenizer.kind=bytes", "tokenizer.file=some.model"}) {
       for (const char* schedule : {"cosine", "linear", "constant", "wsd"}) {

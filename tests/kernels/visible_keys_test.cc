@@ -92,9 +92,7 @@ struct Description {
            (rule.list.given() ? 1 : 0);
   }
   // Documents may leave a walk more than it needs, as do lists whose rows are not those of blocks.
-  bool walk_is_exact() const {
-    return starts.empty() && (begin.empty() || past % kTile == 0);
-  }
+  bool walk_is_exact() const { return starts.empty() && (begin.empty() || past % kTile == 0); }
 
   std::mt19937 random;
   KeyRule rule;
