@@ -48,7 +48,8 @@ void add_pattern(Fields& f, ModelConfig& m) {
       "strided(S) the last S and every S-th, fixed(S, C) its segment of S and the last C keys of "
       "each, blockwise(B) its segment, global(G) the first G keys of its document, random(R) R "
       "blocks of 64 earlier keys, drawn for each block of 64 queries of each head, and its own. "
-      "Default: all earlier keys.");
+      "Default: all earlier keys.")
+      .counts_if(!m.attention_pattern.empty());
 }
 
 void add_details(Fields& f, ModelConfig& m) {

@@ -56,7 +56,7 @@ TEST(CommandLine, TheVersionComesAtOnce) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "not timed under a sanitizer";
 #endif
-  EXPECT_LT(best, 0.5);
+  EXPECT_LT(best, 0.8);  // 0.3 on an idle core; two that share one take nearly twice as long each
 }
 
 // What the OpenMP runtime says of its settings. Seen failing without src/spin_limit.cc.

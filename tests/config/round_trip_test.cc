@@ -60,7 +60,8 @@ std::vector<std::string> candidates(const Field& field) {
   }
   if (std::holds_alternative<bool*>(field.target)) return {"true", "false"};
   if (std::holds_alternative<std::string*>(field.target)) return {"\"other\""};
-  if (std::holds_alternative<std::vector<std::string>*>(field.target)) return {"[\"3x\"]"};
+  if (std::holds_alternative<std::vector<std::string>*>(field.target))
+    return {"[\"3x\"]", "[\"window(3)\"]"};
   if (std::holds_alternative<std::vector<double>*>(field.target))
     return {"[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]", "[0.5, 1]"};
   if (std::holds_alternative<double*>(field.target) ||
@@ -79,6 +80,7 @@ TEST(RoundTrip, EveryKeyByItself) {
                                                        {"model.position=learned"},
                                                        {"model.position=rotary"},
                                                        {"model.position=t5"},
+                                                       {"model.position=kerple"},
                                                        {"schedule.kind=wsd"},
                                                        {"evaluate.protocol=sliding"},
                                                        {"evaluate.protocol=streaming"},

@@ -11,7 +11,6 @@
 #include "support/hook_off.h"
 #include "train/gradient_exchange.h"
 #include "train/lane_sum.h"
-#include "train/resume.h"
 #include "train/same_end.h"
 #include "train/shards.h"
 
@@ -60,20 +59,6 @@ TEST(OwnLanes, AreWholeSubtrees) {
   };
   for (const auto& [lanes, ranks] : std::vector<std::pair<int, int>>{{1, 2}, {6, 2}, {8, 3}})
     EXPECT_EQ(place(lanes, ranks), "/batch/lanes 2");
-}
-
-// Seen failing with the trained scaling alone: 4 processes divide its 4 sequences.
-TEST(OwnLanes, DivideTheSequencesOfEveryScaling) {
-  Config config;
-  config.runtime.device = Device::kCpu;
-  config.batch.sequences = 12;
-  config.batch.train_sequence_length_scaling = 3;
-  config.batch.length_mixture = {2, 3};
-  Config two = config, four = config;
-  resolve_machine(two, false, place_of(0, 2, "store"));
-  EXPECT_EQ(two.batch.lanes, 2);
-  EXPECT_EQ(error_place([&] { resolve_machine(four, false, place_of(0, 4, "store")); }),
-            "/batch/lanes 2");
 }
 
 TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {

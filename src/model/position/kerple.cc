@@ -35,7 +35,7 @@ class Kerple final : public Positions {
       const torch::Tensor power_HL = (2 * r2_H1.sigmoid() * distance_L.clamp_min(1).log()).exp();
       fall_HL = r1_H1 * torch::where(distance_L > 0, power_HL, 0.0);
     }
-    return {.slopes_H = {}, .table_HL = -fall_HL.to(torch::kFloat), .terms_BHS = {}};
+    return {.slopes_H = {}, .table_HL = -fall_HL.to(r1_H_.scalar_type()), .terms_BHS = {}};
   }
 
  private:
