@@ -32,15 +32,18 @@ void expect_same_run(const CliFixture& place, const std::string& a, const std::s
 
 TEST(EndToEnd, TwoProcessesWriteWhatOneWrites) {
   const CliFixture place;
-  const auto train = [&](const std::string& run, const std::string& processes) {
-    return place.run({"train", "tiny.json", "--processes", processes, "--set", "batch.lanes=2",
-                      "--set", "runtime.threads=1", "--set", "run.name=" + run});
-  };
-  EXPECT_EQ(train("one", "1").code, 0);
-  EXPECT_EQ(train("two", "2").code, 0);
-  expect_same_run(place, "one", "two");
-  EXPECT_EQ(train("three", "3").code, 2);
-  EXPECT_FALSE(place.has("runs/three"));
+  for (const std::string precision : {"fp32", "bf16"}) {
+    const auto train = [&](const std::string& run, const std::string& processes) {
+      return place.run({"train", "tiny.json", "--processes", processes, "--set", "batch.lanes=2",
+                        "--set", "runtime.threads=1", "--set", "runtime.precision=" + precision,
+                        "--set", "run.name=" + run + precision});
+    };
+    EXPECT_EQ(train("one", "1").code, 0);
+    EXPECT_EQ(train("two", "2").code, 0);
+    expect_same_run(place, "one" + precision, "two" + precision);
+    EXPECT_EQ(train("three", "3").code, 2);
+    EXPECT_FALSE(place.has("runs/three" + precision));
+  }
 }
 
 TEST(EndToEnd, AResumedRunKeepsItsNumberOfThreads) {
