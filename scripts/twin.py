@@ -17,6 +17,7 @@ One line per disagreement and exit code 1; for a folder without one, a line with
 import json
 import math
 import pathlib
+import re
 import sys
 
 import torch
@@ -99,7 +100,41 @@ class Twin:
             table = self.w["buckets_0" if self.m["t5_shared"] else f"buckets_{layer}"]
             bucket = [t5_bucket(d, self.m["t5_buckets"], self.m["t5_max_distance"]) for d in range(length)]
             bias = table[torch.tensor(bucket)[distance.clamp(min=0)]].permute(2, 0, 1)
-        return bias.masked_fill(distance < 0, -math.inf)
+        if self.m["position"] == "kerple":
+            past = distance.clamp(min=0).float()
+            r1, r2 = (self.w[f"kerple_{name}"][:, None, None] for name in ("r1", "r2"))
+            if self.m["kerple_kernel"] == "log":
+                bias = -r1.exp() * torch.log1p(r2.exp() * past)
+            else:  # 0 at distance 0, whose gradient would be no number
+                bias = -r1.exp() * torch.where(past > 0, past.clamp(min=1) ** (2 * r2.sigmoid()), past)
+        hidden = torch.stack([~self.shown(layer, head, distance) for head in range(self.m["heads"])])
+        return bias.masked_fill((distance < 0) | hidden, -math.inf)
+
+    def shown(self, layer, head, distance):
+        """(T, T): which keys model.attention_pattern shows; parts of distance and place, none that are drawn."""
+        place = torch.arange(distance.shape[0])
+        i, j = place[:, None], place[None, :]
+        shown = torch.ones_like(distance, dtype=torch.bool)
+        for entry in self.m.get("attention_pattern", []):
+            where, _, parts = entry.rpartition(":")
+            chosen = {"layers": [layer], "heads": [head]}
+            for kind, numbers in re.findall(r"(layers|heads) ([0-9,-]+)", where):
+                ranges = [part.split("-") for part in numbers.split(",")]
+                chosen[kind] = [n for ends in ranges for n in range(int(ends[0]), int(ends[-1]) + 1)]
+            if layer not in chosen["layers"] or head not in chosen["heads"]:
+                continue
+            shown = torch.zeros_like(shown)
+            for name, numbers in re.findall(r"(\w+)\(([^)]*)\)", parts):
+                n = [int(number) for number in numbers.split(",")]
+                shown = shown | {
+                    "window": lambda: distance < n[0],
+                    "dilated": lambda: (distance < n[0] * n[1]) & (distance % n[1] == 0),
+                    "strided": lambda: (distance < n[0]) | (distance % n[0] == 0),
+                    "fixed": lambda: (i // n[0] == j // n[0]) | (j % n[0] >= n[0] - n[1]),
+                    "blockwise": lambda: i // n[0] == j // n[0],
+                    "global": lambda: j < n[0],
+                }[name]()
+        return shown
 
     def attention(self, layer, x, seen):
         m, (batch, length, width) = self.m, x.shape

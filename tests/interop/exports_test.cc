@@ -129,6 +129,8 @@ TEST_F(ExportsInterop, OwnCodeIsTheSameModelInTransformers) {
       {"model.position=learned", cat("model.max_sequence_length=", 8 * kLength)},
       {"model.position=rotary", "model.key_value_heads=2", "model.attention_bias=true"},
       {"model.position=t5", "model.t5_shared=false"},
+      {"model.position=kerple"},
+      {"model.position=kerple", "model.kerple_kernel=power"},
       {"model.position=none", "model.embedding_norm=true", "model.activation=gelu_tanh"}};
   for (const std::vector<std::string>& changes : models) {
     train(changes);

@@ -114,6 +114,11 @@ const TwinCase kCases[] = {
     {"rotary", {"model.position=rotary"}},
     {"t5", {"model.position=t5", "model.t5_buckets=16", "model.t5_max_distance=64"}},
     {"none", {"model.position=none"}},
+    {"kerple_log", {"model.position=kerple"}},
+    {"kerple_power", {"model.position=kerple", "model.kerple_kernel=power"}},
+    {"patterns",
+     {"model.attention_pattern=[\"window(5) + global(2)\", \"layers 1: fixed(6, 2)\", \"heads 1: "
+      "dilated(3, 4)\", \"layers 1 heads 0: strided(7)\"]"}},
     {"alibi_rich",
      {"model.learned_slopes=true", "model.key_value_heads=2", "model.attention_bias=true",
       "model.mlp_bias=true", "model.norm_bias=true", "model.embedding_norm=true",
