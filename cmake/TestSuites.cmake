@@ -21,7 +21,7 @@ foreach(suite IN LISTS suites)
   # Skipped: all its tests were, and none failed.
   string(APPEND entries
     "add_test(${name} [=[${PROGRAM}]=] [=[--gtest_filter=${suite}.*]=])\n"
-    "set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1200\n"
+    "set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 2400\n"
     "  SKIP_REGULAR_EXPRESSION [=[  PASSED  \\] 0 tests\\.\n(\\[  SKIPPED \\][^\n]*\n)+$]=]\n"
     "  ENVIRONMENT [=[${environment}]=])\n")
 endforeach()
