@@ -387,7 +387,7 @@ TEST(EndToEnd, InspectAttentionCountsTheBlocksOfATrainedModel) {
 }
 
 // A pattern goes all the way: training, a stop in the middle, measuring, generation, the share of
-// blocks; no export takes it. Seen failing with rules of one layer for all.
+// blocks; no export takes it.
 TEST(EndToEnd, APatternOfKeysIsTrainedMeasuredAndKept) {
   const CliFixture place;
   const auto train = [&](const std::string& name, const std::string& tokens) {

@@ -117,7 +117,7 @@ TEST(Ranks, ThatWouldMeasureDifferentThingsAreRefused) {
   EXPECT_ERROR_AT(refused("", {"--text", "other.txt"}), "rank 1", "SHA");
 }
 
-// Seen failing without the comparison: the first step mixed two models.
+// Or the first step would mix two models.
 TEST(Ranks, ThatStartFromOtherWeightsAreRefused) {
   const CliFixture& place = trained();
   place.works({"train", "tiny.json", "--set", "run.name=another", "--set", "run.seed=5"});

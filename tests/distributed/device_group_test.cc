@@ -163,7 +163,6 @@ TEST(DeviceGroup, AModuleThatThrowsIsAReason) {
   });
 }
 
-// Seen failing with a group that is used untried.
 TEST(DeviceGroup, OneThatDoesNotSumIsNotUsed) {
   run_ranks(2, [](World& world) {
     const DeviceGroupModule wrong{
@@ -176,7 +175,6 @@ TEST(DeviceGroup, OneThatDoesNotSumIsNotUsed) {
   });
 }
 
-// Seen failing with the others given up: they wait for the first, who knows better.
 TEST(DeviceGroup, ADeviceThatFailsIsNamedByAll) {
   run_ranks(
       3,
