@@ -14,8 +14,8 @@ inline constexpr int kUnknownEnd = 256;  // unknown: somebody else waited for it
 
 struct ProcessResult {
   int code = 0;  // exit code, 128 + signal, or kUnknownEnd
-  bool killed =
-      false;  // by a signal; one that it heeds makes it end by itself, with that code, too
+  // By a signal; one that it heeds makes it end by itself, with that code, too.
+  bool killed = false;
   double seconds = 0;
   std::int64_t peak_memory_bytes = 0;  // its largest resident set
 };

@@ -34,16 +34,6 @@ std::string device_name(void* driver) {
   return text.data();
 }
 
-std::string hexadecimal(const std::array<char, 16>& bytes) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += {kDigits[value / 16], kDigits[value % 16]};
-  }
-  return text;
-}
-
 std::filesystem::path library_beside_torch(const char* name) {
   Dl_info info{};
   // The address of any function in libtorch_cpu.so leads to its path.
@@ -79,7 +69,9 @@ std::string device_uuid(int index) {
   using Uuid = int (*)(char*, int);
   const auto uuid = reinterpret_cast<Uuid>(dlsym(driver, "cuDeviceGetUuid_v2"));
   std::array<char, 16> bytes{};
-  return uuid == nullptr || uuid(bytes.data(), index) != 0 ? "" : hexadecimal(bytes);
+  return uuid == nullptr || uuid(bytes.data(), index) != 0
+             ? ""
+             : std::string(bytes.data(), bytes.size());
 }
 
 ModuleSymbol open_module(const std::filesystem::path& library, const char* symbol) {

@@ -26,8 +26,8 @@ struct CudaKernels {
   std::string reason;  // why not, when there are none
 };
 
-// What tells a device from all others, however many of them this process sees; "" where the driver
-// does not say.
+// 16 bytes that tell a device from all others, however many of them this process sees; "" where the
+// driver does not say.
 std::string device_uuid(int index);
 
 // A function of a library that is opened at run time.
@@ -43,8 +43,8 @@ ModuleSymbol open_module_beside_program(const char* file, const char* symbol);
 // Opens `library` and checks that it belongs to this program.
 CudaKernels open_cuda_kernels(const std::filesystem::path& library);
 
-// Those beside the program; only after open_cuda_library() found a
-// device, whose CUDA runtime it shares. Later calls return the first answer.
+// Those beside the program; only after open_cuda_library() found a device, whose CUDA runtime it
+// shares. Later calls return the first answer.
 const CudaKernels& cuda_kernels();   // libalibi_cuda.so
 const CudaKernels& cudnn_kernels();  // libalibi_cudnn.so
 

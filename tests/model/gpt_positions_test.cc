@@ -41,8 +41,7 @@ TEST(Cache, GivesTheFullForwardPassInChunksOfAnySize) {
   }
 }
 
-// A query that comes through the cache sees what it would have seen. Seen failing with lists that
-// were drawn anew for more keys.
+// A query that comes through the cache sees what it would have seen.
 TEST(Cache, KeepsAPattern) {
   const torch::Tensor tokens = tiny_tokens(2, 250);
   for (const Position position : kAllPositions) {

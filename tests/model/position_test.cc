@@ -222,7 +222,7 @@ struct SomeKerple {
   std::unique_ptr<Positions> method;
 };
 
-// Its formulas in loops, where heads differ. Seen failing with r2 of the power kernel up to 1.
+// Its formulas in loops, where heads differ.
 TEST(Kerple, EqualsTheScalarFormula) {
   for (const KerpleKernel kernel : {KerpleKernel::kLog, KerpleKernel::kPower}) {
     SomeKerple some(kernel);
