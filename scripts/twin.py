@@ -67,11 +67,18 @@ def sinusoid(length, width):
     return table
 
 
-def turn(x, base):
+def sandwich_rows(length, width):
+    """Chi et al. 2023: sines and cosines of every position."""
+    angle = torch.arange(length).double()[:, None] / 10000 ** (2 * torch.arange(width // 2).double() / width)
+    return torch.cat([angle.sin(), angle.cos()], -1)
+
+
+def turn(x, base, share):
     """Su et al. 2021: column c and c + D/2 as a complex number, multiplied by e^(i position angle)."""
     length, width = x.shape[-2:]
     angle = torch.outer(torch.arange(length, dtype=torch.float64),
                         base ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width))
+    angle[:, round(share * (width // 2)):] = 0  # Barbero et al. 2025
     turned = torch.complex(x[..., : width // 2].double(), x[..., width // 2 :].double()) * torch.polar(
         torch.ones_like(angle), angle)
     return torch.cat([turned.real, turned.imag], -1).float()
@@ -100,6 +107,20 @@ class Twin:
             table = self.w["buckets_0" if self.m["t5_shared"] else f"buckets_{layer}"]
             bucket = [t5_bucket(d, self.m["t5_buckets"], self.m["t5_max_distance"]) for d in range(length)]
             bias = table[torch.tensor(bucket)[distance.clamp(min=0)]].permute(2, 0, 1)
+        if self.m["position"] == "bam":
+            past = distance.clamp(min=0).double() + 1e-5
+            bias = -self.w["bam_scale"].double().exp()[:, None, None] * past ** self.w["bam_shape"].double()[:, None, None]
+        if self.m["position"] == "sandwich":
+            rows, width = sandwich_rows(length, self.m["sandwich_width"]), self.m["heads"]
+            bias = (rows @ rows.T) / (torch.arange(1, width + 1) * 8 / width)[:, None, None]
+        if self.m["position"] == "fire":
+            inner, inner_bias, outer, outer_bias, rate, threshold = (self.w[f"fire_{name}_{layer}"] for name in (
+                "in", "in_bias", "out", "out_bias", "rate", "threshold"))
+            place = torch.arange(length).float()
+            spread = torch.maximum(place, (threshold * self.m["fire_threshold"]).abs())
+            share = ((rate * distance).abs() + 1).log() / (((rate * spread).abs() + 1).log() + 1e-6)[:, None]
+            hidden_units = F.relu(share[..., None] * inner + inner_bias)
+            bias = F.linear(hidden_units, outer, outer_bias).permute(2, 0, 1)
         if self.m["position"] == "kerple":
             past = distance.clamp(min=0).float()
             r1, r2 = (self.w[f"kerple_{name}"][:, None, None] for name in ("r1", "r2"))
@@ -108,7 +129,15 @@ class Twin:
             else:  # 0 at distance 0, whose gradient would be no number
                 bias = -r1.exp() * torch.where(past > 0, past.clamp(min=1) ** (2 * r2.sigmoid()), past)
         hidden = torch.stack([~self.shown(layer, head, distance) for head in range(self.m["heads"])])
-        return bias.masked_fill((distance < 0) | hidden, -math.inf)
+        return bias.float().masked_fill((distance < 0) | hidden, -math.inf)
+
+    def faded(self, layer, x):
+        """(B, heads, T, T): Lin et al. 2025, the log of the product of the forget gates after j up to i."""
+        gates = F.logsigmoid(F.linear(x, self.w[f"forget_{layer}"], self.w[f"forget_bias_{layer}"])).transpose(1, 2)
+        length = x.shape[1]
+        later = torch.ones(length, length).tril()  # sums over j < l <= i, as products with ones and zeros
+        between = later[:, None, :] * (1 - later[None, :, :])
+        return torch.einsum("ijl,bhl->bhij", between, gates)
 
     def shown(self, layer, head, distance):
         """(T, T): which keys model.attention_pattern shows; parts of distance and place, none that are drawn."""
@@ -142,10 +171,20 @@ class Twin:
         size = width // heads
         q, k, v = self.linear(f"block_{layer}.qkv", x).split([width, groups * size, groups * size], -1)
         q, k, v = (part.reshape(batch, length, -1, size).transpose(1, 2) for part in (q, k, v))
+        if m["position"] == "position_infused":
+            with_places = x + sinusoid(length, width)
+            q, k, _ = self.linear(f"block_{layer}.qkv", with_places).split([width, groups * size, groups * size], -1)
+            q, k = (part.reshape(batch, length, -1, size).transpose(1, 2) for part in (q, k))
         if m["position"] == "rotary":
-            q, k = turn(q, m["rotary_base"]), turn(k, m["rotary_base"])
+            share = m.get("rotary_share", 1.0)
+            q, k = turn(q, m["rotary_base"], share), turn(k, m["rotary_base"], share)
+        if m.get("scalable_softmax"):
+            first = torch.zeros(batch, length) if seen is None else seen.long().argmax(-1)
+            q = q * self.w[f"softmax_scale_{layer}"][:, None, None] * (torch.arange(1, length + 1) - first).log()[:, None, :, None]
         k, v = (part.repeat_interleave(heads // groups, 1) for part in (k, v))
         scores = q @ k.transpose(2, 3) * m["attention_scale"] + self.bias(layer, length)
+        if m["position"] == "forgetting":
+            scores = scores + self.faded(layer, x)
         if seen is not None:
             scores = scores.masked_fill(~seen[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)

@@ -27,6 +27,7 @@ struct ModelConfig : PositionKeys {
   bool norm_bias = false;
   bool embedding_norm = false;
   std::optional<double> attention_scale;  // 1 / sqrt(head width)
+  bool scalable_softmax = false;
   Activation activation = Activation::kGelu;
   double norm_epsilon = 1e-5;
   double embedding_dropout = 0;

@@ -60,6 +60,11 @@ class NoPositions:
     def turn(m, x, positions):
         return x
 
+    @staticmethod
+    def infuse(m, positions):
+        """What queries and keys are made from beside x: (B, T, width)."""
+        return None
+
     def score_biases(self, distance):
         """For each layer what is added to its scores: (1 or H, queries, keys), fp32."""
         return [torch.zeros_like(distance, dtype=torch.float32)] * self.config.model["layers"]
@@ -71,6 +76,14 @@ constexpr const char* kModelingRest =
 
 def norm_of(m):
     return nn.LayerNorm(m["width"], eps=m["norm_epsilon"], bias=m["norm_bias"])
+
+
+class SoftmaxScale(nn.Module):
+    """Scalable softmax (Nakanishi 2025): q.k times weight times the log of how many keys a query sees."""
+
+    def __init__(self, heads):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(heads))
 
 
 class Block(nn.Module):
@@ -86,18 +99,24 @@ class Block(nn.Module):
         self.up = nn.Linear(width, m["mlp_width"], bias=m["mlp_bias"])
         self.down = nn.Linear(m["mlp_width"], width, bias=m["mlp_bias"])
 
-    def forward(self, x, bias, positions, cache):
-        x = x + self.out(self.attention(self.norm_1(x), bias, positions, cache))
+    def forward(self, x, bias, positions, cache, scale):
+        x = x + self.out(self.attention(self.norm_1(x), bias, positions, cache, scale))
         approximate = "tanh" if self.settings["activation"] == "gelu_tanh" else "none"
         return x + self.down(functional.gelu(self.up(self.norm_2(x)), approximate=approximate))
 
-    def attention(self, x, bias, positions, cache):
+    def attention(self, x, bias, positions, cache, scale):
         m, shape = self.settings, x.shape[:2]
         depth = m["width"] // m["heads"]
         kv_width = m["key_value_heads"] * depth
         parts = self.qkv(x).split([m["width"], kv_width, kv_width], -1)
+        infused = Positions.infuse(m, positions)
+        if infused is not None:
+            more = functional.linear(infused.to(x.dtype), self.qkv.weight[:-kv_width]).split([m["width"], kv_width], -1)
+            parts = [parts[0] + more[0], parts[1] + more[1], parts[2]]
         q, k, v = (part.view(*shape, -1, depth).transpose(1, 2) for part in parts)
         q, k = Positions.turn(m, q, positions), Positions.turn(m, k, positions)
+        if scale is not None:
+            q = (q.float() * scale.weight.float().view(-1, 1, 1) * (positions + 1).log()[:, None, :, None]).to(q.dtype)
         if cache is not None:
             k, v = cache.update(k, v, self.layer)
         each = m["heads"] // m["key_value_heads"]  # query heads that share keys and values
@@ -117,6 +136,8 @@ class AlibiForCausalLM(Positions, PreTrainedModel, GenerationMixin):
         m = config.model
         self.embedding = nn.Embedding(config.vocab_size, m["width"])
         self.make_positions(m)
+        scaled = m["layers"] if m.get("scalable_softmax") else 0
+        self.softmax_scale = nn.ModuleList(SoftmaxScale(m["heads"]) for _ in range(scaled))
         if m["embedding_norm"]:
             self.embedding_norm = norm_of(m)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(m["layers"]))
@@ -163,8 +184,9 @@ class AlibiForCausalLM(Positions, PreTrainedModel, GenerationMixin):
         seen = attention_mask if attention_mask is not None else input_ids.new_ones(input_ids.size(0), keys)
         positions = (seen.long().cumsum(-1) - 1).clamp_min(0)[:, -queries:]
         x = self.embed(input_ids, positions)
-        for block, bias in zip(self.blocks, self.biases(seen, queries, keys)):
-            x = block(x, bias, positions, past_key_values)
+        scales = self.softmax_scale or [None] * len(self.blocks)
+        for block, bias, scale in zip(self.blocks, self.biases(seen, queries, keys), scales):
+            x = block(x, bias, positions, past_key_values, scale)
         x = self.norm(x)
         logits = self.head(x[:, -logits_to_keep:] if isinstance(logits_to_keep, int) else x[:, logits_to_keep])
         loss = None

@@ -101,7 +101,12 @@ bool has_usual_scale(const ModelConfig& m) {
 
 std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
   Phrases found = target_obstacles(target, model);
-  need(found, shows_all_keys(model), "attention_pattern: its queries see all earlier keys");
+  need(found, shows_all_keys(model), "model.attention_pattern: its queries see all earlier keys");
+  need(found, target != Dialect::kOwn || position_method(model.position).python != nullptr,
+       cat("model.position ", name_of(model.position),
+           ": the modeling file that goes with an export has none"));
+  need(found, target == Dialect::kOwn || !model.scalable_softmax,
+       "model.scalable_softmax: its scores have one scale at all lengths");
   return found;
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
@@ -91,7 +92,9 @@ std::string machine_name() {
     boot = read_file("/proc/sys/kernel/random/boot_id");
   } catch (const Error&) {  // another system: the name alone
   }
-  return cat(name.data(), " ", boot);
+  std::error_code none;
+  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", none);
+  return cat(name.data(), " ", boot, " ", network.string());
 }
 
 }  // namespace alibi

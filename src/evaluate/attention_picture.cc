@@ -15,12 +15,19 @@ constexpr double kReachShare = 0.9;
 constexpr std::int64_t kMostWindow = 1024;  // whole matrices are made of it
 constexpr std::int64_t kShown = 48;         // tokens of the matrices that are drawn
 
-// q.k scaled, (H, T, T) fp64.
+// q.k scaled, with what of the bias is no function of the distance, (H, T, T) fp64.
 torch::Tensor scores_of(const AttentionInputs& inputs) {
   const torch::Tensor q_HTD = inputs.q_BHTD[0].detach().to(torch::kCPU, torch::kDouble);
   const torch::Tensor k_GTD = inputs.k_BGSD[0].detach().to(torch::kCPU, torch::kDouble);
   const torch::Tensor k_HTD = k_GTD.repeat_interleave(q_HTD.size(0) / k_GTD.size(0), 0);
-  return torch::matmul(q_HTD, k_HTD.transpose(1, 2)) * inputs.options.scale;
+  const torch::Tensor scores_HTT =
+      torch::matmul(q_HTD, k_HTD.transpose(1, 2)) * inputs.options.scale;
+  const ScoreBias& bias = inputs.options.bias;
+  const std::int64_t length = scores_HTT.size(1);
+  if (bias.rows) return scores_HTT + bias.rows(0, length, length).detach().to(torch::kCPU);
+  if (!bias.terms_BHS.defined()) return scores_HTT;
+  const torch::Tensor terms_HS = bias.terms_BHS[0].detach().to(torch::kCPU);
+  return scores_HTT + terms_HS.unsqueeze(2) - terms_HS.unsqueeze(1);
 }
 
 // Weights of the queries of the later half, (H, T / 2, T): 0 where hidden.

@@ -17,6 +17,7 @@ struct BiasForms {
   bool slopes = false;  // - slope_h d (Press et al. 2021, section 3)
   bool table = false;   // + table[h][min(d, L - 1)]
   bool terms = false;   // + c_i - c_j, c a number for each position of each head
+  bool rows = false;    // + a function of both places, which the reference alone calls
   bool operator==(const BiasForms&) const = default;
 };
 

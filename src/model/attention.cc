@@ -197,6 +197,7 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
 }
 
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
+  if (p.bias.rows) return "biases by row";
   if (p.bias.table) return "biases by a table of distances";
   if (p.bias.terms) return "biases of queries and keys";
   if (p.bias_gradient) return "learned slopes";
@@ -272,7 +273,7 @@ torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& ke
   auto call = c10::make_intrusive<Call>();
   call->options = inputs.options;
   call->kernel = &kernel;
-  call->check = check;
+  call->check = check && &kernel != &attention_kernels().back();
   const ScoreBias& bias = inputs.options.bias;
   // Arguments that may need a gradient are named one by one; an absent one must not be an undefined
   // tensor.

@@ -145,6 +145,8 @@ class Reference {
                    terms_BHS.narrow(2, 0, seen_).unsqueeze(2))
                       .to(exact_);
     }
+    if (bias.rows)
+      sum = sum + bias.rows(keys_ - queries_ + first_, count_, seen_).detach().to(exact_);
     const torch::Tensor hidden =
         options_.visible.hidden({queries_, keys_, first_, count_, seen_}, q_BHTD_.device());
     return sum.masked_fill(hidden, kNever);
@@ -205,6 +207,11 @@ class Reference {
     if (needs_gradient(bias.terms_BHS)) {
       if (!total.bias.terms_BHS.defined()) total.bias.terms_BHS = torch::zeros_like(bias.terms_BHS);
       total.bias.terms_BHS.narrow(2, 0, seen_).sub_(ds_BHRS.sum(2));
+    }
+    if (bias.rows && bias.rows_need_gradient) {
+      const at::AutoGradMode on(true);
+      const torch::Tensor rows_HRS = bias.rows(keys_ - queries_ + first_, count_, seen_);
+      torch::autograd::backward({rows_HRS}, {ds_BHRS.sum(0).to(rows_HRS.scalar_type())});
     }
   }
 

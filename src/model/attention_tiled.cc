@@ -227,6 +227,7 @@ const char* tiled_attention_lacks(const TileSet& set, const AttentionProblem& p,
   if (!device.is_cpu()) return "devices";
   if (p.scalar == ScalarKind::kFp64) return "fp64";
   if (p.dropout) return "dropout";
+  if (p.bias.rows) return "biases by row";
   if (p.head_width % 8 != 0 || p.head_width > 256)
     return "heads whose width is above 256 or no multiple of 8";
   const TileOps* const ops = p.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;

@@ -21,17 +21,25 @@ void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t use
 }  // namespace
 
 KeyValueCache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
-                                          const torch::Tensor& v_BGTD) {
+                                          const torch::Tensor& v_BGTD,
+                                          const torch::Tensor& terms_BHT) {
   const torch::NoGradGuard guard;
   View& stored = layers_.at(static_cast<std::size_t>(layer));
-  const std::int64_t added = k_BGTD.size(2), stay = kept(added), needed = stay + added;
-  drop_oldest(stored.k_BGSD, stay);
-  drop_oldest(stored.v_BGSD, stay);
-  make_room(stored.k_BGSD, k_BGTD, stay, needed);
-  make_room(stored.v_BGSD, v_BGTD, stay, needed);
-  stored.k_BGSD.narrow(2, stay, added).copy_(k_BGTD);
-  stored.v_BGSD.narrow(2, stay, added).copy_(v_BGTD);
-  return {stored.k_BGSD.narrow(2, 0, needed), stored.v_BGSD.narrow(2, 0, needed)};
+  const std::int64_t added = k_BGTD.size(2), stay = kept(added);
+  const auto hold = [&](torch::Tensor& store, const torch::Tensor& more) {
+    drop_oldest(store, stay);
+    make_room(store, more, stay, stay + added);
+    store.narrow(2, stay, added).copy_(more);
+    return store.narrow(2, 0, stay + added);
+  };
+  View all{hold(stored.k_BGSD, k_BGTD), hold(stored.v_BGSD, v_BGTD)};
+  if (terms_BHT.defined()) {
+    torch::Tensor& store = stored.terms_BHS;
+    const torch::Tensor terms_BHT1 = terms_BHT.unsqueeze(3);
+    all.terms_BHS =
+        hold(store, held_ > 0 ? terms_BHT1 + store.narrow(2, held_ - 1, 1) : terms_BHT1).squeeze(3);
+  }
+  return all;
 }
 
 std::int64_t KeyValueCache::kept(std::int64_t added) const {

@@ -18,13 +18,16 @@ class KeyValueCache {
       : layers_(static_cast<std::size_t>(layers)), window_(window), sinks_(sinks) {}
 
   std::int64_t length() const { return length_; }  // positions seen so far by every layer
+  std::int64_t window() const { return window_; }  // 0: it grows
 
   struct View {
     torch::Tensor k_BGSD, v_BGSD;
+    torch::Tensor terms_BHS = {};  // of a bias that has them (model/score_bias.h)
   };
   // Adds T new positions to one layer (at most the window) and returns all that it holds, the new
-  // ones last. Storage doubles when full.
-  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD);
+  // ones last. Terms come as they count from 0 before these positions. Storage doubles when full.
+  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+              const torch::Tensor& terms_BHT = {});
   // Ends a forward pass over T positions: every layer has been extended by them.
   void advance(std::int64_t positions) {
     held_ = kept(positions) + positions;

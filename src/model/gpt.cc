@@ -16,6 +16,8 @@ namespace {
 
 // Positions of a chunk when a long text is read layer by layer.
 constexpr std::int64_t kLongChunk = 8192;
+// Of scalable softmax: what most heads of its paper come to, 1 / log 10.
+constexpr double kFirstSoftmaxScale = 0.43;
 
 // (B, T, heads * D) -> (B, heads, T, D)
 torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
@@ -54,6 +56,10 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
         BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), affine(block + "qkv"),
                   affine(block + "out"), affine(block + "up"), affine(block + "down")}));
     rules_.push_back(key_rules(m, i, 0));
+    if (m.scalable_softmax) {
+      const torch::NoGradGuard guard;
+      softmax_scales_H_.push_back(parameter(softmax_scale_name(i)).fill_(kFirstSoftmaxScale));
+    }
   }
   norm_ = norm("norm");
 }
@@ -124,10 +130,13 @@ AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
     return torch::empty({tokens_BT.size(0), heads, tokens_BT.size(1), head_width(config_)},
                         torch::TensorOptions(torch::kMeta).dtype(type_));
   };
+  const torch::Tensor normed_BTC =
+      torch::empty({tokens_BT.size(0), tokens_BT.size(1), config_.width},
+                   torch::TensorOptions(torch::kMeta).dtype(type_));
   return describe_problem({shape(config_.heads),
                            shape(key_value_heads(config_)),
                            {},
-                           score_options(0, tokens_BT.size(1), options)});
+                           score_options(0, tokens_BT.size(1), normed_BTC, options)});
 }
 
 torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
@@ -141,13 +150,14 @@ torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
 }
 
 ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
+                                    const torch::Tensor& normed_BTC,
                                     const ForwardOptions& options) const {
   const ModelConfig& m = config_;
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
   scores.visible = {options.document_start_BT, rules_of(layer, keys)};
   scores.skip = attention_.skip;
-  scores.bias = positions_->bias({layer, keys, embedding_VC_.device(), options});
+  scores.bias = positions_->bias({layer, keys, embedding_VC_.device(), options, normed_BTC});
   if (options.training) {
     scores.dropout = m.attention_dropout;
     scores.dropout_key = options.random.with("attention").with(static_cast<std::uint64_t>(layer));
@@ -167,13 +177,40 @@ AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& norme
   const ModelConfig& m = config_;
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  const auto parts = split_last(block.qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
+  auto parts = split_last(block.qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
+  const torch::Tensor infused_TC =
+      positions_->infuse(first, normed_BTC.size(1), embedding_VC_.device());
+  if (infused_TC.defined()) {
+    // W (x + p) = W x + W p, and W p is the same for all sequences.
+    const torch::Tensor added_TO =
+        at::linear(infused_TC.to(normed_BTC.scalar_type()),
+                   block.qkv->weight_OI.narrow(0, 0, m.width + kv_width).to(normed_BTC.options()));
+    parts[0] = parts[0] + added_TO.narrow(1, 0, m.width);
+    parts[1] = parts[1] + added_TO.narrow(1, m.width, kv_width);
+  }
   AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
                          split_heads(parts[2], key_value_heads(m)),
-                         score_options(layer, first + normed_BTC.size(1), options)};
+                         score_options(layer, first + normed_BTC.size(1), normed_BTC, options)};
   inputs.q_BHTD = positions_->turn(inputs.q_BHTD, first, options.stretch);
   inputs.k_BGSD = positions_->turn(inputs.k_BGSD, first, options.stretch);
+  if (m.scalable_softmax) inputs.q_BHTD = scale_by_length(layer, inputs.q_BHTD, first, options);
   return inputs;
+}
+
+// s log n times each query that sees n keys (Nakanishi 2025, section 3), n counted from the start
+// of its document; a pattern does not change it.
+torch::Tensor GptImpl::scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD,
+                                       std::int64_t first, const ForwardOptions& options) const {
+  const auto exact = q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto counts = torch::TensorOptions(exact).device(q_BHTD.device());
+  torch::Tensor seen_BT = torch::arange(first + 1, first + q_BHTD.size(2) + 1, counts).unsqueeze(0);
+  if (options.document_start_BT.defined()) seen_BT = seen_BT - options.document_start_BT;
+  if (options.cache != nullptr && options.cache->window() > 0)
+    seen_BT = seen_BT.clamp_max(static_cast<double>(options.cache->window()));
+  const torch::Tensor scale_H11 =
+      softmax_scales_H_[static_cast<std::size_t>(layer)].to(exact).view({-1, 1, 1});
+  return (q_BHTD.to(exact) * (scale_H11 * seen_BT.log().unsqueeze(1).unsqueeze(3)))
+      .to(q_BHTD.scalar_type());
 }
 
 torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
@@ -200,9 +237,12 @@ torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& norm
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
   AttentionInputs inputs = heads_of(layer, normed_BTC, first, options);
   if (options.cache != nullptr) {
-    const KeyValueCache::View all = options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD);
+    torch::Tensor& terms_BHS = inputs.options.bias.terms_BHS;
+    const KeyValueCache::View all =
+        options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD, terms_BHS);
     inputs.k_BGSD = all.k_BGSD;
     inputs.v_BGSD = all.v_BGSD;
+    terms_BHS = all.terms_BHS;
   }
   if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
   return join_heads(options.visited_blocks == nullptr

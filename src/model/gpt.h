@@ -86,8 +86,10 @@ class GptImpl : public Module {
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
-  ScoreOptions score_options(std::int64_t layer, std::int64_t keys,
+  ScoreOptions score_options(std::int64_t layer, std::int64_t keys, const torch::Tensor& normed_BTC,
                              const ForwardOptions& options) const;
+  torch::Tensor scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD, std::int64_t first,
+                                const ForwardOptions& options) const;
 
   std::shared_ptr<const KeyRules> rules_of(std::int64_t layer, std::int64_t keys) const;
 
@@ -99,6 +101,7 @@ class GptImpl : public Module {
   std::unique_ptr<Positions> positions_;
   std::shared_ptr<NormImpl> embedding_norm_, norm_;
   std::vector<std::shared_ptr<BlockImpl>> blocks_;
+  std::vector<torch::Tensor> softmax_scales_H_;  // by layer; empty without model.scalable_softmax
   mutable std::vector<std::shared_ptr<const KeyRules>> rules_;  // by layer; grow with the text
 };
 using Gpt = std::shared_ptr<GptImpl>;

@@ -51,10 +51,15 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
   });
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     PackedKeyValues keys(*kernel.tiles, problem);
+    torch::Tensor terms_BHS;  // of the chunks so far
     const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
     for_chunks([&](torch::Tensor& part_BRC, std::int64_t first, const ForwardOptions& here) {
       const torch::Tensor normed_BRC = block.norm_1->forward(part_BRC);
-      const torch::Tensor mixed_BHRD = keys.attend(heads_of(layer, normed_BRC, first, here));
+      AttentionInputs inputs = heads_of(layer, normed_BRC, first, here);
+      if (problem.bias.terms)
+        inputs.options.bias.terms_BHS = terms_BHS =
+            continue_terms(terms_BHS, inputs.options.bias.terms_BHS);
+      const torch::Tensor mixed_BHRD = keys.attend(inputs);
       part_BRC.copy_(add_mlp(layer, block.out->add_to(part_BRC, join_heads(mixed_BHRD)), here));
     });
   }

@@ -1,30 +1,33 @@
 #include "model/score_bias.h"
 
-#include "base/error.h"
 #include "device/libtorch.h"
 
 namespace alibi {
 BiasForms ScoreBias::forms() const {
-  return {slopes_H.defined(), table_HL.defined(), terms_BHS.defined()};
+  return {slopes_H.defined(), table_HL.defined(), terms_BHS.defined(), rows != nullptr};
 }
 
 bool ScoreBias::needs_gradient() const {
   for (const torch::Tensor& x : {slopes_H, table_HL, terms_BHS})
     if (x.defined() && x.requires_grad()) return true;
-  return false;
+  return rows_need_gradient;
 }
 
 torch::Tensor ScoreBias::by_distance(std::int64_t heads, std::int64_t length) const {
   const auto exact = [](const torch::Tensor& x) {
     return x.detach().to(torch::kCPU, torch::kDouble);
   };
-  ensure(!terms_BHS.defined(), "a bias that depends on distance alone");
   const torch::Tensor distance = torch::arange(length);
   torch::Tensor bias_HS = torch::zeros({heads, length}, torch::kDouble);
   if (slopes_H.defined()) bias_HS = bias_HS - exact(slopes_H).unsqueeze(1) * distance;
   if (table_HL.defined())
     bias_HS = bias_HS + exact(table_HL).index_select(1, distance.clamp_max(table_HL.size(1) - 1));
   return bias_HS;
+}
+
+torch::Tensor continue_terms(const torch::Tensor& before_BHS, const torch::Tensor& added_BHT) {
+  if (!before_BHS.defined() || before_BHS.size(2) == 0) return added_BHT;
+  return torch::cat({before_BHS, before_BHS.narrow(2, before_BHS.size(2) - 1, 1) + added_BHT}, 2);
 }
 
 }  // namespace alibi

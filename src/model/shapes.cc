@@ -32,10 +32,14 @@ void add_block(Shapes& all, const std::string& name, const ModelConfig& m) {
 
 }  // namespace
 
+std::string softmax_scale_name(std::int64_t layer) { return cat("softmax_scale_", layer); }
+
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
   Shapes all = {{"embedding", {vocabulary, m.width}}};
   if (const auto of_positions = position_method(m.position).parameters)
     for (ParameterShape& parameter : of_positions(m)) all.push_back(std::move(parameter));
+  for (std::int64_t i = 0; m.scalable_softmax && i < m.layers; ++i)
+    all.push_back({softmax_scale_name(i), {m.heads}});
   if (!m.tied_head) all.push_back({"head", {vocabulary, m.width}});
   if (m.embedding_norm) add_norm(all, "embedding_norm", m);
   for (std::int64_t i = 0; i < m.layers; ++i) add_block(all, cat("block_", i), m);

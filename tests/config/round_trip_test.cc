@@ -30,8 +30,8 @@ void expect_round_trip(const Config& config) {
 }
 
 TEST(RoundTrip, EveryPositionTokenizerAndSchedule) {
-  for (const char* position :
-       {"alibi", "sinusoidal", "learned", "rotary", "t5", "kerple", "none"}) {
+  for (const char* position : {"alibi", "sinusoidal", "learned", "rotary", "t5", "kerple", "bam",
+                               "sandwich", "forgetting", "position_infused", "fire", "none"}) {
     for (const char* tokenizer :
          {"tokenizer.kind=bpe", "tokenizer.kind=bytes", "tokenizer.file=some.model"}) {
       for (const char* schedule : {"cosine", "linear", "constant", "wsd"}) {
@@ -81,6 +81,8 @@ TEST(RoundTrip, EveryKeyByItself) {
                                                        {"model.position=rotary"},
                                                        {"model.position=t5"},
                                                        {"model.position=kerple"},
+                                                       {"model.position=sandwich"},
+                                                       {"model.position=fire"},
                                                        {"schedule.kind=wsd"},
                                                        {"evaluate.protocol=sliding"},
                                                        {"evaluate.protocol=streaming"},

@@ -2,7 +2,7 @@
 // the others leave, name it where it is lost, and the run goes on with any fitting number of
 // processes to the bits of one process that nothing had happened to.
 //
-// The long form makes 200 kills, 50 stops and 4 holds.
+// The long form makes 200 kills, 50 signals to stop and 50 holds (SIGSTOP).
 #include "faults/killed_ranks.h"
 #include "support/error_text.h"
 
@@ -34,6 +34,7 @@ class RanksSlow : public KilledRanks {
   }
 
   static constexpr double kLongestLeave = 5;  // seconds; machines may be busy
+  static constexpr int kHeldLimit = 3;        // seconds that an exchange may take
   double longest_leave_ = 0;
 };
 
@@ -141,10 +142,8 @@ TEST_F(RanksSlow, ASignalToOneStopsAllAtOneStep) {
               static_cast<long long>(round), static_cast<long long>(in_training), longest_leave_);
 }
 
-// A rank that is held for a moment is waited for. One that is held for longer than an exchange may
-// take is named, by the first rank on stderr, by the others in their logs. Seen failing with an
-// exchange limited to a second.
-TEST_F(RanksSlow, AHeldOneIsWaitedForOrNamed) {
+// A rank that is held for a moment is waited for.
+TEST_F(RanksSlow, AHeldOneIsWaitedFor) {
   const double training = training_seconds(3);
   const Started paused = start(command_of("paused", 3));
   ::usleep(static_cast<useconds_t>(1e6 * 0.3 * training));
@@ -154,40 +153,102 @@ TEST_F(RanksSlow, AHeldOneIsWaitedForOrNamed) {
   const ProgramResult result = paused.program->wait();
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(digest("paused"), whole_of(6));
-  if (!is_long_form()) return;  // the limit is a minute
-  constexpr double kLimit = 60, kNaming = 5;
-  for (const int held : {1, 2, 0, 1}) {
-    const std::string run = cat("held-", held);
-    const Started started = start(command_of(run, 3));
-    ::usleep(static_cast<useconds_t>(1e6 * 0.3 * training));
+}
+
+// One that is held for longer than an exchange may take is named, by the first rank on stderr, by
+// the others in their logs. Seen failing with an exchange limited to a second.
+TEST_F(RanksSlow, OneThatIsHeldForLongIsNamed) {
+  const std::string limit = cat("--exchange-timeout=", kHeldLimit);
+  const std::int64_t holds = rounds(1, 50);
+  double training = training_seconds(3);
+  std::int64_t held = 0, of_first = 0, round = 0;
+  for (; held < holds && round < 10 + 4 * holds; ++round) {
+    if (round % 10 == 9) training = training_seconds(3);
+    const int victim = drawn_of("held", round, 3);
+    const std::string run = cat("held-", round);
+    std::vector<std::string> words = command_of(run, 3);
+    words.push_back(limit);
+    const Started started = start(words);
+    ASSERT_EQ(started.others.size(), 2);
+    ::usleep(static_cast<useconds_t>(1e6 * 0.8 * training * drawn("hold", round)));
     const pid_t process =
-        held == 0 ? started.program->id() : started.others[static_cast<std::size_t>(held - 1)];
+        victim == 0 ? started.program->id() : started.others[static_cast<std::size_t>(victim - 1)];
     ::kill(process, SIGSTOP);
     const double start = seconds_now();
-    if (held == 0) {
-      wait_for_ends(started.others, 2 * kLimit);
-    } else {
-      const ProgramResult left = started.program->wait();
-      EXPECT_EQ(left.code, 1) << left.err;
-      EXPECT_ERROR_AT(left.err, cat("rank ", held), 60);
-    }
+    const std::vector<pid_t> first = {started.program->id()};
+    // One that is done waits some seconds for the end of one that is held: that is no lost rank.
+    wait_for_ends(victim == 0 ? started.others : first, kHeldLimit + 30);
     const double leave = seconds_now() - start;
-    EXPECT_GT(leave, kLimit - 1);
-    EXPECT_LT(leave, kLimit + kNaming + kLongestLeave);
-    longest_leave_ = std::max(longest_leave_, leave);
-    if (held == 0) {
-      ::kill(process, SIGCONT);
-      EXPECT_EQ(started.program->wait().code, 1);
-      for (const char* log : {"rank-1.log", "rank-2.log"})
-        EXPECT_ERROR_AT(place_.read("runs/" + run + "/" + log), "rank 0", 60);
-    }
+    ::kill(process, SIGCONT);
+    const ProgramResult left = started.program->wait();
     wait_for_ends(started.others, kLongestLeave);
     EXPECT_FALSE(place_.has("runs/" + run + "/.ranks"));
-    place_.works(command_of(run, 3));
-    EXPECT_EQ(digest(run), whole_of(6));
+    if (left.code != 0) {
+      ++held;
+      of_first += victim == 0;
+      EXPECT_EQ(left.code, 1) << left.err;
+      EXPECT_LT(leave, kHeldLimit + kLongestLeave) << "rank " << victim;
+      longest_leave_ = std::max(longest_leave_, leave);
+      if (victim == 0) {
+        for (const char* log : {"rank-1.log", "rank-2.log"})
+          EXPECT_ERROR_AT(place_.read("runs/" + run + "/" + log), "rank 0", kHeldLimit);
+      } else {
+        EXPECT_ERROR_AT(left.err, cat("rank ", victim), kHeldLimit);
+      }
+      place_.works(command_of(run, 3));
+    }
+    ASSERT_EQ(digest(run), whole_of(6)) << run;
     forget(run);
   }
-  std::printf("4 holds; all had left after %.1f s at most\n", longest_leave_);
+  EXPECT_EQ(held, holds);
+  std::printf(
+      "%lld holds, %lld of them of rank 0, in %lld runs; with a limit of %d s all had left "
+      "after %.2f s at most\n",
+      static_cast<long long>(held), static_cast<long long>(of_first), static_cast<long long>(round),
+      kHeldLimit, longest_leave_);
+}
+
+// Two ranks in network namespaces of their own, between which the link goes down in mid-run. Seen
+// failing where such ranks took 127.0.0.1 for one place.
+TEST_F(RanksSlow, OnesWhoseLinkIsCutLeaveAndNameEachOther) {
+  const std::string script = R"sh(
+    mount -t tmpfs tmpfs /run && ip link set lo up && ip netns add far || exit 77
+    ip link add wire type veth peer name wire netns far || exit 77
+    ip address add 10.77.0.1/24 dev wire && ip link set wire up || exit 77
+    ip -n far link set lo up && ip -n far address add 10.77.0.2/24 dev wire || exit 77
+    ip -n far link set wire up || exit 77
+    "$@" --rank=0 >near.out 2>near.err & near=$!
+    ip netns exec far "$@" --rank=1 >far.out 2>far.err & far=$!
+    until [ "$(grep -c learning_rate runs/cut/log.jsonl 2>/dev/null)" -ge 5 ] 2>/dev/null; do
+      kill -0 $near || exit 1
+      sleep 0.02
+    done
+    ip link set wire down
+    cut=$(date +%s%N)
+    wait $near; echo $? $((($(date +%s%N) - cut) / 1000000))
+    wait $far; echo $? $((($(date +%s%N) - cut) / 1000000)))sh";
+  ProgramOptions shell = place_.options();
+  shell.program = "/usr/bin/unshare";
+  std::vector<std::string> words = {"--mount", "--net", "sh", "-c", script, "sh", tested_program()};
+  for (const std::string& word : command("cut", changes(4))) words.push_back(word);
+  for (const std::string& word :
+       {std::string("--world-size=2"), std::string("--store=tcp://10.77.0.1:29477"),
+        cat("--exchange-timeout=", kHeldLimit)})
+    words.push_back(word);
+  const ProgramResult result = run_program(words, shell);
+  if (!place_.has("near.out")) GTEST_SKIP() << "no network namespaces here: " << result.err;
+  std::istringstream said(result.out);
+  for (const auto& [rank, log] : {std::pair(1, "near.err"), std::pair(0, "far.err")}) {
+    int code = -1;
+    double milliseconds = 0;
+    said >> code >> milliseconds;
+    EXPECT_EQ(code, 1) << place_.read(log) << result.err;
+    EXPECT_LT(milliseconds / 1e3, kHeldLimit + kLongestLeave) << log;
+    EXPECT_ERROR_AT(place_.read(log), cat("rank ", rank), kHeldLimit);
+  }
+  EXPECT_LT(logged_step("cut"), steps());
+  place_.works(command_of("cut", 2));
+  EXPECT_EQ(digest("cut"), whole_of(4));
 }
 
 // A process that dies while it starts is missed at once, not when all should have joined. Seen

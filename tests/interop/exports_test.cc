@@ -131,6 +131,10 @@ TEST_F(ExportsInterop, OwnCodeIsTheSameModelInTransformers) {
       {"model.position=t5", "model.t5_shared=false"},
       {"model.position=kerple"},
       {"model.position=kerple", "model.kerple_kernel=power"},
+      {"model.position=bam", "model.scalable_softmax=true"},
+      {"model.position=sandwich"},
+      {"model.position=position_infused", "model.key_value_heads=2", "model.attention_bias=true"},
+      {"model.position=rotary", "model.rotary_share=0.5"},
       {"model.position=none", "model.embedding_norm=true", "model.activation=gelu_tanh"}};
   for (const std::vector<std::string>& changes : models) {
     train(changes);

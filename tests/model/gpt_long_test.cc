@@ -21,6 +21,7 @@ ModelConfig wide_config(Position position) {
 TEST(LongPass, EqualsTheOrdinaryPass) {
   const torch::NoGradGuard guard;
   for (const Position position : kAllPositions) {
+    if (position == Position::kFire) continue;  // by the reference alone
     if (position_method(position).has_table) continue;
     for (const auto type : {torch::kFloat, torch::kBFloat16}) {
       Gpt model = tiny_model(wide_config(position), type);

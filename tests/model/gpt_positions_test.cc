@@ -30,7 +30,6 @@ TEST(Cache, GivesTheFullForwardPassInChunksOfAnySize) {
   const torch::Tensor tokens = tiny_tokens(2, 100);
   for (const Position position : kAllPositions) {
     for (const bool rich : {false, true}) {
-      if (rich && position != Position::kAlibi && position != Position::kT5) continue;
       Gpt model = tiny_model(rich ? rich_config(position) : tiny_config(position));
       const torch::Tensor full = tiny_logits(model, tokens);
       for (const std::int64_t chunk : {1, 2, 7, 64}) {
@@ -68,13 +67,17 @@ TEST(Cache, KeepsAPattern) {
   }
 }
 
-// Seen failing with a tiled kernel that refuses tables.
-TEST(Lengths, NoMethodNeedsTheReferenceKernel) {
+// Seen failing with a tiled kernel that refuses tables. FIRE's bias changes with the query's place.
+TEST(Lengths, OnlyFireNeedsTheReferenceKernel) {
   const auto kernel = [](Position position) {
     return tiny_model(tiny_config(position))->attention_kernel(2, 128, torch::kCPU, true);
   };
-  for (const Position position : kAllPositions)
-    EXPECT_EQ(kernel(position), kernel(Position::kAlibi)) << name_of(position);
+  for (const Position position : kAllPositions) {
+    if (position == Position::kFire)
+      EXPECT_EQ(kernel(position), "reference");
+    else
+      EXPECT_EQ(kernel(position), kernel(Position::kAlibi)) << name_of(position);
+  }
 }
 
 TEST(Cache, PrefillReturnsTheLastPositionsLogits) {
@@ -178,11 +181,17 @@ TEST(Documents, EarlierOnesDoNotReachLaterOnes) {
     options.document_start_BT = torch::tensor(batch.document_starts).view({2, 60});
     const torch::Tensor a = tiny_logits(model, tokens, options),
                         b = tiny_logits(model, other, options);
-    EXPECT_TRUE(torch::equal(a.narrow(1, 25, 35), b.narrow(1, 25, 35)));
+    if (position == Position::kForgetting) {  // differences of sums that began before
+      EXPECT_LT(largest_difference(a.narrow(1, 25, 35), b.narrow(1, 25, 35)), 1e-5);
+    } else {
+      EXPECT_TRUE(torch::equal(a.narrow(1, 25, 35), b.narrow(1, 25, 35)));
+    }
     EXPECT_GT(largest_difference(a.narrow(1, 0, 25), b.narrow(1, 0, 25)), 0.1);
     EXPECT_GT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens).narrow(1, 25, 35)),
               1e-3);
-    if (position == Position::kSinusoidal || position == Position::kLearned) continue;
+    if (position == Position::kSinusoidal || position == Position::kLearned ||
+        position == Position::kInfused)
+      continue;
     // Relative methods: a packed document is the document alone.
     EXPECT_LT(largest_difference(a.narrow(1, 25, 35), tiny_logits(model, tokens.narrow(1, 25, 35))),
               1e-5)

@@ -203,13 +203,14 @@ TEST(T5Buckets, EqualTheScalarFormulaAndTheLastIsOpen) {
   }
 }
 
-// A KERPLE method and its parameters, which a test may change.
-struct SomeKerple {
-  explicit SomeKerple(KerpleKernel kernel) {
+// A method with a table of distances and its parameters, which a test may change.
+struct SomeTable {
+  explicit SomeTable(Position position, KerpleKernel kernel = KerpleKernel::kLog) {
     ModelConfig model;
     model.heads = 4;
-    model.position = Position::kKerple;
+    model.position = position;
     model.kerple_kernel = kernel;
+    model.sandwich_width = 6;
     method = make_positions(model, [this](const std::string& name, const torch::Tensor& value) {
       return parameters[name] = value.clone().requires_grad_();
     });
@@ -225,7 +226,7 @@ struct SomeKerple {
 // Its formulas in loops, where heads differ.
 TEST(Kerple, EqualsTheScalarFormula) {
   for (const KerpleKernel kernel : {KerpleKernel::kLog, KerpleKernel::kPower}) {
-    SomeKerple some(kernel);
+    SomeTable some(Position::kKerple, kernel);
     const bool log = kernel == KerpleKernel::kLog;
     const Slopes slopes = slopes_by_rule(SlopeRule::kPress, 4, 8);
     for (const float change : {0.0F, 0.7F}) {
@@ -247,9 +248,68 @@ TEST(Kerple, EqualsTheScalarFormula) {
   }
 }
 
-TEST(Kerple, HasTheGradientOfItsFormula) {
-  for (const KerpleKernel kernel : {KerpleKernel::kLog, KerpleKernel::kPower}) {
-    SomeKerple some(kernel);
+TEST(Bam, EqualsTheScalarFormulaAndStartsAsAlibi) {
+  SomeTable some(Position::kBam);
+  const Slopes slopes = slopes_by_rule(SlopeRule::kPress, 4, 8);
+  for (const float change : {0.0F, -0.3F, -1.5F}) {
+    some.parameters["bam_scale"].data().copy_(torch::tensor(slopes).log() + change);
+    some.parameters["bam_shape"].data().fill_(1 + change);
+    const torch::Tensor table_HL = some.table_HL(300);
+    for (std::size_t h = 0; h < 4; ++h) {
+      for (std::int64_t d = 0; d < 300; ++d) {
+        const double power = std::pow(static_cast<double>(d) + 1e-5, 1 + change);
+        const double fall = slopes[h] * std::exp(change) * power;
+        EXPECT_NEAR(table_HL[static_cast<std::int64_t>(h)][d].item<double>(), -fall,
+                    2e-6 * (1 + fall))
+            << h << ", " << d;
+      }
+    }
+  }
+}
+
+// Chi et al. 2023 make it of two positions' sines and cosines; here it is their difference's.
+TEST(Sandwich, EqualsTheProductOfTwoPositions) {
+  SomeTable some(Position::kSandwich);
+  for (const std::int64_t keys : {40, 300, 20}) {
+    const torch::Tensor table_HL = some.table_HL(keys);
+    ASSERT_EQ(table_HL.size(1), keys);
+    for (std::int64_t h = 0; h < 4; ++h) {
+      for (std::int64_t d = 0; d < keys; ++d) {
+        const double m = 1000, n = m - static_cast<double>(d);
+        double product = 0;
+        for (int i = 0; i < 3; ++i) {
+          const double rate = std::pow(10000.0, -2.0 * i / 6);
+          product +=
+              std::sin(m * rate) * std::sin(n * rate) + std::cos(m * rate) * std::cos(n * rate);
+        }
+        EXPECT_NEAR(table_HL[h][d].item<double>(), product / (static_cast<double>(h + 1) * 8 / 4),
+                    1e-6)
+            << h << ", " << d;
+      }
+    }
+  }
+}
+
+// p-RoPE: the slower pairs stay as they are.
+TEST(Rotary, TurnsTheShareOfPairsThatIsFastest) {
+  ModelConfig model;
+  model.position = Position::kRotary;
+  model.rotary_share = 0.75;
+  const auto some = make_positions(model, nullptr);
+  model.rotary_share = 1;
+  const auto all = make_positions(model, nullptr);
+  const torch::Tensor x = torch::randn({1, 2, 5, 16});
+  const torch::Tensor found = some->turn(x, 1000, {}), whole = all->turn(x, 1000, {});
+  for (std::int64_t c = 0; c < 16; ++c)
+    EXPECT_TRUE(torch::equal(found.select(3, c), (c % 8 < 6 ? whole : x).select(3, c))) << c;
+  EXPECT_FALSE(torch::equal(whole, x));
+}
+
+TEST(Tables, HaveTheGradientOfTheirFormula) {
+  for (const auto& [position, kernel] : {std::pair(Position::kKerple, KerpleKernel::kLog),
+                                         std::pair(Position::kKerple, KerpleKernel::kPower),
+                                         std::pair(Position::kBam, KerpleKernel::kLog)}) {
+    SomeTable some(position, kernel);
     const torch::Tensor weight_HL = torch::rand({4, 50}, torch::kDouble);
     const auto sum = [&] { return (some.table_HL(50).to(torch::kDouble) * weight_HL).sum(); };
     sum().backward();

@@ -35,6 +35,7 @@ inline ModelConfig rich_config(Position position) {
   model.activation = Activation::kGeluTanh;
   model.learned_slopes = position == Position::kAlibi;
   model.t5_shared = false;
+  model.scalable_softmax = true;
   model.embedding_dropout = 0.1;
   model.attention_dropout = 0.2;
   model.residual_dropout = 0.15;
@@ -45,6 +46,9 @@ inline ModelConfig rich_config(Position position) {
 inline Gpt tiny_model(const ModelConfig& config, torch::ScalarType type = torch::kFloat) {
   auto model = std::make_shared<GptImpl>(config, kTinyVocabulary, type);
   model->initialize(3, 0.2);
+  const torch::NoGradGuard guard;
+  for (auto& parameter : model->named_parameters())  // gates that half open forget all at once
+    if (parameter.key().starts_with("forget_bias")) parameter.value().fill_(5);
   return model;
 }
 

@@ -26,6 +26,11 @@ namespace alibi {
   ROW(Rotary, "rotary")             \
   ROW(T5, "t5")                     \
   ROW(Kerple, "kerple")             \
+  ROW(Bam, "bam")                   \
+  ROW(Sandwich, "sandwich")         \
+  ROW(Forgetting, "forgetting")     \
+  ROW(Infused, "position_infused")  \
+  ROW(Fire, "fire")                 \
   ROW(None, "none")
 
 #define ALIBI_ROW(Name, name) k##Name,
@@ -38,6 +43,8 @@ constexpr auto enum_names(Position) { return std::array{ALIBI_POSITION_METHODS(A
 
 enum class KerpleKernel { kLog, kPower };
 constexpr auto enum_names(KerpleKernel) { return std::array{"log", "power"}; }
+
+inline constexpr std::int64_t kFireUnits = 32;  // hidden units of its function, as in its paper
 
 // The keys of all methods, side by side in section "model".
 struct PositionKeys {
@@ -53,11 +60,14 @@ struct PositionKeys {
   bool learned_slopes = false;
   // rotary
   double rotary_base = 10000;
+  double rotary_share = 1;
   // t5
   std::int64_t t5_buckets = 32;
   std::int64_t t5_max_distance = 128;
   bool t5_shared = true;
   KerpleKernel kerple_kernel = KerpleKernel::kLog;
+  std::int64_t sandwich_width = 128;
+  double fire_threshold = 512;
 };
 
 // What other programs may have in common with a method.
@@ -108,7 +118,7 @@ struct PositionMethod {
   int arithmetic_revision = 1;
   const char* paper = "";  // for a model card
   // The mixin `Positions` of an exported modeling file (convert/custom_code.cc), where it differs
-  // from the one that does nothing.
+  // from the one that does nothing. Null: none can hold it.
   const char* python = "";
 };
 

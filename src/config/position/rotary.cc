@@ -12,6 +12,12 @@ void add_fields(Fields& f, ModelConfig& m) {
   add(f, "rotary_base", &m.rotary_base, "Base of the rotary frequencies.")
       .range(1.001, 1e12)
       .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
+  add(f, "rotary_share", &m.rotary_share,
+      "Share of the pairs that turn, the fastest first; the others know no position (p-RoPE, "
+      "Barbero et al. 2025).")
+      .range(0, 1)
+      .counts_if(m.rotary_share != 1)
+      .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
 }
 
 void check(const ModelConfig& m, Faults& faults) {
@@ -33,6 +39,7 @@ class Positions(NoPositions):
     def turn(m, x, positions):
         half = x.size(-1) // 2
         frequencies = m["rotary_base"] ** (torch.arange(half, device=x.device, dtype=torch.float64) / -half)
+        frequencies[round(m.get("rotary_share", 1) * half):] = 0
         angles = (positions.double().unsqueeze(-1) * frequencies).unsqueeze(1)
         cos, sin = angles.cos().float(), angles.sin().float()
         first, second = x.float().chunk(2, -1)

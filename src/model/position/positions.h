@@ -1,6 +1,6 @@
-// What a position method does with a model's numbers. Each acts at one or more of three places: on
-// the embeddings, on queries and keys, on the attention scores. What a method is, is in
-// config/position/methods.h.
+// What a position method does with a model's numbers. Each acts at one or more of these places: on
+// the embeddings, on queries and keys or what they are made from, on the attention scores. What a
+// method is, is in config/position/methods.h.
 //
 // Letters: see model/gpt.h.
 #pragma once
@@ -23,6 +23,9 @@ struct BiasPlace {
   std::int64_t keys;  // that the last query may see
   torch::Device device;
   const PositionChanges& changes;
+  // What the queries are made from: the layer's normed input at the last T positions. On the meta
+  // device where only the form of the bias is asked for.
+  torch::Tensor normed_BTC = {};
 };
 
 // The method of one model, with its parameters. The functions here are those of a method that does
@@ -38,7 +41,11 @@ class Positions {
                              const PositionStretch&) const {
     return x_BHTD;
   }
-  // What is added to the scores.
+  // (count, C): what is added, for queries and keys alone, to the normed input of every layer at
+  // `first` and after. Undefined: nothing.
+  virtual torch::Tensor infuse(std::int64_t, std::int64_t, torch::Device) const { return {}; }
+  // What is added to the scores. Terms are of the last T positions alone, as if nothing came before
+  // (see continue_terms).
   virtual ScoreBias bias(const BiasPlace&) const { return {}; }
   // Of linear biases, as trained by now; else empty.
   virtual std::vector<double> slopes() const { return {}; }

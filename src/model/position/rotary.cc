@@ -28,15 +28,20 @@ Rotation yarn(Rotation turns, const PositionStretch& stretch) {
 
 class Rotary final : public Positions {
  public:
-  explicit Rotary(const ModelConfig& model) : base_(model.rotary_base) {}
+  explicit Rotary(const ModelConfig& model)
+      : base_(model.rotary_base), share_(model.rotary_share) {}
 
   torch::Tensor turn(const torch::Tensor& x_BHTD, std::int64_t first,
                      const PositionStretch& stretch) const override {
-    return rotate(x_BHTD, first, stretched_rotation(x_BHTD.size(3), base_, stretch));
+    Rotation turns = stretched_rotation(x_BHTD.size(3), base_, stretch);
+    const auto count = static_cast<double>(turns.frequencies.size());
+    const auto turning = static_cast<std::ptrdiff_t>(std::lround(share_ * count));
+    std::fill(turns.frequencies.begin() + turning, turns.frequencies.end(), 0.0);
+    return rotate(x_BHTD, first, turns);
   }
 
  private:
-  double base_;
+  double base_, share_;
 };
 
 }  // namespace
