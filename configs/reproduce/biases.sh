@@ -1,0 +1,1 @@
+compare_into "$out" configs/compare/biases.json "$@"
