@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
+#include "commands/generate_prompts.h"
 #include "config/load.h"
 #include "evaluate/generate/generate.h"
 #include "report/table.h"
@@ -25,6 +26,7 @@ struct Options {
   GenerateOptions generate;
   bool ignore_end = false;
   bool top_k_given = false, top_p_given = false, seed_given = false;
+  PromptsOptions prompts;
 };
 
 std::string read_prompt(const Options& options) {
@@ -47,19 +49,21 @@ void refuse_without_effect(const Options& options) {
 
 int run(Options options) {
   refuse_without_effect(options);
+  if (!options.prompts.file.empty() && !options.prompt_file.empty())
+    throw usage_error("--prompts", "stands beside --prompt-file", "leave one of them out");
   allow_overrides(options.overrides, {"runtime"}, "has no effect on generate");
   LoadedModel loaded = load_model(options.checkpoint, options.overrides);
+  options.generate.stop_at_end = !options.ignore_end;
+  options.generate.end = loaded.tokenizer.end();
+  options.generate.never = loaded.tokenizer.specials();
+  if (!options.prompts.file.empty())
+    return generate_prompts(loaded, options.prompts, options.generate);
   const std::string text = read_prompt(options);
   const std::size_t bad = first_invalid_utf8(text);
   if (bad != std::string::npos)
     throw usage_error(options.prompt_file.empty() ? "--prompt" : options.prompt_file,
                       cat("is not valid UTF-8 at byte ", bad));
-  std::vector<std::int32_t> prompt = {
-      loaded.tokenizer.end()};  // documents begin after an end token
-  for (const std::int32_t id : loaded.tokenizer.encode(text)) prompt.push_back(id);
-  options.generate.stop_at_end = !options.ignore_end;
-  options.generate.end = loaded.tokenizer.end();
-  options.generate.never = loaded.tokenizer.specials();
+  const std::vector<std::int32_t> prompt = prompt_tokens(loaded.tokenizer, text);
   StreamDecoder decoder(loaded.tokenizer, text.empty());
   std::fputs(text.c_str(), stdout);
   const double start = seconds_now();
@@ -98,6 +102,21 @@ Command generate_command() {
                    .meaning = "File with the text to continue; - for standard input",
                    .target = &options->prompt_file,
                    .excludes = "--prompt"},
+                  {.name = "--prompts",
+                   .meaning = "JSON file, a prompt a line, to continue all of them",
+                   .target = &options->prompts.file,
+                   .excludes = "--prompt"},
+                  {.name = "--parallel",
+                   .meaning = "Prompts at a time",
+                   .target = &options->prompts.parallel,
+                   .shows_default = true,
+                   .range = {{1, 1 << 16}},
+                   .needs = "--prompts"},
+                  {.name = "--output",
+                   .meaning =
+                       "File for what --prompts writes; the same command goes on after a stop",
+                   .target = &options->prompts.output,
+                   .needs = "--prompts"},
                   {.name = "--tokens",
                    .meaning = "Largest number of new tokens",
                    .target = &options->generate.tokens,

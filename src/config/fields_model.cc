@@ -121,7 +121,9 @@ Fields data_fields(DataConfig& d) {
   add(f, "valid", &d.valid, "Held-out text. Default: valid_fraction of the documents of train.")
       .free();
   add(f, "valid_fraction", &d.valid_fraction,
-      "Share of the documents held out, by hash of their content.")
+      "Share of the documents held out, by hash of their content; where that leaves one side "
+      "empty, "
+      "the last of the text.")
       .range(0, 0.5)
       .only_if(d.valid.empty(), "data.valid is not given");
   add(f, "separate_documents", &d.separate_documents,

@@ -137,8 +137,8 @@ class CurveMeasurement {
     fill_point(measured, scored, loaded_.tokenizer);
     if (scored.short_share > 0) {
       measured.point.note = cat(fixed(100 * scored.short_share, 0),
-                                " % of its targets stand in shorter windows at "
-                                "the ends of parts that it does not divide");
+                                " % of its targets stand in shorter windows, where a "
+                                "part of the text ends");
     }
     if (!scored.bins.empty())
       curve_.loss_by_position.push_back({measured.point.length, std::move(scored.bins)});

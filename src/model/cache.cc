@@ -20,9 +20,8 @@ void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t use
 
 }  // namespace
 
-KeyValueCache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
-                                          const torch::Tensor& v_BGTD,
-                                          const torch::Tensor& terms_BHT) {
+Cache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                  const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
   const torch::NoGradGuard guard;
   View& stored = layers_.at(static_cast<std::size_t>(layer));
   const std::int64_t added = k_BGTD.size(2), stay = kept(added);

@@ -12,24 +12,36 @@
 
 namespace alibi {
 
-class KeyValueCache {
+class Cache {
  public:
-  explicit KeyValueCache(std::int64_t layers, std::int64_t window = 0, std::int64_t sinks = 0)
-      : layers_(static_cast<std::size_t>(layers)), window_(window), sinks_(sinks) {}
+  virtual ~Cache() = default;
 
-  std::int64_t length() const { return length_; }  // positions seen so far by every layer
-  std::int64_t window() const { return window_; }  // 0: it grows
+  virtual std::int64_t length() const = 0;           // positions seen so far by every layer
+  virtual std::int64_t window() const { return 0; }  // 0: it grows
 
   struct View {
     torch::Tensor k_BGSD, v_BGSD;
     torch::Tensor terms_BHS = {};  // of a bias that has them (model/score_bias.h)
   };
   // Adds T new positions to one layer (at most the window) and returns all that it holds, the new
-  // ones last. Terms come as they count from 0 before these positions. Storage doubles when full.
-  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
-              const torch::Tensor& terms_BHT = {});
+  // ones last. Terms come as they count from 0 before these positions.
+  virtual View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+                      const torch::Tensor& terms_BHT) = 0;
   // Ends a forward pass over T positions: every layer has been extended by them.
-  void advance(std::int64_t positions) {
+  virtual void advance(std::int64_t positions) = 0;
+};
+
+// One piece of memory for each layer's keys and values, which doubles when full.
+class KeyValueCache final : public Cache {
+ public:
+  explicit KeyValueCache(std::int64_t layers, std::int64_t window = 0, std::int64_t sinks = 0)
+      : layers_(static_cast<std::size_t>(layers)), window_(window), sinks_(sinks) {}
+
+  std::int64_t length() const override { return length_; }
+  std::int64_t window() const override { return window_; }
+  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+              const torch::Tensor& terms_BHT = {}) override;
+  void advance(std::int64_t positions) override {
     held_ = kept(positions) + positions;
     length_ += positions;
   }

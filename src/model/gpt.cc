@@ -1,5 +1,8 @@
 #include "model/gpt.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -22,6 +25,15 @@ constexpr double kFirstSoftmaxScale = 0.43;
 // (B, T, heads * D) -> (B, heads, T, D)
 torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
   return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
+}
+
+// Keys and values are of the new positions before, and of all that the cache holds after.
+void go_on(Cache& cache, std::int64_t layer, AttentionInputs& inputs) {
+  torch::Tensor& terms_BHS = inputs.options.bias.terms_BHS;
+  const Cache::View all = cache.extend(layer, inputs.k_BGSD, inputs.v_BGSD, terms_BHS);
+  inputs.k_BGSD = all.k_BGSD;
+  inputs.v_BGSD = all.v_BGSD;
+  terms_BHS = all.terms_BHS;
 }
 
 }  // namespace
@@ -85,6 +97,8 @@ void GptImpl::initialize(std::uint64_t seed, double standard_deviation) {
 torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptions& options) {
   if (suits_layers(tokens_BT, options)) return hidden_by_layers(tokens_BT, options, kLongChunk);
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
+  ensure(options.caches.empty() || std::ssize(options.caches) == tokens_BT.size(0),
+         "a cache for each sequence");
   torch::Tensor x_BTC = embed(tokens_BT, first, options);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     const auto block = [this, layer, options](const torch::Tensor& in_BTC) {
@@ -97,6 +111,7 @@ torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptio
     x_BTC = again ? recomputed(x_BTC, block) : block(x_BTC);
   }
   if (options.cache != nullptr) options.cache->advance(tokens_BT.size(1));
+  for (Cache* const cache : options.caches) cache->advance(tokens_BT.size(1));
   return norm_->forward(x_BTC);
 }
 
@@ -142,7 +157,16 @@ AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
 torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
                              const ForwardOptions& options) {
   const ModelConfig& m = config_;
-  torch::Tensor x_BTC = positions_->embed(at::embedding(embedding_VC_, tokens_BT), first);
+  torch::Tensor x_BTC = at::embedding(embedding_VC_, tokens_BT);
+  if (options.caches.empty()) {
+    x_BTC = positions_->embed(x_BTC, first);
+  } else {
+    std::vector<torch::Tensor> rows;
+    for (const torch::Tensor& row : x_BTC.split(1)) {
+      rows.push_back(positions_->embed(row, options.caches[rows.size()]->length()));
+    }
+    x_BTC = torch::cat(rows);
+  }
   if (embedding_norm_) x_BTC = embedding_norm_->forward(x_BTC);
   if (options.training)
     x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
@@ -174,10 +198,17 @@ std::shared_ptr<const KeyRules> GptImpl::rules_of(std::int64_t layer, std::int64
 
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
                                   std::int64_t first, const ForwardOptions& options) {
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
+  return split_qkv(layer, block.qkv->forward(normed_BTC), normed_BTC, first, options);
+}
+
+AttentionInputs GptImpl::split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO,
+                                   const torch::Tensor& normed_BTC, std::int64_t first,
+                                   const ForwardOptions& options) {
   const ModelConfig& m = config_;
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  auto parts = split_last(block.qkv->forward(normed_BTC), {m.width, kv_width, kv_width});
+  auto parts = split_last(qkv_BTO, {m.width, kv_width, kv_width});
   const torch::Tensor infused_TC =
       positions_->infuse(first, normed_BTC.size(1), embedding_VC_.device());
   if (infused_TC.defined()) {
@@ -232,18 +263,39 @@ torch::Tensor GptImpl::join_heads(const torch::Tensor& x_BHTD) {
   return x_BHTD.transpose(1, 2).flatten(2, 3);
 }
 
+// The linear layers see all sequences at once; attention one at a time, each on a thread.
+torch::Tensor GptImpl::mixed_sequences(std::int64_t layer, const torch::Tensor& normed_BTC,
+                                       const ForwardOptions& options) {
+  ensure(!at::GradMode::is_enabled(), "sequences with caches of their own have no graph");
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
+  const torch::Tensor qkv_BTO = block.qkv->forward(normed_BTC);
+  torch::Tensor mixed_BTC = torch::empty_like(normed_BTC);
+  std::int64_t longest = 0;
+  for (const Cache* const cache : options.caches) longest = std::max(longest, cache->length());
+  // Tables and lists that grow with the text are as long as all need before threads share them.
+  score_options(layer, longest + normed_BTC.size(1), normed_BTC.narrow(0, 0, 1), {});
+  at::parallel_for(0, normed_BTC.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    const torch::NoGradGuard guard;
+    for (std::int64_t b = begin; b < end; ++b) {
+      ForwardOptions alone = options;
+      alone.caches = {};
+      alone.cache = options.caches[static_cast<std::size_t>(b)];
+      const torch::Tensor normed_1TC = normed_BTC.narrow(0, b, 1);
+      AttentionInputs inputs =
+          split_qkv(layer, qkv_BTO.narrow(0, b, 1), normed_1TC, alone.cache->length(), alone);
+      go_on(*alone.cache, layer, inputs);
+      mixed_BTC.narrow(0, b, 1).copy_(join_heads(attention(inputs, attention_.kernel)));
+    }
+  });
+  return mixed_BTC;
+}
+
 torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
                                    const ForwardOptions& options) {
+  if (!options.caches.empty()) return mixed_sequences(layer, normed_BTC, options);
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
   AttentionInputs inputs = heads_of(layer, normed_BTC, first, options);
-  if (options.cache != nullptr) {
-    torch::Tensor& terms_BHS = inputs.options.bias.terms_BHS;
-    const KeyValueCache::View all =
-        options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD, terms_BHS);
-    inputs.k_BGSD = all.k_BGSD;
-    inputs.v_BGSD = all.v_BGSD;
-    terms_BHS = all.terms_BHS;
-  }
+  if (options.cache != nullptr) go_on(*options.cache, layer, inputs);
   if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
   return join_heads(options.visited_blocks == nullptr
                         ? attention(inputs, attention_.kernel)

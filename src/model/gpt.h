@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,11 @@ struct NormImpl;   // model/layers.h
 
 // What a forward pass is given beside tokens.
 struct ForwardOptions : PositionChanges {
-  KeyValueCache* cache = nullptr;  // continues from its length when given
-  bool training = false;           // dropout on, masks drawn from `random`
+  Cache* cache = nullptr;  // continues from its length when given
+  // Instead: one for each sequence of the batch, which go on from lengths of their own. They are
+  // used from several threads, one each. No graph.
+  std::span<Cache* const> caches = {};
+  bool training = false;  // dropout on, masks drawn from `random`
   RandomKey random;
   torch::Tensor document_start_BT;  // undefined: attend across documents
   // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
@@ -79,6 +83,11 @@ class GptImpl : public Module {
   // Queries, keys and values of positions from `first` on, from normed x.
   AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& normed_BTC, std::int64_t first,
                            const ForwardOptions& options);
+  AttentionInputs split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO,
+                            const torch::Tensor& normed_BTC, std::int64_t first,
+                            const ForwardOptions& options);
+  torch::Tensor mixed_sequences(std::int64_t layer, const torch::Tensor& normed_BTC,
+                                const ForwardOptions& options);  // (B, T, C)
   torch::Tensor mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
                             const ForwardOptions& options);      // (B, T, C)
   static torch::Tensor join_heads(const torch::Tensor& x_BHTD);  // (B, T, C)

@@ -17,6 +17,7 @@ constexpr std::int64_t kLongText = 16'384;
 
 bool GptImpl::suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const {
   if (tokens_BT.size(1) < kLongText || options.cache != nullptr || options.training) return false;
+  if (!options.caches.empty()) return false;
   if (options.visited_blocks != nullptr || options.attention_inputs != nullptr) return false;
   if (at::GradMode::is_enabled() || attention_.kernel == "check") return false;
   return choose_attention(problem_of(tokens_BT, options), tokens_BT.device(), attention_.kernel)

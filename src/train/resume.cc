@@ -73,7 +73,7 @@ std::vector<std::string> take_changes(const Config& config, const Checkpoint& re
     if (finished) {
       throw usage_error(key.pointer,
                         cat("this run is finished, with ", key.first, "; now it is ", key.second),
-                        "resume with the old value, or choose another run.folder");
+                        "resume with the old value, or choose another run.name");
     }
     changes.push_back(cat(key.pointer, ": ", key.second, ", was ", key.first));
     if (key.pointer == "/batch/micro_batch_tokens") progress.micro_batch_tokens = 0;

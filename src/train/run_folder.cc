@@ -20,7 +20,7 @@ void refuse_other_arithmetic(const Progress& stored, const Config& config, const
       place.string(),
       cat("computed by revision ", stored.arithmetic_revision, " of the arithmetic, this program (",
           kVersion, ") has revision ", revision),
-      "resume with a program version of that revision, or choose another run.folder; "
+      "resume with a program version of that revision, or choose another run.name; "
       "initialize.from begins with this run's weights");
 }
 
@@ -35,7 +35,7 @@ void refuse_other_config(const Config& now, const Config& stored, const fs::path
                     cat("this run was started with ", different.front().first, ", now it is ",
                         different.front().second,
                         others.empty() ? "" : "; different, too: " + join(others, ", ")),
-                    "resume with the old values, or choose another run.folder; initialize.from "
+                    "resume with the old values, or choose another run.name; initialize.from "
                     "begins with this run's weights");
 }
 
@@ -86,7 +86,7 @@ std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {
     throw Error(checkpoints().string(),
                 cat("holds ", damaged.size(),
                     " checkpoints and none is whole; the newest: ", damaged.front()),
-                "put one back, or choose another run.folder; nothing was changed");
+                "put one back, or choose another run.name; nothing was changed");
   }
   warn_of_damaged(damaged);
   Checkpoint checkpoint = load_checkpoint(*newest, Load::kAll);
@@ -99,7 +99,7 @@ std::optional<Checkpoint> RunFolder::resume_point(const Config& config) const {
 
 void RunFolder::refuse_other_text(const Checkpoint& checkpoint, const PreparedText& text) const {
   const std::string place = cat(path_.string(), ", step ", checkpoint.progress.step);
-  const std::string way_out = "put the old one back, or choose another run.folder";
+  const std::string way_out = "put the old one back, or choose another run.name";
   if (checkpoint.tokenizer_model != text.tokenizer.model())
     throw usage_error("/tokenizer", place + " was made with another tokenizer", way_out);
   if (checkpoint.data_hash != text.data_hash) {  // empty before format 3 of progress.json

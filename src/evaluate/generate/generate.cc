@@ -11,7 +11,7 @@
 namespace alibi {
 
 torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
-                      KeyValueCache& cache, torch::Device device) {
+                      Cache& cache, torch::Device device) {
   ensure(!tokens.empty() && chunk > 0, "there is a prompt to read");
   const torch::NoGradGuard guard;
   ForwardOptions options;

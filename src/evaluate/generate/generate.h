@@ -42,6 +42,6 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
 
 // Logits (V) fp32 of the token after `tokens`, read into `cache` in chunks of `chunk`.
 torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
-                      KeyValueCache& cache, torch::Device device);
+                      Cache& cache, torch::Device device);
 
 }  // namespace alibi

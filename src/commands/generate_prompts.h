@@ -1,0 +1,30 @@
+// alibi generate --prompts: a file of prompts, several at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "checkpoint/load_model.h"
+#include "evaluate/generate/generate.h"
+
+namespace alibi {
+
+struct PromptsOptions {
+  // JSON, one object a line: "prompt", and as one wishes "id", "tokens", "temperature", "seed";
+  // other keys are ignored.
+  std::string file;
+  // One object a line, in the same order: "line", "id", "prompt", "text", "tokens",
+  // "finish_reason" ("stop": the document ended, or "length"); of a bad row "line" and "error".
+  // Empty: standard output. What a file holds already is not made again.
+  std::string output;
+  std::int64_t parallel = 8;
+};
+
+// Returns an exit code: 1 where a row was bad, 128 + the signal that stopped it.
+int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
+                     const GenerateOptions& options);
+
+// The prompt's tokens: documents begin after an end token.
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::string& text);
+
+}  // namespace alibi

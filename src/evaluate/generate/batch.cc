@@ -1,0 +1,143 @@
+#include "evaluate/generate/batch.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "device/libtorch.h"
+#include "model/paged_cache.h"
+
+namespace alibi {
+namespace {
+
+struct Active {
+  Active(Request wanted, PagePool& pool) : request(std::move(wanted)), cache(pool) {
+    result.number = request.number;
+  }
+  Request request;
+  PagedSequence cache;
+  Completion result;
+  bool is_done = false;
+};
+
+class Batch {
+ public:
+  Batch(Gpt& model, const GenerateOptions& options, torch::Device device)
+      : model_(model), options_(options), device_(device), pool_(model->config().layers) {
+    banned_ = options.never;
+    if (!options.stop_at_end) banned_.push_back(options.end);
+  }
+
+  std::int64_t size() const { return std::ssize(active_); }
+  const BatchUse& use() const { return use_; }
+
+  void enter(Request request) {
+    Active& one = *active_.emplace_back(std::make_unique<Active>(std::move(request), pool_));
+    const std::vector<std::int32_t>& prompt = one.request.prompt;
+    const std::int64_t shared = one.cache.begin_with(prompt);
+    const torch::Tensor logits_V = prefill(model_, {prompt.begin() + shared, prompt.end()},
+                                           options_.prefill_chunk, one.cache, device_);
+    one.cache.share(prompt);
+    use_.prompt_tokens += std::ssize(prompt);
+    use_.shared_tokens += shared;
+    choose(one, logits_V.to(torch::kCPU).contiguous());
+  }
+
+  // Hands out what is done, whose pages are free at once.
+  void leave(const std::function<void(Completion)>& done) {
+    for (auto& one : active_) {
+      if (!one->is_done) continue;
+      use_.new_tokens += std::ssize(one->result.tokens);
+      done(std::move(one->result));
+      one.reset();
+    }
+    std::erase(active_, nullptr);
+  }
+
+  // One more token of each.
+  void step() {
+    const torch::NoGradGuard guard;
+    std::vector<std::int64_t> ids;
+    std::vector<Cache*> caches;
+    for (const auto& one : active_) {
+      one->cache.reserve(1);
+      ids.push_back(one->result.tokens.back());
+      caches.push_back(&one->cache);
+    }
+    ForwardOptions forward;
+    forward.caches = caches;
+    const torch::Tensor tokens_B1 = torch::tensor(ids, torch::kLong).unsqueeze(1).to(device_);
+    const torch::Tensor hidden_BC = model_->hidden(tokens_B1, forward).squeeze(1);
+    const torch::Tensor logits_BV =
+        model_->logits(hidden_BC).to(torch::kCPU, torch::kFloat).contiguous();
+    at::parallel_for(0, size(), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        choose(*active_[static_cast<std::size_t>(i)], logits_BV[i]);
+    });
+    count_pages();
+  }
+
+  BatchUse finished() const {
+    BatchUse use = use_;
+    use.unused_slots = slots_ == 0 ? 0 : unused_ / slots_;
+    return use;
+  }
+
+ private:
+  void choose(Active& one, const torch::Tensor& logits_V) const {
+    const std::span<const float> logits(logits_V.data_ptr<float>(),
+                                        static_cast<std::size_t>(logits_V.numel()));
+    const std::int32_t id = sample(logits, one.request.sample, one.cache.length(), banned_);
+    one.result.ended = id == options_.end;
+    if (!one.result.ended) one.result.tokens.push_back(id);
+    one.is_done = one.result.ended || std::ssize(one.result.tokens) == one.request.tokens;
+  }
+
+  void count_pages() {
+    use_.most_pages = std::max(use_.most_pages, pool_.pages_in_use());
+    double held = 0, taken = 0;
+    for (const auto& one : active_) {
+      const std::int64_t length = one->cache.length();
+      held += static_cast<double>(length);
+      taken += static_cast<double>((length + kPage - 1) / kPage * kPage);
+    }
+    unused_ += taken - held;
+    slots_ += taken;
+  }
+
+  Gpt& model_;
+  const GenerateOptions& options_;
+  torch::Device device_;
+  PagePool pool_;
+  std::vector<std::unique_ptr<Active>> active_;
+  std::vector<std::int32_t> banned_;
+  BatchUse use_;
+  double unused_ = 0, slots_ = 0;
+};
+
+}  // namespace
+
+BatchUse generate_batch(Gpt& model, const GenerateOptions& options, std::int64_t parallel,
+                        torch::Device device, const std::function<std::optional<Request>()>& next,
+                        const std::function<void(Completion)>& done,
+                        const std::function<bool()>& stop) {
+  Batch batch(model, options, device);
+  bool more = true;
+  while (!stop()) {
+    while (more && batch.size() < parallel && !stop()) {
+      std::optional<Request> request = next();
+      more = request.has_value();
+      if (more) batch.enter(std::move(*request));
+    }
+    const std::int64_t before = batch.size();
+    batch.leave(done);
+    if (batch.size() < before && more) continue;
+    if (batch.size() == 0) break;
+    batch.step();
+    batch.leave(done);
+  }
+  return batch.finished();
+}
+
+}  // namespace alibi

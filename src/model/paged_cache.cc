@@ -1,0 +1,127 @@
+#include "model/paged_cache.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "device/libtorch.h"
+
+namespace alibi {
+namespace {
+
+// As the key of a map.
+std::string bytes_of(std::span<const std::int32_t> tokens) {
+  return {reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()};
+}
+
+// Room for `slots` rows like those of x (T, ...).
+void make_room(torch::Tensor& store, const torch::Tensor& x, std::int64_t slots) {
+  const std::int64_t held = store.defined() ? store.size(0) : 0;
+  if (held >= slots) return;
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  sizes[0] = slots;
+  torch::Tensor larger = torch::empty(sizes, x.options());
+  if (held > 0) larger.narrow(0, 0, held).copy_(store);
+  store = larger;
+}
+
+}  // namespace
+
+std::int64_t PagePool::take() {
+  if (free_.empty()) {
+    // A half more at a time: storage is copied when it grows.
+    const std::int64_t more = std::max<std::int64_t>(16, std::ssize(users_) / 2);
+    for (std::int64_t i = 0; i < more; ++i) free_.push_back(std::ssize(users_) + more - 1 - i);
+    users_.resize(users_.size() + static_cast<std::size_t>(more), 0);
+  }
+  const std::int64_t page = free_.back();
+  free_.pop_back();
+  users_[static_cast<std::size_t>(page)] = 1;
+  ++in_use_;
+  return page;
+}
+
+void PagePool::give_back(std::int64_t page) {
+  if (--users_[static_cast<std::size_t>(page)] > 0) return;
+  if (const auto known = tokens_of_.find(page); known != tokens_of_.end()) {
+    by_tokens_.erase(known->second);
+    tokens_of_.erase(known);
+  }
+  free_.push_back(page);
+  --in_use_;
+}
+
+PagedSequence::~PagedSequence() {
+  for (const std::int64_t page : pages_) pool_.give_back(page);
+}
+
+std::int64_t PagedSequence::begin_with(std::span<const std::int32_t> tokens) {
+  ensure(pages_.empty(), "the sequence is new");
+  for (std::size_t end = kPage; end < tokens.size(); end += kPage) {
+    const auto found = pool_.by_tokens_.find(bytes_of(tokens.first(end)));
+    if (found == pool_.by_tokens_.end()) break;
+    pages_.push_back(found->second);
+    ++pool_.users_[static_cast<std::size_t>(found->second)];
+  }
+  return length_ = std::ssize(pages_) * kPage;
+}
+
+void PagedSequence::share(std::span<const std::int32_t> tokens) {
+  ensure(std::ssize(tokens) <= length_, "what is shared was read");
+  for (std::size_t end = kPage; end <= tokens.size(); end += kPage) {
+    const std::int64_t page = pages_[end / kPage - 1];
+    const auto [place, is_new] = pool_.by_tokens_.emplace(bytes_of(tokens.first(end)), page);
+    if (is_new) pool_.tokens_of_.emplace(page, place->first);
+  }
+}
+
+void PagedSequence::reserve(std::int64_t positions) {
+  while (std::ssize(pages_) * kPage < length_ + positions) pages_.push_back(pool_.take());
+  for (PagePool::Layer& layer : pool_.layers_) {
+    for (torch::Tensor* const store : {&layer.k_NGD, &layer.v_NGD, &layer.terms_NH})
+      if (store->defined()) make_room(*store, *store, pool_.slots());
+  }
+}
+
+torch::Tensor PagedSequence::slots_of_all(std::int64_t count) {
+  if (!slots_S_.defined() || slots_S_.size(0) != count) slots_S_ = slots(0, count);
+  return slots_S_;
+}
+
+torch::Tensor PagedSequence::slots(std::int64_t first, std::int64_t count) const {
+  torch::Tensor slots_N = torch::empty({count}, torch::kLong);
+  auto* const all = slots_N.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t place = first + i;
+    all[i] = pages_[static_cast<std::size_t>(place / kPage)] * kPage + place % kPage;
+  }
+  return slots_N;
+}
+
+Cache::View PagedSequence::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                  const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
+  const torch::NoGradGuard guard;
+  ensure(k_BGTD.size(0) == 1, "one sequence");
+  const std::int64_t added = k_BGTD.size(2);
+  if (std::ssize(pages_) * kPage < length_ + added) reserve(added);
+  PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
+  const torch::Tensor new_T = slots(length_, added).to(k_BGTD.device());
+  const torch::Tensor all_S = slots_of_all(length_ + added).to(k_BGTD.device());
+  const auto hold = [&](torch::Tensor& store, const torch::Tensor& rows) {
+    make_room(store, rows, pool_.slots());
+    store.index_copy_(0, new_T, rows.contiguous());
+    return store.index_select(0, all_S);
+  };
+  View all{hold(pool.k_NGD, k_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0),
+           hold(pool.v_NGD, v_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0)};
+  if (terms_BHT.defined()) {
+    torch::Tensor terms_TH = terms_BHT[0].t();
+    if (length_ > 0) {
+      const torch::Tensor last = slots(length_ - 1, 1).to(k_BGTD.device());
+      terms_TH = terms_TH + pool.terms_NH.index_select(0, last);
+    }
+    all.terms_BHS = hold(pool.terms_NH, terms_TH).t().unsqueeze(0);
+  }
+  return all;
+}
+
+}  // namespace alibi

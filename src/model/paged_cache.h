@@ -1,0 +1,77 @@
+// Keys and values of many sequences in pages of fixed size (Kwon et al. 2023, PagedAttention,
+// section 4): a sequence holds a table of pages, so that what is reserved but not used is less than
+// a page for each; sequences that begin with the same tokens share pages.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/cache.h"
+
+namespace alibi {
+
+inline constexpr std::int64_t kPage = 16;  // positions
+
+// Outlives its sequences. Memory grows as pages are asked for.
+class PagePool {
+ public:
+  explicit PagePool(std::int64_t layers) : layers_(static_cast<std::size_t>(layers)) {}
+  PagePool(const PagePool&) = delete;
+  PagePool& operator=(const PagePool&) = delete;
+
+  std::int64_t pages_in_use() const { return in_use_; }
+
+ private:
+  friend class PagedSequence;
+  struct Layer {
+    torch::Tensor k_NGD, v_NGD, terms_NH;  // N = pages * kPage slots
+  };
+
+  std::int64_t take();                // a page of one user
+  void give_back(std::int64_t page);  // by one user
+  std::int64_t slots() const { return std::ssize(users_) * kPage; }
+
+  std::vector<Layer> layers_;
+  std::vector<std::int64_t> users_;  // of each page
+  std::vector<std::int64_t> free_;
+  std::int64_t in_use_ = 0;
+  // Whole pages by all tokens up to their end; gone with their last user.
+  std::map<std::string, std::int64_t> by_tokens_;
+  std::map<std::int64_t, std::string> tokens_of_;
+};
+
+class PagedSequence final : public Cache {
+ public:
+  explicit PagedSequence(PagePool& pool) : pool_(pool) {}
+  ~PagedSequence() override;  // gives its pages back
+  PagedSequence(const PagedSequence&) = delete;
+  PagedSequence& operator=(const PagedSequence&) = delete;
+
+  // Of a new sequence: begins with the pages of others that hold the same first tokens, and returns
+  // how many positions these are: whole pages, at least one token less than there are.
+  std::int64_t begin_with(std::span<const std::int32_t> tokens);
+  // Others may begin with the whole pages of these tokens, which it has read.
+  void share(std::span<const std::int32_t> tokens);
+  // Takes the pages of so many more positions. `extend` does so too, but from one thread only.
+  void reserve(std::int64_t positions);
+
+  std::int64_t length() const override { return length_; }
+  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+              const torch::Tensor& terms_BHT = {}) override;
+  void advance(std::int64_t positions) override { length_ += positions; }
+
+ private:
+  // The slots of positions first .. first + count - 1.
+  torch::Tensor slots(std::int64_t first, std::int64_t count) const;
+  torch::Tensor slots_of_all(std::int64_t count);
+
+  PagePool& pool_;
+  torch::Tensor slots_S_;  // as last asked for: all layers ask for the same
+  std::vector<std::int64_t> pages_;
+  std::int64_t length_ = 0;
+};
+
+}  // namespace alibi

@@ -1,0 +1,116 @@
+// Pages hold what one piece of memory holds; they are shared, counted and given back.
+#include "model/paged_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "device/libtorch.h"
+#include "support/tiny_model.h"
+
+namespace alibi {
+namespace {
+
+torch::Tensor row(const torch::Tensor& tokens_BT, std::int64_t b, std::int64_t first,
+                  std::int64_t count) {
+  return tokens_BT.narrow(0, b, 1).narrow(1, first, count);
+}
+
+// Sequences of several lengths go on together as each does alone. Seen failing with one length for
+// all.
+TEST(PagedCache, SequencesOfABatchAreThoseAlone) {
+  const torch::Tensor tokens_BT = tiny_tokens(3, 80);
+  const std::vector<std::int64_t> begun = {40, 1, 15};
+  for (const Position position : kAllPositions) {
+    for (const bool rich : {false, true}) {
+      ModelConfig config = rich ? rich_config(position) : tiny_config(position);
+      if (rich) config.attention_pattern = {"window(20) + global(3)"};
+      Gpt model = tiny_model(config);
+      PagePool pool(config.layers);
+      std::vector<std::unique_ptr<PagedSequence>> sequences;
+      ForwardOptions together;
+      std::vector<Cache*> caches;
+      for (std::int64_t b = 0; b < 3; ++b) {
+        sequences.push_back(std::make_unique<PagedSequence>(pool));
+        caches.push_back(sequences.back().get());
+        ForwardOptions alone;
+        alone.cache = caches.back();
+        tiny_logits(model, row(tokens_BT, b, 0, begun[static_cast<std::size_t>(b)]), alone);
+      }
+      together.caches = caches;
+      std::vector<torch::Tensor> full;
+      for (std::int64_t b = 0; b < 3; ++b)
+        full.push_back(tiny_logits(model, row(tokens_BT, b, 0, 80)));
+      for (std::int64_t step = 0; step < 17; ++step) {
+        std::vector<torch::Tensor> next;
+        for (std::int64_t b = 0; b < 3; ++b) {
+          next.push_back(row(tokens_BT, b, begun[static_cast<std::size_t>(b)] + step, 1));
+          sequences[static_cast<std::size_t>(b)]->reserve(1);
+        }
+        const torch::Tensor logits_B1V = tiny_logits(model, torch::cat(next), together);
+        for (std::int64_t b = 0; b < 3; ++b) {
+          const std::int64_t place = begun[static_cast<std::size_t>(b)] + step;
+          EXPECT_LT(
+              largest_difference(logits_B1V[b][0], full[static_cast<std::size_t>(b)][0][place]),
+              2e-5)
+              << name_of(position) << ", sequence " << b << ", step " << step;
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::int32_t> numbers(std::int32_t first, std::int32_t count) {
+  std::vector<std::int32_t> all;
+  for (std::int32_t i = 0; i < count; ++i) all.push_back(first + i);
+  return all;
+}
+
+void read(PagedSequence& sequence, std::int64_t positions) {
+  const torch::Tensor x = torch::randn({1, 2, positions, 4});
+  sequence.extend(0, x, x);
+  sequence.advance(positions);
+}
+
+// Seen failing with pages that are free once the first of their users has gone.
+TEST(PagedCache, SharesWholePagesOfTheSameTokensWhileSomebodyHasThem) {
+  PagePool pool(1);
+  const std::vector<std::int32_t> prompt = numbers(0, 40);
+  auto first = std::make_unique<PagedSequence>(pool);
+  EXPECT_EQ(first->begin_with(prompt), 0);
+  read(*first, 40);
+  EXPECT_EQ(pool.pages_in_use(), 3);
+  first->share(prompt);
+  PagedSequence same(pool), longer(pool), whole_pages(pool), other(pool);
+  EXPECT_EQ(same.begin_with(prompt), 32);
+  EXPECT_EQ(longer.begin_with(numbers(0, 100)), 32);
+  EXPECT_EQ(whole_pages.begin_with(numbers(0, 32)), 16) << "its last token is to be read";
+  EXPECT_EQ(other.begin_with(numbers(1, 40)), 0);
+  EXPECT_EQ(pool.pages_in_use(), 3);
+  first.reset();
+  EXPECT_EQ(pool.pages_in_use(), 2) << "two pages are held by others";
+  read(same, 8);
+  const torch::Tensor x = torch::randn({1, 2, 1, 4});
+  EXPECT_EQ(same.extend(0, x, x).k_BGSD.size(2), 41);
+  {
+    PagedSequence late(pool);
+    EXPECT_EQ(late.begin_with(prompt), 32);
+  }
+}
+
+TEST(PagedCache, GivesAllPagesBack) {
+  PagePool pool(1);
+  for (int round = 0; round < 3; ++round) {
+    PagedSequence one(pool), two(pool);
+    read(one, 100);
+    read(two, 17);
+    one.share(numbers(0, 100));
+    EXPECT_EQ(pool.pages_in_use(), 7 + 2);
+  }
+  EXPECT_EQ(pool.pages_in_use(), 0);
+  PagedSequence late(pool);
+  EXPECT_EQ(late.begin_with(numbers(0, 100)), 0) << "with their last user they are forgotten";
+}
+
+}  // namespace
+}  // namespace alibi
