@@ -17,6 +17,7 @@
 #include "base/stop.h"
 #include "base/strings.h"
 #include "evaluate/generate/batch.h"
+#include "model/paged_cache.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -226,7 +227,7 @@ int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
                fixed(static_cast<double>(use.new_tokens) / seconds, 1), " tokens/s; ",
                with_commas(use.shared_tokens), " of ", with_commas(use.prompt_tokens),
                " prompt tokens shared"));
-  log_info(cat("cache: at most ", with_commas(use.most_pages), " pages of 16 positions, ",
+  log_info(cat("cache: at most ", with_commas(use.most_pages), " pages of ", kPage, " positions, ",
                fixed(100 * use.unused_slots, 1), " % of their places unused"));
   if (stop_signal() != 0) {
     if (!prompts.output.empty()) log_info("stopped; the same command goes on from here");

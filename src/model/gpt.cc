@@ -199,33 +199,41 @@ std::shared_ptr<const KeyRules> GptImpl::rules_of(std::int64_t layer, std::int64
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
                                   std::int64_t first, const ForwardOptions& options) {
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  return split_qkv(layer, block.qkv->forward(normed_BTC), normed_BTC, first, options);
+  AttentionInputs inputs = split_qkv(block.qkv->forward(normed_BTC));
+  place(inputs, layer, normed_BTC, first, options);
+  return inputs;
 }
 
-AttentionInputs GptImpl::split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO,
-                                   const torch::Tensor& normed_BTC, std::int64_t first,
-                                   const ForwardOptions& options) {
+AttentionInputs GptImpl::split_qkv(const torch::Tensor& qkv_BTO) const {
   const ModelConfig& m = config_;
-  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
-  auto parts = split_last(qkv_BTO, {m.width, kv_width, kv_width});
-  const torch::Tensor infused_TC =
-      positions_->infuse(first, normed_BTC.size(1), embedding_VC_.device());
+  const auto parts = split_last(qkv_BTO, {m.width, kv_width, kv_width});
+  return {split_heads(parts[0], m.heads),
+          split_heads(parts[1], key_value_heads(m)),
+          split_heads(parts[2], key_value_heads(m)),
+          {}};
+}
+
+void GptImpl::place(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
+                    std::int64_t first, const ForwardOptions& options) const {
+  const ModelConfig& m = config_;
+  const std::int64_t positions = normed_BTC.size(1), kv_heads = key_value_heads(m);
+  const torch::Tensor infused_TC = positions_->infuse(first, positions, embedding_VC_.device());
   if (infused_TC.defined()) {
     // W (x + p) = W x + W p, and W p is the same for all sequences.
-    const torch::Tensor added_TO =
+    const torch::Tensor& weight_OI = blocks_[static_cast<std::size_t>(layer)]->qkv->weight_OI;
+    const std::int64_t kv_width = kv_heads * head_width(m);
+    const torch::Tensor added_1TO =
         at::linear(infused_TC.to(normed_BTC.scalar_type()),
-                   block.qkv->weight_OI.narrow(0, 0, m.width + kv_width).to(normed_BTC.options()));
-    parts[0] = parts[0] + added_TO.narrow(1, 0, m.width);
-    parts[1] = parts[1] + added_TO.narrow(1, m.width, kv_width);
+                   weight_OI.narrow(0, 0, m.width + kv_width).to(normed_BTC.options()))
+            .unsqueeze(0);
+    inputs.q_BHTD = inputs.q_BHTD + split_heads(added_1TO.narrow(2, 0, m.width), m.heads);
+    inputs.k_BGSD = inputs.k_BGSD + split_heads(added_1TO.narrow(2, m.width, kv_width), kv_heads);
   }
-  AttentionInputs inputs{split_heads(parts[0], m.heads), split_heads(parts[1], key_value_heads(m)),
-                         split_heads(parts[2], key_value_heads(m)),
-                         score_options(layer, first + normed_BTC.size(1), normed_BTC, options)};
+  inputs.options = score_options(layer, first + positions, normed_BTC, options);
   inputs.q_BHTD = positions_->turn(inputs.q_BHTD, first, options.stretch);
   inputs.k_BGSD = positions_->turn(inputs.k_BGSD, first, options.stretch);
   if (m.scalable_softmax) inputs.q_BHTD = scale_by_length(layer, inputs.q_BHTD, first, options);
-  return inputs;
 }
 
 // s log n times each query that sees n keys (Nakanishi 2025, section 3), n counted from the start
@@ -268,7 +276,7 @@ torch::Tensor GptImpl::mixed_sequences(std::int64_t layer, const torch::Tensor& 
                                        const ForwardOptions& options) {
   ensure(!at::GradMode::is_enabled(), "sequences with caches of their own have no graph");
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  const torch::Tensor qkv_BTO = block.qkv->forward(normed_BTC);
+  const AttentionInputs all = split_qkv(block.qkv->forward(normed_BTC));
   torch::Tensor mixed_BTC = torch::empty_like(normed_BTC);
   std::int64_t longest = 0;
   for (const Cache* const cache : options.caches) longest = std::max(longest, cache->length());
@@ -280,9 +288,9 @@ torch::Tensor GptImpl::mixed_sequences(std::int64_t layer, const torch::Tensor& 
       ForwardOptions alone = options;
       alone.caches = {};
       alone.cache = options.caches[static_cast<std::size_t>(b)];
-      const torch::Tensor normed_1TC = normed_BTC.narrow(0, b, 1);
-      AttentionInputs inputs =
-          split_qkv(layer, qkv_BTO.narrow(0, b, 1), normed_1TC, alone.cache->length(), alone);
+      AttentionInputs inputs{
+          all.q_BHTD.narrow(0, b, 1), all.k_BGSD.narrow(0, b, 1), all.v_BGSD.narrow(0, b, 1), {}};
+      place(inputs, layer, normed_BTC.narrow(0, b, 1), alone.cache->length(), alone);
       go_on(*alone.cache, layer, inputs);
       mixed_BTC.narrow(0, b, 1).copy_(join_heads(attention(inputs, attention_.kernel)));
     }

@@ -83,9 +83,10 @@ class GptImpl : public Module {
   // Queries, keys and values of positions from `first` on, from normed x.
   AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& normed_BTC, std::int64_t first,
                            const ForwardOptions& options);
-  AttentionInputs split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO,
-                            const torch::Tensor& normed_BTC, std::int64_t first,
-                            const ForwardOptions& options);
+  AttentionInputs split_qkv(const torch::Tensor& qkv_BTO) const;
+  // Gives them their places, and what shapes their scores.
+  void place(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
+             std::int64_t first, const ForwardOptions& options) const;
   torch::Tensor mixed_sequences(std::int64_t layer, const torch::Tensor& normed_BTC,
                                 const ForwardOptions& options);  // (B, T, C)
   torch::Tensor mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,

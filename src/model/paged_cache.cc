@@ -82,46 +82,44 @@ void PagedSequence::reserve(std::int64_t positions) {
   }
 }
 
-torch::Tensor PagedSequence::slots_of_all(std::int64_t count) {
-  if (!slots_S_.defined() || slots_S_.size(0) != count) slots_S_ = slots(0, count);
-  return slots_S_;
+torch::Tensor PagedSequence::table(std::int64_t positions) {
+  const std::int64_t pages = (positions + kPage - 1) / kPage;
+  if (!table_P_.defined() || table_P_.size(0) != pages)
+    table_P_ = torch::tensor(at::IntArrayRef(pages_).slice(0, static_cast<std::size_t>(pages)));
+  return table_P_;
 }
 
-torch::Tensor PagedSequence::slots(std::int64_t first, std::int64_t count) const {
-  torch::Tensor slots_N = torch::empty({count}, torch::kLong);
-  auto* const all = slots_N.data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t place = first + i;
-    all[i] = pages_[static_cast<std::size_t>(place / kPage)] * kPage + place % kPage;
-  }
-  return slots_N;
+std::int64_t PagedSequence::slot(std::int64_t position) const {
+  return pages_[static_cast<std::size_t>(position / kPage)] * kPage + position % kPage;
 }
 
 Cache::View PagedSequence::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
                                   const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
   const torch::NoGradGuard guard;
   ensure(k_BGTD.size(0) == 1, "one sequence");
-  const std::int64_t added = k_BGTD.size(2);
-  if (std::ssize(pages_) * kPage < length_ + added) reserve(added);
+  const std::int64_t added = k_BGTD.size(2), all = length_ + added;
+  if (std::ssize(pages_) * kPage < all) reserve(added);
   PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
-  const torch::Tensor new_T = slots(length_, added).to(k_BGTD.device());
-  const torch::Tensor all_S = slots_of_all(length_ + added).to(k_BGTD.device());
+  const torch::Tensor table_P = table(all).to(k_BGTD.device());
+  // Rows of the new positions go to their slots; those of all positions come back page by page.
   const auto hold = [&](torch::Tensor& store, const torch::Tensor& rows) {
     make_room(store, rows, pool_.slots());
-    store.index_copy_(0, new_T, rows.contiguous());
-    return store.index_select(0, all_S);
+    for (std::int64_t i = 0; i < added;) {
+      const std::int64_t place = length_ + i;
+      const std::int64_t count = std::min(added - i, kPage - place % kPage);
+      store.narrow(0, slot(place), count).copy_(rows.narrow(0, i, count));
+      i += count;
+    }
+    return store.unflatten(0, {-1, kPage}).index_select(0, table_P).flatten(0, 1).narrow(0, 0, all);
   };
-  View all{hold(pool.k_NGD, k_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0),
-           hold(pool.v_NGD, v_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0)};
+  View view{hold(pool.k_NGD, k_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0),
+            hold(pool.v_NGD, v_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0)};
   if (terms_BHT.defined()) {
     torch::Tensor terms_TH = terms_BHT[0].t();
-    if (length_ > 0) {
-      const torch::Tensor last = slots(length_ - 1, 1).to(k_BGTD.device());
-      terms_TH = terms_TH + pool.terms_NH.index_select(0, last);
-    }
-    all.terms_BHS = hold(pool.terms_NH, terms_TH).t().unsqueeze(0);
+    if (length_ > 0) terms_TH = terms_TH + pool.terms_NH[slot(length_ - 1)];
+    view.terms_BHS = hold(pool.terms_NH, terms_TH).t().unsqueeze(0);
   }
-  return all;
+  return view;
 }
 
 }  // namespace alibi

@@ -13,7 +13,7 @@
 
 namespace alibi {
 
-inline constexpr std::int64_t kPage = 16;  // positions
+inline constexpr std::int64_t kPage = 8;  // positions; half of one is unused on average
 
 // Outlives its sequences. Memory grows as pages are asked for.
 class PagePool {
@@ -64,12 +64,11 @@ class PagedSequence final : public Cache {
   void advance(std::int64_t positions) override { length_ += positions; }
 
  private:
-  // The slots of positions first .. first + count - 1.
-  torch::Tensor slots(std::int64_t first, std::int64_t count) const;
-  torch::Tensor slots_of_all(std::int64_t count);
+  std::int64_t slot(std::int64_t position) const;
+  torch::Tensor table(std::int64_t positions);  // the pages of the first so many
 
   PagePool& pool_;
-  torch::Tensor slots_S_;  // as last asked for: all layers ask for the same
+  torch::Tensor table_P_;  // as last asked for: all layers ask for the same
   std::vector<std::int64_t> pages_;
   std::int64_t length_ = 0;
 };

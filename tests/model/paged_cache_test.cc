@@ -79,22 +79,22 @@ TEST(PagedCache, SharesWholePagesOfTheSameTokensWhileSomebodyHasThem) {
   auto first = std::make_unique<PagedSequence>(pool);
   EXPECT_EQ(first->begin_with(prompt), 0);
   read(*first, 40);
-  EXPECT_EQ(pool.pages_in_use(), 3);
+  EXPECT_EQ(pool.pages_in_use(), 40 / kPage);
   first->share(prompt);
-  PagedSequence same(pool), longer(pool), whole_pages(pool), other(pool);
-  EXPECT_EQ(same.begin_with(prompt), 32);
-  EXPECT_EQ(longer.begin_with(numbers(0, 100)), 32);
-  EXPECT_EQ(whole_pages.begin_with(numbers(0, 32)), 16) << "its last token is to be read";
+  PagedSequence same(pool), longer(pool), shorter(pool), other(pool);
+  EXPECT_EQ(same.begin_with(prompt), 40 - kPage) << "its last token is to be read";
+  EXPECT_EQ(longer.begin_with(numbers(0, 100)), 40);
+  EXPECT_EQ(shorter.begin_with(numbers(0, 2 * kPage)), kPage);
   EXPECT_EQ(other.begin_with(numbers(1, 40)), 0);
-  EXPECT_EQ(pool.pages_in_use(), 3);
+  EXPECT_EQ(pool.pages_in_use(), 40 / kPage);
   first.reset();
-  EXPECT_EQ(pool.pages_in_use(), 2) << "two pages are held by others";
-  read(same, 8);
+  EXPECT_EQ(pool.pages_in_use(), 40 / kPage) << "others have them";
+  read(same, kPage);
   const torch::Tensor x = torch::randn({1, 2, 1, 4});
   EXPECT_EQ(same.extend(0, x, x).k_BGSD.size(2), 41);
   {
     PagedSequence late(pool);
-    EXPECT_EQ(late.begin_with(prompt), 32);
+    EXPECT_EQ(late.begin_with(prompt), 40 - kPage);
   }
 }
 
@@ -105,7 +105,7 @@ TEST(PagedCache, GivesAllPagesBack) {
     read(one, 100);
     read(two, 17);
     one.share(numbers(0, 100));
-    EXPECT_EQ(pool.pages_in_use(), 7 + 2);
+    EXPECT_EQ(pool.pages_in_use(), 13 + 3);
   }
   EXPECT_EQ(pool.pages_in_use(), 0);
   PagedSequence late(pool);

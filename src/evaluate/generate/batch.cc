@@ -68,7 +68,10 @@ class Batch {
     ForwardOptions forward;
     forward.caches = caches;
     const torch::Tensor tokens_B1 = torch::tensor(ids, torch::kLong).unsqueeze(1).to(device_);
-    const torch::Tensor hidden_BC = model_->hidden(tokens_B1, forward).squeeze(1);
+    torch::Tensor hidden_BC = model_->hidden(tokens_B1, forward).squeeze(1);
+    // A product of one row adds in another order than those of several: where two tokens are as
+    // likely, the sequence would go on otherwise than beside others.
+    if (size() == 1) hidden_BC = hidden_BC.expand({2, -1});
     const torch::Tensor logits_BV =
         model_->logits(hidden_BC).to(torch::kCPU, torch::kFloat).contiguous();
     at::parallel_for(0, size(), 1, [&](std::int64_t begin, std::int64_t end) {
