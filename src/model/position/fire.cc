@@ -25,7 +25,7 @@ struct FireLayer {
 
 class Fire final : public Positions {
  public:
-  // The hidden units start as hinges at equal steps of the share from 0 to 1, where the paper draws
+  // The hidden units start as hinges at equal steps of the share, none at 0, where the paper draws
   // them.
   Fire(const ModelConfig& model, const RegisterParameter& register_parameter)
       : start_(model.fire_threshold) {
@@ -33,7 +33,7 @@ class Fire final : public Positions {
       layers_.push_back(
           {register_parameter(cat("fire_in_", i), torch::ones({kFireUnits})),
            register_parameter(cat("fire_in_bias_", i),
-                              torch::arange(kFireUnits) / -static_cast<double>(kFireUnits)),
+                              (torch::arange(kFireUnits) + 0.5) / -static_cast<double>(kFireUnits)),
            register_parameter(cat("fire_out_", i), torch::zeros({model.heads, kFireUnits})),
            register_parameter(cat("fire_out_bias_", i), torch::zeros({model.heads})),
            register_parameter(cat("fire_rate_", i), torch::full({1}, kFirstRate)),
