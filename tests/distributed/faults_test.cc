@@ -90,7 +90,8 @@ void expect_loss(const Loss& loss, void (*call)(World&)) {
   for (int rank = 0; rank < loss.size; ++rank) {
     if (rank == loss.rank) continue;
     const RankEnd end = ranks.wait(rank);
-    EXPECT_EQ(end.code, 3) << end.text;
+    // 3: the call threw. 1: on a busy machine the watchdog was faster. Both name the rank.
+    EXPECT_TRUE(end.code == 3 || end.code == 1) << end.code << ": " << end.text;
     EXPECT_ERROR_AT(end.text, cat("rank ", loss.rank));
     EXPECT_LT(end.at_seconds - hit, loss.limit) << end.text;
   }
