@@ -78,7 +78,7 @@ def turn(x, base, share):
     length, width = x.shape[-2:]
     angle = torch.outer(torch.arange(length, dtype=torch.float64),
                         base ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width))
-    angle[:, round(share * (width // 2)):] = 0  # Barbero et al. 2025
+    angle[:, math.floor(share * (width // 2) + 0.5):] = 0  # Barbero et al. 2025
     turned = torch.complex(x[..., : width // 2].double(), x[..., width // 2 :].double()) * torch.polar(
         torch.ones_like(angle), angle)
     return torch.cat([turned.real, turned.imag], -1).float()

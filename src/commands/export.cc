@@ -88,6 +88,10 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
     throw usage_error(loaded.folder.string(),
                       cat(target, " cannot hold this model: ", join(found, "; ")));
   const bool gguf = gguf_obstacles(m, loaded.tokenizer, GgufElement::kF32).empty();
+  if (!obstacles(Dialect::kOwn, m).empty())
+    throw usage_error(loaded.folder.string(),
+                      cat(target, " cannot hold this model: ", join(found, "; ")),
+                      "--to safetensors writes its weights; or train a model without that");
   throw usage_error(
       loaded.folder.string(), cat(target, " cannot hold this model: ", join(found, "; ")),
       plain ? "--to hf writes a folder that holds it"
@@ -97,8 +101,12 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
 }
 
 Dialect huggingface_target(const LoadedModel& loaded, bool custom_code) {
-  if (custom_code) return Dialect::kOwn;
   const ModelConfig& m = loaded.config.model;
+  if (custom_code) {
+    const auto own = obstacles(Dialect::kOwn, m);
+    if (!own.empty()) refuse(loaded, "a modelling file of its own", own);
+    return Dialect::kOwn;
+  }
   const auto mpt = obstacles(Dialect::kMpt, m), bloom = obstacles(Dialect::kBloom, m);
   if (mpt.empty()) return Dialect::kMpt;
   if (bloom.empty()) return Dialect::kBloom;

@@ -15,6 +15,7 @@ struct PromptsOptions {
   std::string file;
   // One object a line, in the same order: "line", "id", "prompt", "text", "tokens",
   // "finish_reason" ("stop": the document ended, or "length"); of a bad row "line" and "error".
+  // "job" changes with the checkpoint and the options.
   // Empty: standard output. What a file holds already is not made again.
   std::string output;
   std::int64_t parallel = 8;

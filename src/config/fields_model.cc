@@ -61,9 +61,8 @@ void add_details(Fields& f, ModelConfig& m) {
   add(f, "attention_scale", &m.attention_scale, "Factor on q.k. Default: 1 / sqrt(head width).")
       .range(1e-9, 1e9);
   add(f, "scalable_softmax", &m.scalable_softmax,
-      "q.k is also multiplied by s log n, n the keys that a query sees, s learned for each head "
-      "and "
-      "layer (Nakanishi 2025); the bias is not.")
+      "q.k is also multiplied by s log n, n the keys up to a query in its document (a pattern does "
+      "not count), s learned for each head and layer (Nakanishi 2025); the bias is not.")
       .counts_if(m.scalable_softmax);
   add(f, "activation", choice(m.activation), "gelu: exact, by erf.");
   add(f, "norm_epsilon", &m.norm_epsilon, "Added to the variance in layer norms.")

@@ -127,6 +127,16 @@ void check_batch(const Config& c, Faults& faults) {
   }
 }
 
+// Its bias would follow what was packed before a document.
+void check_places(const Config& c, Faults& faults) {
+  if (faults.sound({"/model/position", "/data/separate_documents"}) &&
+      c.model.position == Position::kFire && c.data.separate_documents) {
+    faults.add("/data/separate_documents",
+               "fire counts a query's place from the start of its row, not of its document",
+               "set it to false, or choose another model.position");
+  }
+}
+
 void check_schedule(const Config& c, Faults& faults) {
   const ScheduleConfig& s = c.schedule;
   if (!faults.sound({"/schedule/warmup_tokens", "/run/train_tokens"})) return;  // all below reads
@@ -244,6 +254,7 @@ std::vector<ConfigFault> validate(const Config& c, const std::set<std::string>& 
   if (const auto check = position_method(c.model.position).check) check(c.model, faults);
   check_scaling(c.batch, faults);
   check_batch(c, faults);
+  check_places(c, faults);
   check_schedule(c, faults);
   check_lengths(c, faults);
   check_stretch(c, faults);

@@ -231,7 +231,7 @@ StorePointer open_store(const WorldPlace& place, Clock::time_point end,
 // Each rank takes its seat once, and says how many it expects, and where it is.
 void take_seat(c10d::Store& store, const WorldPlace& place) {
   store.set(size_key(place.rank), std::to_string(place.size));
-  store.set(machine_key(place.rank), machine_name());
+  store.set(machine_key(place.rank), loopback_name());
   if (store.add(seat(place.rank), 1) != 1)
     throw Error(place.asked_by,
                 cat("rank ", place.rank, " has joined twice at ", place.store,
@@ -287,9 +287,9 @@ void wait_for_seats(c10d::Store& store, const WorldPlace& place, Clock::time_poi
   check_sizes(store, place);
 }
 
-bool share_a_machine(c10d::Store& store, const WorldPlace& place) {
+bool share_loopback(c10d::Store& store, const WorldPlace& place) {
   for (int rank = 0; rank < place.size; ++rank)
-    if (store.get_to_str(machine_key(rank)) != machine_name()) return false;
+    if (store.get_to_str(machine_key(rank)) != loopback_name()) return false;
   return true;
 }
 
@@ -297,7 +297,7 @@ std::shared_ptr<gloo::transport::Device> open_network(const WorldPlace& place, c
   if (!place.interface.empty()) return GlooGroup::createDeviceForInterface(place.interface);
   const auto address = store_address(place.store);
   const bool on_one_machine =
-      (address && is_loopback_name(address->host)) || share_a_machine(store, place);
+      (address && is_loopback_name(address->host)) || share_loopback(store, place);
   if (on_one_machine) return GlooGroup::createDeviceForHostname("127.0.0.1");
   if (!address)
     throw Error(place.asked_by,

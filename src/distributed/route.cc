@@ -92,9 +92,13 @@ std::string machine_name() {
     boot = read_file("/proc/sys/kernel/random/boot_id");
   } catch (const Error&) {  // another system: the name alone
   }
+  return cat(name.data(), " ", boot);
+}
+
+std::string loopback_name() {
   std::error_code none;
   const auto network = std::filesystem::read_symlink("/proc/self/ns/net", none);
-  return cat(name.data(), " ", boot, " ", network.string());
+  return cat(machine_name(), " ", network.string());
 }
 
 }  // namespace alibi

@@ -19,8 +19,8 @@ OwnAddress own_address_towards(const std::string& host, const std::string& place
 int bind_to_loopback(int port);
 int port_of(int descriptor);
 
-// Differs between machines, and between containers and network namespaces of one: equal where
-// 127.0.0.1 is the same.
-std::string machine_name();
+std::string machine_name();  // differs between machines, and between containers of one
+// Equal where 127.0.0.1 is the same place: differs between network namespaces, too.
+std::string loopback_name();
 
 }  // namespace alibi

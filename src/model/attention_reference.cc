@@ -78,7 +78,11 @@ class Reference {
 
  private:
   std::int64_t chunk() const {
-    const std::int64_t row_bytes = q_BHTD_.size(0) * q_BHTD_.size(1) * keys_ * 4;
+    // A function of both places is made of hidden units, some copies of each.
+    constexpr std::int64_t kUnits = 128;
+    const std::int64_t planes = q_BHTD_.size(0) * q_BHTD_.size(1);
+    const std::int64_t row_bytes =
+        (options_.bias.rows ? std::max(planes, kUnits) : planes) * keys_ * 4;
     const bool cuda = q_BHTD_.is_cuda();
     return std::clamp<std::int64_t>(
         (cuda ? kDeviceChunkBytes : kChunkBytes) / std::max<std::int64_t>(row_bytes, 1), 8,

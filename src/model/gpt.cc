@@ -19,7 +19,7 @@ namespace {
 
 // Positions of a chunk when a long text is read layer by layer.
 constexpr std::int64_t kLongChunk = 8192;
-// Of scalable softmax: what most heads of its paper come to, 1 / log 10.
+// Of scalable softmax: of its paper's figure 1, 1 / log 10.
 constexpr double kFirstSoftmaxScale = 0.43;
 
 // (B, T, heads * D) -> (B, heads, T, D)

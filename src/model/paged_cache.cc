@@ -13,6 +13,10 @@ std::string bytes_of(std::span<const std::int32_t> tokens) {
   return {reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()};
 }
 
+std::span<const std::int32_t> last_stretch(std::span<const std::int32_t> tokens) {
+  return tokens.last(kSharedPositions);
+}
+
 // Room for `slots` rows like those of x (T, ...).
 void make_room(torch::Tensor& store, const torch::Tensor& x, std::int64_t slots) {
   const std::int64_t held = store.defined() ? store.size(0) : 0;
@@ -42,9 +46,9 @@ std::int64_t PagePool::take() {
 
 void PagePool::give_back(std::int64_t page) {
   if (--users_[static_cast<std::size_t>(page)] > 0) return;
-  if (const auto known = tokens_of_.find(page); known != tokens_of_.end()) {
-    by_tokens_.erase(known->second);
-    tokens_of_.erase(known);
+  if (const auto known = stretch_of_.find(page); known != stretch_of_.end()) {
+    shared_.erase(known->second);
+    stretch_of_.erase(known);
   }
   free_.push_back(page);
   --in_use_;
@@ -56,21 +60,30 @@ PagedSequence::~PagedSequence() {
 
 std::int64_t PagedSequence::begin_with(std::span<const std::int32_t> tokens) {
   ensure(pages_.empty(), "the sequence is new");
-  for (std::size_t end = kPage; end < tokens.size(); end += kPage) {
-    const auto found = pool_.by_tokens_.find(bytes_of(tokens.first(end)));
-    if (found == pool_.by_tokens_.end()) break;
-    pages_.push_back(found->second);
-    ++pool_.users_[static_cast<std::size_t>(found->second)];
+  std::int64_t before = -1;
+  for (std::size_t end = kSharedPositions; end < tokens.size(); end += kSharedPositions) {
+    const auto found = pool_.shared_.find({before, bytes_of(last_stretch(tokens.first(end)))});
+    if (found == pool_.shared_.end()) break;
+    for (const std::int64_t page : found->second) {
+      pages_.push_back(page);
+      ++pool_.users_[static_cast<std::size_t>(page)];
+    }
+    before = found->second.front();
   }
   return length_ = std::ssize(pages_) * kPage;
 }
 
 void PagedSequence::share(std::span<const std::int32_t> tokens) {
   ensure(std::ssize(tokens) <= length_, "what is shared was read");
-  for (std::size_t end = kPage; end <= tokens.size(); end += kPage) {
-    const std::int64_t page = pages_[end / kPage - 1];
-    const auto [place, is_new] = pool_.by_tokens_.emplace(bytes_of(tokens.first(end)), page);
-    if (is_new) pool_.tokens_of_.emplace(page, place->first);
+  std::int64_t before = -1;
+  for (std::size_t end = kSharedPositions; end <= tokens.size(); end += kSharedPositions) {
+    const auto first = pages_.begin() + static_cast<std::ptrdiff_t>(end - kSharedPositions) / kPage;
+    const PagePool::Stretch stretch{before, bytes_of(last_stretch(tokens.first(end)))};
+    const auto [place, is_new] =
+        pool_.shared_.try_emplace(stretch, first, first + kSharedPositions / kPage);
+    if (is_new) pool_.stretch_of_.emplace(*first, stretch);
+    before = place->second.front();
+    if (before != *first) return;  // another one's: it may be gone before what follows here
   }
 }
 

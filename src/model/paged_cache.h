@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/cache.h"
@@ -14,6 +15,9 @@
 namespace alibi {
 
 inline constexpr std::int64_t kPage = 8;  // positions; half of one is unused on average
+// Positions that are shared or not: a query block of the attention kernels, so that what a sequence
+// reads of its own prompt has the same bits behind a shared beginning as behind its own.
+inline constexpr std::int64_t kSharedPositions = 64;
 
 // Outlives its sequences. Memory grows as pages are asked for.
 class PagePool {
@@ -38,9 +42,11 @@ class PagePool {
   std::vector<std::int64_t> users_;  // of each page
   std::vector<std::int64_t> free_;
   std::int64_t in_use_ = 0;
-  // Whole pages by all tokens up to their end; gone with their last user.
-  std::map<std::string, std::int64_t> by_tokens_;
-  std::map<std::int64_t, std::string> tokens_of_;
+  // The pages of kSharedPositions tokens, by the first page of those before them (-1: none; whoever
+  // holds these pages holds those, too) and these tokens. Gone with their last user.
+  using Stretch = std::pair<std::int64_t, std::string>;
+  std::map<Stretch, std::vector<std::int64_t>> shared_;
+  std::map<std::int64_t, Stretch> stretch_of_;  // by its first page
 };
 
 class PagedSequence final : public Cache {
@@ -51,9 +57,9 @@ class PagedSequence final : public Cache {
   PagedSequence& operator=(const PagedSequence&) = delete;
 
   // Of a new sequence: begins with the pages of others that hold the same first tokens, and returns
-  // how many positions these are: whole pages, at least one token less than there are.
+  // how many positions these are: a multiple of kSharedPositions, fewer than the tokens.
   std::int64_t begin_with(std::span<const std::int32_t> tokens);
-  // Others may begin with the whole pages of these tokens, which it has read.
+  // Others may begin with the pages of these tokens, which it has read.
   void share(std::span<const std::int32_t> tokens);
   // Takes the pages of so many more positions. `extend` does so too, but from one thread only.
   void reserve(std::int64_t positions);

@@ -76,8 +76,47 @@ TEST_F(Prompts, GoOnAfterAStop) {
   place_.put("prompts.jsonl", "{\"prompt\": \"another\"}\n" + prompts);
   const ProgramResult other = generate("part.jsonl");
   EXPECT_EQ(other.code, 2);
-  EXPECT_ERROR_AT(other.err, "part.jsonl", 60);
+  EXPECT_ERROR_AT(other.err, "part.jsonl", 1);
   EXPECT_EQ(place_.read("part.jsonl"), whole);
+  place_.put("prompts.jsonl", prompts);
+  EXPECT_ERROR_AT(generate("part.jsonl", {"--temperature", "0.5"}).err, "part.jsonl", 1);
+  place_.put("prompts.jsonl", prompts.substr(0, prompts.find('\n') + 1));
+  EXPECT_ERROR_AT(generate("part.jsonl").err, "part.jsonl", 2);
+  EXPECT_EQ(place_.read("part.jsonl"), whole);
+}
+
+TEST_F(Prompts, ABadRowStaysBadInALaterCall) {
+  place_.put("prompts.jsonl", "{\"prompt\": \"a\"}\n{}\n{\"prompt\": \"b\"}\n");
+  EXPECT_EQ(generate("out.jsonl").code, 1);
+  const std::string whole = place_.read("out.jsonl");
+  EXPECT_EQ(generate("out.jsonl").code, 1);
+  EXPECT_EQ(place_.read("out.jsonl"), whole);
+}
+
+// Seen failing with a file whose last line is cut off before anything of it is known.
+TEST_F(Prompts, FilesOfOthersStayAsTheyAre) {
+  const std::string prompt = "{\"prompt\": \"a\"}";  // without a line's end
+  place_.put("prompts.jsonl", prompt);
+  place_.put("notes.txt", "to do");
+  for (const char* output : {"prompts.jsonl", "./prompts.jsonl", "notes.txt"})
+    EXPECT_EQ(generate(output).code, 2) << output;
+  EXPECT_EQ(place_.read("prompts.jsonl"), prompt);
+  EXPECT_EQ(place_.read("notes.txt"), "to do");
+}
+
+TEST_F(Prompts, RowsHaveTheLimitsOfTheOptions) {
+  place_.put("prompts.jsonl",
+             "\xef\xbb\xbf {\"prompt\": \"a\", \"other\": [[[[[[[[[[1]]]]]]]]]]}\n"
+             "{\"prompt\": \"a\", \"tokens\": 9223372036854775807}\n"
+             "{\"prompt\": \"a\", \"temperature\": 101}\n"
+             "{\"prompt\": \"a\", \"id\": 1.5}\n");
+  const auto found = rows(generate("").out);
+  ASSERT_EQ(found.size(), 4);
+  EXPECT_EQ(found[0]["prompt"], "a");
+  const char* const keys[] = {"", "/tokens", "/temperature", "/id"};
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_NAMES(found[i]["error"].get<std::string>(), "prompts.jsonl:" + std::to_string(i + 1),
+                 keys[i]);
 }
 
 TEST_F(Prompts, AFileThatIsMissingOrAFolderIsNamed) {

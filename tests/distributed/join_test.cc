@@ -172,6 +172,7 @@ TEST(WorldRoute, FindsTheOwnAddress) {
   EXPECT_TRUE(own_address_towards("127.0.0.1", "here").is_loopback);
   EXPECT_EQ(error_place([] { own_address_towards("no such host", "here"); }), "here 1");
   EXPECT_EQ(machine_name(), machine_name());
+  EXPECT_EQ(loopback_name(), loopback_name());
   EXPECT_GT(machine_name().size(), 30U);
 }
 

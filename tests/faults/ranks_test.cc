@@ -187,6 +187,7 @@ TEST_F(RanksSlow, OneThatIsHeldForLongIsNamed) {
       ++held;
       of_first += victim == 0;
       EXPECT_EQ(left.code, 1) << left.err;
+      EXPECT_GT(leave, kHeldLimit - 1) << "rank " << victim;
       EXPECT_LT(leave, kHeldLimit + kLongestLeave) << "rank " << victim;
       longest_leave_ = std::max(longest_leave_, leave);
       if (victim == 0) {

@@ -22,6 +22,7 @@ inline ModelConfig tiny_config(Position position) {
   if (position_method(position).has_table) model.max_sequence_length = 256;
   model.t5_buckets = 8;
   model.t5_max_distance = 32;
+  model.fire_threshold = 9.5;
   return model;
 }
 

@@ -39,7 +39,7 @@ class Positions(NoPositions):
     def turn(m, x, positions):
         half = x.size(-1) // 2
         frequencies = m["rotary_base"] ** (torch.arange(half, device=x.device, dtype=torch.float64) / -half)
-        frequencies[round(m.get("rotary_share", 1) * half):] = 0
+        frequencies[int(m.get("rotary_share", 1) * half + 0.5):] = 0
         angles = (positions.double().unsqueeze(-1) * frequencies).unsqueeze(1)
         cos, sin = angles.cos().float(), angles.sin().float()
         first, second = x.float().chunk(2, -1)

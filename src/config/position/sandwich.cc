@@ -1,4 +1,6 @@
 // The product of two positions' sinusoids as a bias (Chi et al. 2023, arXiv:2212.10356, section 5).
+#include "base/strings.h"
+#include "config/faults.h"
 #include "config/field.h"
 #include "config/model_config.h"
 
@@ -11,6 +13,12 @@ void add_fields(Fields& f, ModelConfig& m) {
       "/ sandwich_width)), d the distance.")
       .range(2, 1 << 16)
       .only_if(m.position == Position::kSandwich, "model.position is \"sandwich\"");
+}
+
+void check(const ModelConfig& m, Faults& faults) {
+  if (faults.sound({"/model/sandwich_width"}) && m.sandwich_width % 2 != 0)
+    faults.add("/model/sandwich_width",
+               cat("found ", m.sandwich_width, ", expected an even number"));
 }
 
 constexpr const char* kPython = R"py(
@@ -32,6 +40,7 @@ class Positions(NoPositions):
 
 const PositionMethod kSandwichPositions = {
     .add_fields = add_fields,
+    .check = check,
     .counts_distances = true,
     .paper =
         "with the product of positions' sinusoids as attention bias (Sandwich, Chi et al. 2023, "

@@ -36,16 +36,18 @@ class Batch {
     Active& one = *active_.emplace_back(std::make_unique<Active>(std::move(request), pool_));
     const std::vector<std::int32_t>& prompt = one.request.prompt;
     const std::int64_t shared = one.cache.begin_with(prompt);
+    // In pieces that are the same behind a shared beginning.
     const torch::Tensor logits_V = prefill(model_, {prompt.begin() + shared, prompt.end()},
-                                           options_.prefill_chunk, one.cache, device_);
+                                           kSharedPositions, one.cache, device_);
     one.cache.share(prompt);
     use_.prompt_tokens += std::ssize(prompt);
     use_.shared_tokens += shared;
     choose(one, logits_V.to(torch::kCPU).contiguous());
   }
 
-  // Hands out what is done, whose pages are free at once.
-  void leave(const std::function<void(Completion)>& done) {
+  // Hands out what is done, whose pages are free at once; whether there was any.
+  bool leave(const std::function<void(Completion)>& done) {
+    const std::int64_t before = size();
     for (auto& one : active_) {
       if (!one->is_done) continue;
       use_.new_tokens += std::ssize(one->result.tokens);
@@ -53,6 +55,7 @@ class Batch {
       one.reset();
     }
     std::erase(active_, nullptr);
+    return size() < before;
   }
 
   // One more token of each.
@@ -126,17 +129,15 @@ BatchUse generate_batch(Gpt& model, const GenerateOptions& options, std::int64_t
                         const std::function<void(Completion)>& done,
                         const std::function<bool()>& stop) {
   Batch batch(model, options, device);
-  bool more = true;
   while (!stop()) {
-    while (more && batch.size() < parallel && !stop()) {
+    while (batch.size() < parallel && !stop()) {
       std::optional<Request> request = next();
-      more = request.has_value();
-      if (more) batch.enter(std::move(*request));
+      if (!request) break;
+      batch.enter(std::move(*request));
     }
-    const std::int64_t before = batch.size();
-    batch.leave(done);
-    if (batch.size() < before && more) continue;
     if (batch.size() == 0) break;
+    const bool some_left = batch.leave(done);  // of one token
+    if (some_left) continue;
     batch.step();
     batch.leave(done);
   }

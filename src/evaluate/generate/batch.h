@@ -32,9 +32,10 @@ struct BatchUse {
   std::int64_t most_pages = 0;  // at one time
 };
 
-// Works on up to `parallel` sequences at a time until `next` has none and all are done; `done` gets
-// them as they end, in any order. What a sequence draws depends on its request alone. `stop` is
-// asked at each step; what is not done by then is dropped.
+// Works on up to `parallel` sequences at a time until `next` has none while none is in work; `done`
+// gets them as they end, in any order. What a sequence says depends on its request alone, whatever
+// stands beside it; `generate` says the same but for rounding, for it reads a prompt in other
+// pieces. `stop` is asked at each step; what is not done by then is dropped.
 BatchUse generate_batch(Gpt& model, const GenerateOptions& options, std::int64_t parallel,
                         torch::Device device, const std::function<std::optional<Request>()>& next,
                         const std::function<void(Completion)>& done,
