@@ -1,14 +1,8 @@
 # A model with learned positions becomes one with linear biases in place of its table, for a twentieth more tokens: what
 # that costs at the trained length, and what lengths it opens.
-for option in "$@"; do
-  case "$option" in run.folder=* | initialize.*) fail "retrofit has folders of its own: leave $option out" ;; esac
-done
-learned=runs/reproduce/retrofit-learned retrofitted=runs/reproduce/retrofit-alibi
-first=(configs/quickstart.json configs/reproduce/retrofit/learned.json)
-"$alibi" train "${first[@]}" --resume "$@" --set run.folder="$learned"
-"$alibi" train "${first[@]}" configs/reproduce/retrofit/alibi.json --resume "$@" --set run.folder="$retrofitted"
+train_in_turn learned alibi "$@"
 measuring "$@"
-"$alibi" evaluate "$learned" "$retrofitted" --name learned --name retrofitted "${options[@]}" --lengths 1x,2x,4x,10x,16x \
+"$alibi" evaluate "$first" "$second" --name learned --name retrofitted "${options[@]}" --lengths 1x,2x,4x,10x,16x \
   --output "$out/curve" --overwrite
 
 # Columns are found by their titles; quoted cells, whose commas would count, are not needed.

@@ -84,20 +84,21 @@ fs::path default_output(const Options& options, const LoadedModel& loaded) {
                          const std::vector<std::string>& found) {
   const ModelConfig& m = loaded.config.model;
   const bool plain = obstacles(Dialect::kMpt, m).empty() || obstacles(Dialect::kBloom, m).empty();
-  if (plain && obstacles(Dialect::kGguf, m).empty())  // the tokenizer or the type is in the way
-    throw usage_error(loaded.folder.string(),
-                      cat(target, " cannot hold this model: ", join(found, "; ")));
-  const bool gguf = gguf_obstacles(m, loaded.tokenizer, GgufElement::kF32).empty();
-  if (!obstacles(Dialect::kOwn, m).empty())
-    throw usage_error(loaded.folder.string(),
-                      cat(target, " cannot hold this model: ", join(found, "; ")),
-                      "--to safetensors writes its weights; or train a model without that");
-  throw usage_error(
-      loaded.folder.string(), cat(target, " cannot hold this model: ", join(found, "; ")),
-      plain ? "--to hf writes a folder that holds it"
-            : cat(gguf ? "--to gguf writes a file for llama.cpp that holds it; " : "",
+  std::string way_out;
+  if (plain && obstacles(Dialect::kGguf, m).empty()) {
+    way_out = "";  // the tokenizer or the type is in the way
+  } else if (plain) {
+    way_out = "--to hf writes a folder that holds it";
+  } else if (!obstacles(Dialect::kOwn, m).empty()) {
+    way_out = "--to safetensors writes its weights; or train a model without that";
+  } else {
+    const bool gguf = gguf_obstacles(m, loaded.tokenizer, GgufElement::kF32).empty();
+    way_out = cat(gguf ? "--to gguf writes a file for llama.cpp that holds it; " : "",
                   "--to hf --custom-code writes it with a modelling file of its own, which needs "
-                  "trust_remote_code; or train a model without that"));
+                  "trust_remote_code; or train a model without that");
+  }
+  throw usage_error(loaded.folder.string(),
+                    cat(target, " cannot hold this model: ", join(found, "; ")), way_out);
 }
 
 Dialect huggingface_target(const LoadedModel& loaded, bool custom_code) {

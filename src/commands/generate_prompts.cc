@@ -26,8 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostTokens = 1 << 24;
-constexpr double kHottest = 100;     // as --temperature
 constexpr std::size_t kDepth = 100;  // of keys that are ignored
 
 struct Row {
@@ -117,15 +115,15 @@ class PromptFile {
     request.tokens = options_.tokens;
     if (const auto tokens = reader.find("tokens")) {
       request.tokens = tokens->count();
-      if (request.tokens < 1 || request.tokens > kMostTokens)
-        tokens->expected(cat("1 to ", kMostTokens));
+      if (request.tokens < 1 || request.tokens > kMostNewTokens)
+        tokens->expected(cat("1 to ", kMostNewTokens));
     }
     if (const auto seed = reader.find("seed"))
       request.sample.seed = static_cast<std::uint64_t>(seed->count());
     if (const auto temperature = reader.find("temperature")) {
       request.sample.temperature = temperature->number();
-      if (!(request.sample.temperature >= 0 && request.sample.temperature <= kHottest))
-        temperature->expected(cat("0 to ", kHottest));
+      if (!(request.sample.temperature >= 0 && request.sample.temperature <= kHighestTemperature))
+        temperature->expected(cat("0 to ", kHighestTemperature));
     }
     if (!wanted) return;
     request.prompt = prompt_tokens(loaded_.tokenizer, row.prompt);

@@ -269,6 +269,7 @@ torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice
 }
 
 torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check) {
+  check = check && &kernel != &attention_kernels().back();  // the reference has nothing beside it
   ensure(inputs.k_BGSD.size(2) >= inputs.q_BHTD.size(2), "there is a key for every query");
   if (!at::GradMode::is_enabled()) {  // a graph's node costs as much as a short query
     RECORD_USER_SCOPE("alibi::attention");
@@ -277,7 +278,7 @@ torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& ke
   auto call = c10::make_intrusive<Call>();
   call->options = inputs.options;
   call->kernel = &kernel;
-  call->check = check && &kernel != &attention_kernels().back();
+  call->check = check;
   const ScoreBias& bias = inputs.options.bias;
   // Arguments that may need a gradient are named one by one; an absent one must not be an undefined
   // tensor.

@@ -13,7 +13,7 @@ std::string bytes_of(std::span<const std::int32_t> tokens) {
   return {reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()};
 }
 
-std::span<const std::int32_t> last_stretch(std::span<const std::int32_t> tokens) {
+std::span<const std::int32_t> last_shared(std::span<const std::int32_t> tokens) {
   return tokens.last(kSharedPositions);
 }
 
@@ -46,9 +46,9 @@ std::int64_t PagePool::take() {
 
 void PagePool::give_back(std::int64_t page) {
   if (--users_[static_cast<std::size_t>(page)] > 0) return;
-  if (const auto known = stretch_of_.find(page); known != stretch_of_.end()) {
-    shared_.erase(known->second);
-    stretch_of_.erase(known);
+  if (const auto known = prefix_of_.find(page); known != prefix_of_.end()) {
+    prefixes_.erase(known->second);
+    prefix_of_.erase(known);
   }
   free_.push_back(page);
   --in_use_;
@@ -62,8 +62,8 @@ std::int64_t PagedSequence::begin_with(std::span<const std::int32_t> tokens) {
   ensure(pages_.empty(), "the sequence is new");
   std::int64_t before = -1;
   for (std::size_t end = kSharedPositions; end < tokens.size(); end += kSharedPositions) {
-    const auto found = pool_.shared_.find({before, bytes_of(last_stretch(tokens.first(end)))});
-    if (found == pool_.shared_.end()) break;
+    const auto found = pool_.prefixes_.find({before, bytes_of(last_shared(tokens.first(end)))});
+    if (found == pool_.prefixes_.end()) break;
     for (const std::int64_t page : found->second) {
       pages_.push_back(page);
       ++pool_.users_[static_cast<std::size_t>(page)];
@@ -78,10 +78,10 @@ void PagedSequence::share(std::span<const std::int32_t> tokens) {
   std::int64_t before = -1;
   for (std::size_t end = kSharedPositions; end <= tokens.size(); end += kSharedPositions) {
     const auto first = pages_.begin() + static_cast<std::ptrdiff_t>(end - kSharedPositions) / kPage;
-    const PagePool::Stretch stretch{before, bytes_of(last_stretch(tokens.first(end)))};
+    const PagePool::Prefix prefix{before, bytes_of(last_shared(tokens.first(end)))};
     const auto [place, is_new] =
-        pool_.shared_.try_emplace(stretch, first, first + kSharedPositions / kPage);
-    if (is_new) pool_.stretch_of_.emplace(*first, stretch);
+        pool_.prefixes_.try_emplace(prefix, first, first + kSharedPositions / kPage);
+    if (is_new) pool_.prefix_of_.emplace(*first, prefix);
     before = place->second.front();
     if (before != *first) return;  // another one's: it may be gone before what follows here
   }

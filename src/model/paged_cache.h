@@ -44,9 +44,9 @@ class PagePool {
   std::int64_t in_use_ = 0;
   // The pages of kSharedPositions tokens, by the first page of those before them (-1: none; whoever
   // holds these pages holds those, too) and these tokens. Gone with their last user.
-  using Stretch = std::pair<std::int64_t, std::string>;
-  std::map<Stretch, std::vector<std::int64_t>> shared_;
-  std::map<std::int64_t, Stretch> stretch_of_;  // by its first page
+  using Prefix = std::pair<std::int64_t, std::string>;
+  std::map<Prefix, std::vector<std::int64_t>> prefixes_;
+  std::map<std::int64_t, Prefix> prefix_of_;  // by its first page
 };
 
 class PagedSequence final : public Cache {

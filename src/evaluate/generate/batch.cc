@@ -30,7 +30,6 @@ class Batch {
   }
 
   std::int64_t size() const { return std::ssize(active_); }
-  const BatchUse& use() const { return use_; }
 
   void enter(Request request) {
     Active& one = *active_.emplace_back(std::make_unique<Active>(std::move(request), pool_));

@@ -12,6 +12,10 @@
 
 namespace alibi {
 
+// What a user may ask for.
+inline constexpr std::int64_t kMostNewTokens = 1 << 24;
+inline constexpr double kHighestTemperature = 100;
+
 struct SampleOptions {
   double temperature = 1.0;  // 0: the most likely token
   std::int64_t top_k = 0;    // 0: all

@@ -55,6 +55,12 @@ const MakePositions kMakeAlibi =
   return std::make_unique<Alibi>(model, register_parameter);
 };
 
+torch::Tensor log_press_slopes(std::int64_t heads) {
+  std::vector<double> slopes = slopes_by_rule(SlopeRule::kPress, heads, 8);
+  for (double& slope : slopes) slope = std::log(slope);
+  return torch::tensor(slopes, torch::kFloat);
+}
+
 std::vector<double> stretched_slopes(const std::vector<double>& slopes,
                                      const PositionStretch& stretch) {
   if (!stretch.active()) return slopes;

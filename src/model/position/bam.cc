@@ -1,7 +1,5 @@
-#include <cmath>
-
-#include "config/position/slopes.h"
 #include "device/libtorch.h"
+#include "model/position/alibi.h"
 #include "model/position/positions.h"
 
 namespace alibi {
@@ -13,9 +11,7 @@ constexpr double kEpsilon = 1e-5;  // the authors'; distance 0 has a power of an
 class Bam final : public Positions {
  public:
   Bam(const ModelConfig& model, const RegisterParameter& register_parameter) {
-    std::vector<double> slopes = slopes_by_rule(SlopeRule::kPress, model.heads, 8);
-    for (double& slope : slopes) slope = std::log(slope);
-    scale_H_ = register_parameter("bam_scale", torch::tensor(slopes, torch::kFloat));
+    scale_H_ = register_parameter("bam_scale", log_press_slopes(model.heads));
     shape_H_ = register_parameter("bam_shape", torch::ones({model.heads}));
   }
 

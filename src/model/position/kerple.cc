@@ -1,7 +1,5 @@
-#include <cmath>
-
-#include "config/position/slopes.h"
 #include "device/libtorch.h"
+#include "model/position/alibi.h"
 #include "model/position/positions.h"
 
 namespace alibi {
@@ -14,9 +12,7 @@ class Kerple final : public Positions {
  public:
   Kerple(const ModelConfig& model, const RegisterParameter& register_parameter)
       : kernel_(model.kerple_kernel) {
-    std::vector<double> slopes = slopes_by_rule(SlopeRule::kPress, model.heads, 8);
-    for (double& slope : slopes) slope = std::log(slope);
-    const torch::Tensor steep_H = torch::tensor(slopes, torch::kFloat);
+    const torch::Tensor steep_H = log_press_slopes(model.heads);
     const torch::Tensor one_H = torch::zeros({model.heads});
     const bool log = kernel_ == KerpleKernel::kLog;
     r1_H_ = register_parameter("kerple_r1", log ? one_H : steep_H);
