@@ -70,12 +70,7 @@ class Batch {
     ForwardOptions forward;
     forward.caches = caches;
     const torch::Tensor tokens_B1 = torch::tensor(ids, torch::kLong).unsqueeze(1).to(device_);
-    torch::Tensor hidden_BC = model_->hidden(tokens_B1, forward).squeeze(1);
-    // A product of one row adds in another order than those of several: where two tokens are as
-    // likely, the sequence would go on otherwise than beside others.
-    if (size() == 1) hidden_BC = hidden_BC.expand({2, -1});
-    const torch::Tensor logits_BV =
-        model_->logits(hidden_BC).to(torch::kCPU, torch::kFloat).contiguous();
+    const torch::Tensor logits_BV = logits_of(model_->hidden(tokens_B1, forward).squeeze(1));
     at::parallel_for(0, size(), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         choose(*active_[static_cast<std::size_t>(i)], logits_BV[i]);
@@ -97,6 +92,19 @@ class Batch {
     one.result.ended = id == options_.end;
     if (!one.result.ended) one.result.tokens.push_back(id);
     one.is_done = one.result.ended || std::ssize(one.result.tokens) == one.request.tokens;
+  }
+
+  // On the CPU, always in products of kRows rows: with the number of rows LibTorch's products
+  // change their order of addition, and where two tokens are as likely, a sequence would go on
+  // otherwise than beside others.
+  torch::Tensor logits_of(const torch::Tensor& hidden_BC) const {
+    constexpr std::int64_t kRows = 8;
+    const std::int64_t missing = (kRows - hidden_BC.size(0) % kRows) % kRows;
+    std::vector<torch::Tensor> parts;
+    for (const torch::Tensor& rows :
+         at::constant_pad_nd(hidden_BC, {0, 0, 0, missing}).split(kRows))
+      parts.push_back(model_->logits(rows).to(torch::kCPU, torch::kFloat));
+    return torch::cat(parts);
   }
 
   void count_pages() {
