@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kLongestWhole = 16'384;  // all keys of longer texts take minutes
 
 void show_all(AttentionInputs& inputs) {
-  inputs.options.visible.rules = nullptr;
+  inputs.options.visible = {};
   inputs.options.skip = SkipRule::kOff;
 }
 
@@ -49,11 +49,14 @@ std::vector<Contender> contenders(const AttentionBench& bench, const AttentionIn
   std::vector<Contender> all;
   for (const std::string& name : bench.kernels) {
     const AttentionKernel* kernel = &choose_attention(describe_problem(inputs), bench.device, name);
-    all.push_back({kernel->name,
-                   [kernel](const AttentionInputs& in) { return attention(in, *kernel, false); }});
+    all.push_back({kernel->name, [kernel, hash = bench.hash](AttentionInputs in) {
+                     if (hash) hash(in);
+                     return attention(in, *kernel, false);
+                   }});
   }
   if (bench.with_libtorch) all.push_back(libtorch(inputs));
-  if (!inputs.options.visible.rules || inputs.q_BHTD.size(2) > kLongestWhole) return all;
+  if ((!inputs.options.visible.rules && !bench.hash) || inputs.q_BHTD.size(2) > kLongestWhole)
+    return all;
   AttentionInputs without = inputs;  // what a pattern saves
   show_all(without);
   const AttentionKernel* kernel =
@@ -98,7 +101,7 @@ std::vector<Pair> measure(const AttentionBench& bench, AttentionInputs inputs,
     });
     functions.push_back([&, leaves, gradient] {
       torch::autograd::grad({one.attend(leaves)}, {leaves.q_BHTD, leaves.k_BGSD, leaves.v_BGSD},
-                            {gradient});
+                            {gradient}, std::nullopt, false, /*allow_unused=*/true);
       synchronize(bench.device);
     });
   }
@@ -151,6 +154,7 @@ BenchRecord bench_attention(const AttentionBench& bench) {
       if (x->defined()) *x = x->to(bench.device);
     inputs.options.skip = bench.skip;
     if (bench.rules) inputs.options.visible.rules = bench.rules(shape.length);
+    if (bench.hash) bench.hash(inputs);
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));
     if (const auto share = visited_share(bench, inputs)) {

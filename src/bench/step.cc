@@ -33,10 +33,7 @@ class Stepper {
 
   double step() {
     optimizer_->zero_gradients();
-    ForwardOptions options;
-    options.training = true;
-    options.recompute = config_.runtime.recompute == Recompute::kBlocks;
-    const torch::Tensor hidden_BTC = model_->hidden(tokens_BT_, options);
+    const torch::Tensor hidden_BTC = model_->hidden(tokens_BT_, training_options(config_));
     const torch::Tensor loss =
         cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
                       config_.runtime.loss_chunk_rows);

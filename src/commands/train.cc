@@ -220,7 +220,7 @@ int run(const Options& options, const CommandLine& line) {
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
   const WorldPlace place = place_of(options.ranks);
   const torch::Device device = resolve_machine(config, options.resume, place);
-  if (config.runtime.recompute == Recompute::kBlocks) return_large_blocks();
+  if (recomputes(config)) return_large_blocks();
   RunFolder folder =
       place.rank == 0 ? RunFolder(config, options.resume) : RunFolder::read_only(config);
   if (place.rank == 0)

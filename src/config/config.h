@@ -36,6 +36,8 @@ struct BatchShape {
 };
 BatchShape batch_shape(const BatchConfig& batch);  // expects a validated config
 BatchShape batch_shape(const BatchConfig& batch, double scaling);
+// Training keeps the inputs of blocks only, or of reversible layers nothing.
+bool recomputes(const Config& config);
 std::int64_t lanes_of(const BatchConfig& batch);
 std::int64_t micro_batch_tokens_of(const BatchConfig& batch);  // as configured, a lane at most
 

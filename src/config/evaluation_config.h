@@ -59,6 +59,7 @@ struct RuntimeConfig {
   Precision precision = Precision::kAuto;
   std::int64_t threads = 0;  // 0: OMP_NUM_THREADS, else all cores
   std::int64_t loss_chunk_rows = 1024;
+  std::int64_t mlp_chunk_rows = 0;
   Recompute recompute = Recompute::kNone;
   std::optional<std::int64_t> memory_limit_bytes;  // what the machine has free
   AttentionConfig attention;

@@ -47,12 +47,21 @@ void add_pattern(Fields& f, ModelConfig& m) {
       "D, "
       "strided(S) the last S and every S-th, fixed(S, C) its segment of S and the last C keys of "
       "each, blockwise(B) its segment, global(G) the first G keys of its document, random(R) R "
-      "blocks of 64 earlier keys, drawn for each block of 64 queries of each head, and its own. "
+      "blocks of 64 earlier keys, drawn for each block of 64 queries of each head, and its own. Or "
+      "alone, for whole layers, lsh(B, M, R): queries are keys, too, hashed into B buckets R "
+      "times; "
+      "a query sees the keys of its bucket in its chunk of M and the one before (Reformer, Kitaev "
+      "et al. 2020). "
       "Default: all earlier keys.")
       .counts_if(!m.attention_pattern.empty());
 }
 
 void add_details(Fields& f, ModelConfig& m) {
+  add(f, "reversible", &m.reversible,
+      "Two residual streams, in fp32, of which a layer's attention and MLP each change one by the "
+      "other (Reformer, Kitaev et al. 2020): training makes activations again from outputs, and "
+      "their memory does not grow with the number of layers.")
+      .counts_if(m.reversible);
   add(f, "tied_head", &m.tied_head, "The output layer shares the embedding's weights.");
   add(f, "attention_bias", &m.attention_bias, "Biases in the attention's linear layers.");
   add(f, "mlp_bias", &m.mlp_bias, "Biases in the MLP's linear layers.");

@@ -225,10 +225,17 @@ Fields runtime_fields(RuntimeConfig& r) {
   add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits in memory at a time.")
       .range(1, 1 << 24)
       .may_change();
+  add(f, "mlp_chunk_rows", &r.mlp_chunk_rows,
+      "Positions, of all sequences, that an MLP takes at a time, so that its activations are of "
+      "one "
+      "chunk; training computes them twice. 0: all.")
+      .range(0, 1 << 24)
+      .may_change()
+      .counts_if(r.mlp_chunk_rows > 0);
   add(f, "recompute", choice(r.recompute),
       "blocks: activation checkpointing. Training keeps only each block's input and recomputes the "
       "rest for the gradient: less memory, more time, the same bits (except gradients that blocks "
-      "share: T5 buckets, learned slopes).")
+      "share: T5 buckets, learned slopes). Reversible layers do without it.")
       .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
       "A training run that is estimated to need more gets smaller micro batches, or is refused. "

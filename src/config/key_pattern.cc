@@ -17,7 +17,8 @@ constexpr std::int64_t kMost = 1 << 24;  // the longest batch.sequence_length
 
 constexpr const char* kExpected =
     "expected parts joined by +: all, window(W), dilated(W, D), strided(S), fixed(S, C), "
-    "blockwise(B), global(G), random(R); before them \"layers 0,2-3 heads 4-7:\" where not all are "
+    "blockwise(B), global(G), random(R), or lsh(B, M, R) alone; before them \"layers 0,2-3 heads "
+    "4-7:\" where not all are "
     "meant";
 
 // What the text is read from, from its beginning.
@@ -92,7 +93,8 @@ struct Part {
 };
 
 // Names as their papers have them: Longformer (Beltagy et al. 2020), Sparse Transformer (Child et
-// al. 2019), Blockwise (Qiu et al. 2019), BigBird (Zaheer et al. 2020).
+// al. 2019), Blockwise (Qiu et al. 2019), BigBird (Zaheer et al. 2020), Reformer (Kitaev et al.
+// 2020).
 constexpr Part kParts[] = {
     {"window", 1, [](KeyParts& p, const auto& n) { p.window = n[0]; }},
     {"dilated", 2,
@@ -113,6 +115,12 @@ constexpr Part kParts[] = {
     {"blockwise", 1, [](KeyParts& p, const auto& n) { p.segment = n[0]; }},
     {"global", 1, [](KeyParts& p, const auto& n) { p.global = n[0]; }},
     {"random", 1, [](KeyParts& p, const auto& n) { p.random = n[0]; }},
+    {"lsh", 3,
+     [](KeyParts& p, const auto& n) {
+       p.buckets = n[0];
+       p.bucket_chunk = n[1];
+       p.rounds = n[2];
+     }},
 };
 
 // Of two parts that give one number neither is forgotten: that is refused.
@@ -134,6 +142,15 @@ void join(KeyParts& all, const KeyParts& part) {
   all.random += part.random;
 }
 
+// Buckets come in pairs of opposite directions. The largest numbers keep places within 64 bits.
+std::string lsh_problem(const KeyParts& parts) {
+  constexpr std::int64_t kMostBuckets = 1 << 16, kMostRounds = 64;
+  if (parts.buckets % 2 == 0 && parts.buckets <= kMostBuckets && parts.rounds <= kMostRounds)
+    return "";
+  return cat("expected lsh(B, M, R) with an even number of buckets B up to ", kMostBuckets,
+             " and rounds R up to ", kMostRounds);
+}
+
 std::string read_parts(Words& words, KeyParts& all) {
   if (words.take("all")) return words.at_end() ? "" : kExpected;
   do {
@@ -146,6 +163,11 @@ std::string read_parts(Words& words, KeyParts& all) {
                  part->numbers == 1 ? "" : "s", " from 1 to ", kMost, " in brackets");
     KeyParts parts;
     part->add(parts, *numbers);
+    if (parts.buckets > 0) {
+      if (!all.show_all() || !words.at_end()) return "expected lsh alone, without other parts";
+      all = parts;
+      return lsh_problem(parts);
+    }
     if (clash(all, parts))
       return cat(name, " gives a number twice: one window, segment, global and random part each");
     join(all, parts);
@@ -185,6 +207,16 @@ KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t he
     if (names(entry.layers, layer) && names(entry.heads, head)) parts = entry.parts;
   }
   return parts;
+}
+
+bool hashes_keys(const ModelConfig& model, std::int64_t layer) {
+  return key_parts(model, layer, 0).buckets > 0;
+}
+
+bool hashes_keys(const ModelConfig& model) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    if (hashes_keys(model, layer)) return true;
+  return false;
 }
 
 bool shows_all_keys(const ModelConfig& model) {

@@ -21,10 +21,12 @@ struct KeyParts {
   std::int64_t period = 0, columns = 0;   // j mod period >= period - columns
   std::int64_t global = 0;                // j is among the first keys of its document
   std::int64_t random = 0;  // blocks of 64 keys drawn for each block of 64 queries, and its own
+  // By hashed keys (model/hashed_keys.h), alone and for all heads of a layer.
+  std::int64_t buckets = 0, bucket_chunk = 0, rounds = 0;
 
   bool show_all() const { return *this == KeyParts(); }
   // Whether a part asks where a key stands, not only how far before the query.
-  bool ask_for_places() const { return segment + columns + global + random > 0; }
+  bool ask_for_places() const { return segment + columns + global + random + buckets > 0; }
   bool operator==(const KeyParts&) const = default;
 };
 
@@ -40,5 +42,7 @@ PatternEntry parse_pattern_entry(const std::string& text);
 // Of a validated config.
 KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head);
 bool shows_all_keys(const ModelConfig& model);
+bool hashes_keys(const ModelConfig& model, std::int64_t layer);
+bool hashes_keys(const ModelConfig& model);  // any layer
 
 }  // namespace alibi

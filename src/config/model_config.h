@@ -21,6 +21,7 @@ struct ModelConfig : PositionKeys {
   std::int64_t heads = 8;
   std::optional<std::int64_t> key_value_heads;  // heads
   std::optional<std::int64_t> mlp_width;        // 4 * width
+  bool reversible = false;                      // model/reversible.h
   bool tied_head = true;
   bool attention_bias = false;
   bool mlp_bias = false;

@@ -18,6 +18,10 @@ BatchShape batch_shape(const BatchConfig& batch, double scaling) {
   return {batch.sequences * parts, batch.sequence_length / parts};
 }
 
+bool recomputes(const Config& config) {
+  return config.model.reversible || config.runtime.recompute == Recompute::kBlocks;
+}
+
 std::int64_t lanes_of(const BatchConfig& batch) { return batch.lanes.value_or(1); }
 
 std::int64_t micro_batch_tokens_of(const BatchConfig& batch) {

@@ -32,6 +32,32 @@ void check_shape(const ModelConfig& m, Faults& faults) {
   }
 }
 
+// Where keys are hashed they are the queries: a layer has one projection for both.
+void check_hashed_layers(const ModelConfig& m, Faults& faults) {
+  bool any = false;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const KeyParts first = key_parts(m, layer, 0);
+    bool hashes = false, same = true;
+    for (std::int64_t head = 0; head < m.heads; ++head) {
+      const KeyParts parts = key_parts(m, layer, head);
+      hashes = hashes || parts.buckets > 0;
+      same = same && parts == first;
+    }
+    if (hashes && !same) {
+      faults.add("/model/attention_pattern",
+                 cat("found lsh for some heads of layer ", layer, ", expected all of them alike"),
+                 cat("write \"layers ", layer, ": lsh(...)\" without heads"));
+      return;
+    }
+    any = any || hashes;
+  }
+  if (any && m.key_value_heads.value_or(m.heads) != m.heads)
+    faults.add("/model/key_value_heads",
+               cat("found ", *m.key_value_heads, ", expected heads ", m.heads,
+                   ": where model.attention_pattern has lsh, queries are keys"),
+               "leave it out");
+}
+
 void check_pattern(const ModelConfig& m, Faults& faults) {
   if (!faults.sound({"/model/attention_pattern", "/model/layers", "/model/heads"})) return;
   const auto outside = [](const std::vector<std::int64_t>& some, std::int64_t count) {
@@ -48,6 +74,7 @@ void check_pattern(const ModelConfig& m, Faults& faults) {
       faults.add(place,
                  cat(found, ", expected layers below ", m.layers, " and heads below ", m.heads));
   }
+  if (faults.sound({"/model/attention_pattern"})) check_hashed_layers(m, faults);
 }
 
 // Of 1, 1/2, 1/4, ...: how often 1 was halved; nothing for other numbers.

@@ -102,6 +102,7 @@ bool has_usual_scale(const ModelConfig& m) {
 std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
   Phrases found = target_obstacles(target, model);
   need(found, shows_all_keys(model), "model.attention_pattern: its queries see all earlier keys");
+  need(found, !model.reversible, "model.reversible: it has one residual stream");
   need(found, target != Dialect::kOwn || position_method(model.position).python != nullptr,
        cat("model.position ", name_of(model.position),
            ": the modeling file that goes with an export has none"));

@@ -35,6 +35,7 @@ struct AttentionProblem {
   // Of what hides keys beside order:
   bool documents = false;  // packed documents with their own first visible key
   bool pattern = false;
+  bool hashed = false;  // model/hashed_keys.h
 };
 
 }  // namespace alibi

@@ -249,6 +249,25 @@ bool one_part_shows_all(const KeyRule& rule, const Span& queries, const Span& ke
 
 }  // namespace
 
+namespace {
+
+// A loop over numbers, which compilers turn into vectors, then one over bits.
+void leave_out(const std::int64_t* numbers, const BlockPlace& place, const Span& keys,
+               TileMask& mask) {
+  const std::int64_t count = keys.last - keys.first + 1;
+  for (int i = 0; i < place.rows; ++i) {
+    const std::int64_t position = place.first_query + i, own = numbers[position];
+    std::uint8_t near[kTile];
+    for (std::int64_t c = 0; c < count; ++c)
+      near[c] = static_cast<std::uint64_t>(own - numbers[keys.first + c]) <= 1;
+    std::uint64_t hidden = 0;
+    for (std::int64_t c = 0; c < count; ++c) hidden |= std::uint64_t{near[c]} << c;
+    mask.rows[i] &= ~(hidden & bits(0, position - 1 - keys.first));
+  }
+}
+
+}  // namespace
+
 std::int64_t visible_until(const TiledAttention& a, const BlockPlace& place, std::int64_t block) {
   block = smaller(block, place.last_block);
   if (block >= place.first_block && !place.rule->shows_all())
@@ -262,7 +281,9 @@ bool sees_some_of(const TiledAttention& a, const BlockPlace& place, std::int64_t
 
 bool sees_all_of(const TiledAttention& a, const BlockPlace& place, std::int64_t key_block) {
   const bool full = key_block > 0 || place.missing_keys == 0;
-  if (!full || place.ragged || place.distance(key_block) + kTile - 1 > 0) return false;
+  if (!full || place.ragged || a.left_out_RBS != nullptr ||
+      place.distance(key_block) + kTile - 1 > 0)
+    return false;
   return one_part_shows_all(*place.rule, queries_of(place), keys_of(a, key_block));
 }
 
@@ -276,6 +297,9 @@ TileMask block_mask(const TiledAttention& a, const BlockPlace& place, std::int64
     mask.rows[i] = bits(start - keys.first, smaller(position, keys.last) - keys.first) &
                    shown.to(position, start);
   }
+  for (std::int64_t round = 0; round < a.rounds_left_out; ++round)
+    leave_out(a.left_out_RBS + (round * a.sizes.sequences + place.sequence) * a.sizes.keys, place,
+              keys, mask);
   return mask;
 }
 

@@ -40,6 +40,9 @@ struct TiledAttention {
   const KeyRule* rules = nullptr;  // of all heads, or of each; null: all see all
   bool rule_of_each = false;
   const std::int64_t* first_BT = nullptr;  // of documents; null: every query sees from key 0
+  // Of R rounds: key j is also hidden from query i > j where 0 <= x[i] - x[j] <= 1; null: none.
+  const std::int64_t* left_out_RBS = nullptr;
+  std::int64_t rounds_left_out = 0;
   HeadRows<void> q, k, v, output;
   float* lse_BHT = nullptr;
   std::int64_t first_key_in_memory = 0;  // earlier keys are packed already; a multiple of 64

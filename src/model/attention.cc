@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "model/attention_device.h"
+#include "model/attention_hashed.h"
 #include "model/attention_tiled.h"
 
 namespace alibi {
@@ -68,7 +69,8 @@ constexpr AttentionKernel on_device(const char* name) {
           kOpened};
 }
 
-constexpr std::array<AttentionKernel, 6> kKernels = {{
+constexpr std::array<AttentionKernel, 7> kKernels = {{
+    {"lsh", hashed_attention_lacks, hashed_attention_forward, hashed_attention_backward},
     on_device<cuda_kernels, device_attention_lacks>("cuda"),
     on_device<cudnn_kernels, cudnn_attention_lacks>("cudnn"),
     tiled<kAvx512>("avx512"),
@@ -193,7 +195,8 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
           .bias_gradient = o.bias.needs_gradient(),
           .dropout = o.dropout > 0,
           .documents = o.visible.first_BT.defined(),
-          .pattern = o.visible.rules != nullptr};
+          .pattern = o.visible.rules != nullptr,
+          .hashed = o.visible.groups.of_RBHS.defined()};
 }
 
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
@@ -201,6 +204,7 @@ const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
   if (p.bias.table) return "biases by a table of distances";
   if (p.bias.terms) return "biases of queries and keys";
   if (p.bias_gradient) return "learned slopes";
+  if (p.hashed) return "hashed keys";
   return p.pattern ? "patterns of keys" : nullptr;
 }
 

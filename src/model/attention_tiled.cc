@@ -18,7 +18,7 @@ constexpr std::int64_t kUnitsPerThread = 4;
 // Tensors a call works on, kept alive and in a layout the kernel reads.
 struct Call {
   TiledAttention a;
-  torch::Tensor q, k, v, slopes, table, reach, terms, least, least_so_far, starts;
+  torch::Tensor q, k, v, slopes, table, reach, terms, least, least_so_far, starts, left_out;
   std::shared_ptr<const KeyRules> rules;
   std::vector<std::int64_t> order;  // units, most work first
 };
@@ -107,6 +107,11 @@ Call make_call(const TileSet& set, const AttentionInputs& inputs, std::int64_t e
     a.first_BT = call.starts.data_ptr<std::int64_t>();
   }
   if (o.visible.rules) add_rules(call, o.visible.rules);
+  if (o.visible.left_out_RBS.defined()) {
+    call.left_out = o.visible.left_out_RBS.contiguous();
+    a.left_out_RBS = call.left_out.data_ptr<std::int64_t>();
+    a.rounds_left_out = call.left_out.size(0);
+  }
   a.q = head_rows<void>(call.q);
   a.k = head_rows<void>(call.k);
   a.v = head_rows<void>(call.v);
@@ -228,6 +233,7 @@ const char* tiled_attention_lacks(const TileSet& set, const AttentionProblem& p,
   if (p.scalar == ScalarKind::kFp64) return "fp64";
   if (p.dropout) return "dropout";
   if (p.bias.rows) return "biases by row";
+  if (p.hashed) return "hashed keys";
   if (p.head_width % 8 != 0 || p.head_width > 256)
     return "heads whose width is above 256 or no multiple of 8";
   const TileOps* const ops = p.scalar == ScalarKind::kBf16 ? set.bf16 : set.fp32;

@@ -7,11 +7,14 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "config/key_pattern.h"
 #include "device/libtorch.h"
 #include "model/attention_rows.h"
 #include "model/attention_tiled.h"
+#include "model/hashed_keys.h"
 #include "model/layers.h"
 #include "model/position/positions.h"
+#include "model/reversible.h"
 #include "model/shapes.h"
 
 namespace alibi {
@@ -27,16 +30,19 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
   return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
 }
 
-// Keys and values are of the new positions before, and of all that the cache holds after.
-void go_on(Cache& cache, std::int64_t layer, AttentionInputs& inputs) {
-  torch::Tensor& terms_BHS = inputs.options.bias.terms_BHS;
-  const Cache::View all = cache.extend(layer, inputs.k_BGSD, inputs.v_BGSD, terms_BHS);
-  inputs.k_BGSD = all.k_BGSD;
-  inputs.v_BGSD = all.v_BGSD;
-  terms_BHS = all.terms_BHS;
+bool calls_again(const ForwardOptions& options) {
+  return options.recompute && at::GradMode::is_enabled();
 }
 
 }  // namespace
+
+ForwardOptions training_options(const Config& config) {
+  ForwardOptions options;
+  options.training = true;
+  options.recompute = recomputes(config);
+  options.mlp_chunk_rows = config.runtime.mlp_chunk_rows;
+  return options;
+}
 
 GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
                  AttentionConfig attention)
@@ -68,6 +74,11 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
         BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), affine(block + "qkv"),
                   affine(block + "out"), affine(block + "up"), affine(block + "down")}));
     rules_.push_back(key_rules(m, i, 0));
+    const KeyParts parts = key_parts(m, i, 0);
+    hashed_.push_back(parts.buckets == 0
+                          ? nullptr
+                          : std::make_unique<const HashedKeys>(
+                                parts, draw_rotations(parts, i, m.heads, head_width(m))));
     if (m.scalable_softmax) {
       const torch::NoGradGuard guard;
       softmax_scales_H_.push_back(parameter(softmax_scale_name(i)).fill_(kFirstSoftmaxScale));
@@ -100,16 +111,11 @@ torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptio
   ensure(options.caches.empty() || std::ssize(options.caches) == tokens_BT.size(0),
          "a cache for each sequence");
   torch::Tensor x_BTC = embed(tokens_BT, first, options);
-  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    const auto block = [this, layer, options](const torch::Tensor& in_BTC) {
-      return add_mlp(layer, add_attention(layer, in_BTC, options), options);
-    };
-    const bool again = options.recompute && at::GradMode::is_enabled();
-    ensure(!again || (x_BTC.requires_grad() && options.cache == nullptr &&
-                      options.visited_blocks == nullptr && options.attention_inputs == nullptr),
-           "a block that is called twice has one effect, its gradients");
-    x_BTC = again ? recomputed(x_BTC, block) : block(x_BTC);
-  }
+  ensure(!calls_again(options) ||
+             (x_BTC.requires_grad() && options.cache == nullptr &&
+              options.visited_blocks == nullptr && options.attention_inputs == nullptr),
+         "a block that is called twice has one effect, its gradients");
+  x_BTC = config_.reversible ? reversible_blocks(x_BTC, options) : blocks(x_BTC, options);
   if (options.cache != nullptr) options.cache->advance(tokens_BT.size(1));
   for (Cache* const cache : options.caches) cache->advance(tokens_BT.size(1));
   return norm_->forward(x_BTC);
@@ -148,10 +154,13 @@ AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
   const torch::Tensor normed_BTC =
       torch::empty({tokens_BT.size(0), tokens_BT.size(1), config_.width},
                    torch::TensorOptions(torch::kMeta).dtype(type_));
-  return describe_problem({shape(config_.heads),
-                           shape(key_value_heads(config_)),
-                           {},
-                           score_options(0, tokens_BT.size(1), normed_BTC, options)});
+  AttentionProblem problem =
+      describe_problem({shape(config_.heads),
+                        shape(key_value_heads(config_)),
+                        {},
+                        score_options(0, tokens_BT.size(1), normed_BTC, options)});
+  problem.hashed = hashed(0) != nullptr;
+  return problem;
 }
 
 torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
@@ -170,7 +179,12 @@ torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
   if (embedding_norm_) x_BTC = embedding_norm_->forward(x_BTC);
   if (options.training)
     x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
-  return x_BTC.scalar_type() == torch::kDouble ? x_BTC : x_BTC.to(type_);
+  return typed(x_BTC);
+}
+
+// Models of fp32 are also called in fp64, by tests.
+torch::Tensor GptImpl::typed(const torch::Tensor& x) const {
+  return x.scalar_type() == torch::kDouble ? x : x.to(type_);
 }
 
 ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
@@ -179,7 +193,7 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
   const ModelConfig& m = config_;
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
-  scores.visible = {options.document_start_BT, rules_of(layer, keys)};
+  scores.visible = {options.document_start_BT, rules_of(layer, keys), {}, {}};
   scores.skip = attention_.skip;
   scores.bias = positions_->bias({layer, keys, embedding_VC_.device(), options, normed_BTC});
   if (options.training) {
@@ -199,14 +213,19 @@ std::shared_ptr<const KeyRules> GptImpl::rules_of(std::int64_t layer, std::int64
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
                                   std::int64_t first, const ForwardOptions& options) {
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  AttentionInputs inputs = split_qkv(block.qkv->forward(normed_BTC));
+  AttentionInputs inputs = split_qkv(layer, block.qkv->forward(normed_BTC));
   place(inputs, layer, normed_BTC, first, options);
   return inputs;
 }
 
-AttentionInputs GptImpl::split_qkv(const torch::Tensor& qkv_BTO) const {
+AttentionInputs GptImpl::split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO) const {
   const ModelConfig& m = config_;
   const std::int64_t kv_width = key_value_heads(m) * head_width(m);
+  if (hashed(layer) != nullptr) {  // `place` makes keys of queries
+    const auto parts = split_last(qkv_BTO, {m.width, m.width});
+    const torch::Tensor q_BHTD = split_heads(parts[0], m.heads);
+    return {q_BHTD, q_BHTD, split_heads(parts[1], m.heads), {}};
+  }
   const auto parts = split_last(qkv_BTO, {m.width, kv_width, kv_width});
   return {split_heads(parts[0], m.heads),
           split_heads(parts[1], key_value_heads(m)),
@@ -218,18 +237,21 @@ void GptImpl::place(AttentionInputs& inputs, std::int64_t layer, const torch::Te
                     std::int64_t first, const ForwardOptions& options) const {
   const ModelConfig& m = config_;
   const std::int64_t positions = normed_BTC.size(1), kv_heads = key_value_heads(m);
+  const bool shared = hashed(layer) != nullptr;
   const torch::Tensor infused_TC = positions_->infuse(first, positions, embedding_VC_.device());
   if (infused_TC.defined()) {
     // W (x + p) = W x + W p, and W p is the same for all sequences.
     const torch::Tensor& weight_OI = blocks_[static_cast<std::size_t>(layer)]->qkv->weight_OI;
-    const std::int64_t kv_width = kv_heads * head_width(m);
+    const std::int64_t kv_width = shared ? 0 : kv_heads * head_width(m);
     const torch::Tensor added_1TO =
         at::linear(infused_TC.to(normed_BTC.scalar_type()),
                    weight_OI.narrow(0, 0, m.width + kv_width).to(normed_BTC.options()))
             .unsqueeze(0);
     inputs.q_BHTD = inputs.q_BHTD + split_heads(added_1TO.narrow(2, 0, m.width), m.heads);
-    inputs.k_BGSD = inputs.k_BGSD + split_heads(added_1TO.narrow(2, m.width, kv_width), kv_heads);
+    if (!shared)
+      inputs.k_BGSD = inputs.k_BGSD + split_heads(added_1TO.narrow(2, m.width, kv_width), kv_heads);
   }
+  if (shared) inputs.k_BGSD = keys_of_queries(inputs.q_BHTD);
   inputs.options = score_options(layer, first + positions, normed_BTC, options);
   inputs.q_BHTD = positions_->turn(inputs.q_BHTD, first, options.stretch);
   inputs.k_BGSD = positions_->turn(inputs.k_BGSD, first, options.stretch);
@@ -267,6 +289,21 @@ torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
   return tiled_attention_forward(*kernel.tiles, inputs, visited.back()).output_BHTD;
 }
 
+void GptImpl::complete(AttentionInputs& inputs, std::int64_t layer,
+                       const ForwardOptions& options) const {
+  if (options.cache != nullptr) {
+    torch::Tensor& terms_BHS = inputs.options.bias.terms_BHS;
+    const Cache::View all = options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD, terms_BHS);
+    inputs.k_BGSD = all.k_BGSD;
+    inputs.v_BGSD = all.v_BGSD;
+    terms_BHS = all.terms_BHS;
+  }
+  if (hashed(layer) == nullptr) return;
+  ensure(options.cache == nullptr || !options.document_start_BT.defined(),
+         "where a cached key's document begins is not kept");
+  inputs.options.visible.groups = hashed(layer)->groups(inputs.k_BGSD, options.document_start_BT);
+}
+
 torch::Tensor GptImpl::join_heads(const torch::Tensor& x_BHTD) {
   return x_BHTD.transpose(1, 2).flatten(2, 3);
 }
@@ -276,7 +313,7 @@ torch::Tensor GptImpl::mixed_sequences(std::int64_t layer, const torch::Tensor& 
                                        const ForwardOptions& options) {
   ensure(!at::GradMode::is_enabled(), "sequences with caches of their own have no graph");
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  const AttentionInputs all = split_qkv(block.qkv->forward(normed_BTC));
+  const AttentionInputs all = split_qkv(layer, block.qkv->forward(normed_BTC));
   torch::Tensor mixed_BTC = torch::empty_like(normed_BTC);
   std::int64_t longest = 0;
   for (const Cache* const cache : options.caches) longest = std::max(longest, cache->length());
@@ -291,7 +328,7 @@ torch::Tensor GptImpl::mixed_sequences(std::int64_t layer, const torch::Tensor& 
       AttentionInputs inputs{
           all.q_BHTD.narrow(0, b, 1), all.k_BGSD.narrow(0, b, 1), all.v_BGSD.narrow(0, b, 1), {}};
       place(inputs, layer, normed_BTC.narrow(0, b, 1), alone.cache->length(), alone);
-      go_on(*alone.cache, layer, inputs);
+      complete(inputs, layer, alone);
       mixed_BTC.narrow(0, b, 1).copy_(join_heads(attention(inputs, attention_.kernel)));
     }
   });
@@ -303,45 +340,91 @@ torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& norm
   if (!options.caches.empty()) return mixed_sequences(layer, normed_BTC, options);
   const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
   AttentionInputs inputs = heads_of(layer, normed_BTC, first, options);
-  if (options.cache != nullptr) go_on(*options.cache, layer, inputs);
+  complete(inputs, layer, options);
   if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
   return join_heads(options.visited_blocks == nullptr
                         ? attention(inputs, attention_.kernel)
                         : count_blocks(inputs, *options.visited_blocks));
 }
 
+torch::Tensor GptImpl::attention_of(std::int64_t layer, const torch::Tensor& base_BTC,
+                                    const torch::Tensor& normed_BTC,
+                                    const ForwardOptions& options) {
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
+  const torch::Tensor mixed_BTC = mixed_heads(layer, normed_BTC, options);
+  // What is dropped from cannot be summed before.
+  if (!options.training || config_.residual_dropout == 0)
+    return block.out->add_to(base_BTC, mixed_BTC);
+  const torch::Tensor kept_BTC =
+      dropout(block.out->forward(mixed_BTC), config_.residual_dropout,
+              options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
+  return base_BTC.defined() ? base_BTC + kept_BTC : kept_BTC;
+}
+
+torch::Tensor GptImpl::mlp_of(std::int64_t layer, const torch::Tensor& base,
+                              const torch::Tensor& normed, std::int64_t first,
+                              const ForwardOptions& options) const {
+  const ModelConfig& m = config_;
+  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
+  const double inner = options.training ? m.mlp_dropout : 0;
+  const double outer = options.training ? m.residual_dropout : 0;
+  const torch::Tensor summed = outer > 0 ? torch::Tensor() : base;
+  const auto part = static_cast<std::uint64_t>(layer);
+  torch::Tensor sum;
+  if (m.activation == Activation::kGelu && inner == 0)
+    sum = fused_mlp(*block.up, *block.down, summed, normed);
+  if (!sum.defined()) {
+    const torch::Tensor h = dropout(activate(block.up->forward(normed), m.activation), inner,
+                                    options.random.with("mlp").with(part), first);
+    sum = block.down->add_to(summed, h);
+  }
+  if (outer == 0) return sum;
+  const torch::Tensor kept = dropout(sum, outer, options.random.with("mlp out").with(part), first);
+  return base.defined() ? base + kept : kept;
+}
+
 torch::Tensor GptImpl::add_attention(std::int64_t layer, const torch::Tensor& x_BTC,
                                      const ForwardOptions& options) {
-  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  const NormFork in = block.norm_1->fork(x_BTC);
-  const torch::Tensor mixed_BTC = mixed_heads(layer, in.normed, options);
-  if (!options.training || config_.residual_dropout == 0)
-    return block.out->add_to(in.same, mixed_BTC);
-  return in.same +
-         dropout(block.out->forward(mixed_BTC), config_.residual_dropout,
-                 options.random.with("attention out").with(static_cast<std::uint64_t>(layer)));
+  const NormFork in = blocks_[static_cast<std::size_t>(layer)]->norm_1->fork(x_BTC);
+  return attention_of(layer, in.same, in.normed, options);
 }
 
 torch::Tensor GptImpl::add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
                                const ForwardOptions& options) {
-  const ModelConfig& m = config_;
-  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  const NormFork in = block.norm_2->fork(x_BTC);
-  const double inner = options.training ? m.mlp_dropout : 0;
-  const double outer = options.training ? m.residual_dropout : 0;
-  // What is dropped from cannot be summed before.
-  const torch::Tensor base = outer > 0 ? torch::Tensor() : in.same;
-  const auto part = static_cast<std::uint64_t>(layer);
-  torch::Tensor sum;
-  if (m.activation == Activation::kGelu && inner == 0)
-    sum = fused_mlp(*block.up, *block.down, base, in.normed);
-  if (!sum.defined()) {
-    const torch::Tensor h_BTF = dropout(activate(block.up->forward(in.normed), m.activation), inner,
-                                        options.random.with("mlp").with(part));
-    sum = block.down->add_to(base, h_BTF);
+  const auto of_rows = [this, layer, options](const torch::Tensor& x, std::int64_t first) {
+    const NormFork in = blocks_[static_cast<std::size_t>(layer)]->norm_2->fork(x);
+    return mlp_of(layer, in.same, in.normed, first, options);
+  };
+  if (options.mlp_chunk_rows == 0) return of_rows(x_BTC, 0);
+  return by_row_chunks(x_BTC.flatten(0, 1), options.mlp_chunk_rows, of_rows).view(x_BTC.sizes());
+}
+
+torch::Tensor GptImpl::blocks(torch::Tensor x_BTC, const ForwardOptions& options) {
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    const auto block = [this, layer, options](const torch::Tensor& in_BTC) {
+      return add_mlp(layer, add_attention(layer, in_BTC, options), options);
+    };
+    x_BTC = calls_again(options) ? recomputed(x_BTC, block) : block(x_BTC);
   }
-  if (base.defined()) return sum;
-  return in.same + dropout(sum, outer, options.random.with("mlp out").with(part));
+  return x_BTC;
+}
+
+torch::Tensor GptImpl::reversible_blocks(const torch::Tensor& x_BTC,
+                                         const ForwardOptions& options) {
+  std::vector<ReversibleLayer> layers;
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    const std::shared_ptr<BlockImpl> block = blocks_[static_cast<std::size_t>(layer)];
+    layers.push_back({[=, this](const torch::Tensor& x) {
+                        return attention_of(layer, {}, block->norm_1->forward(typed(x)), options);
+                      },
+                      [=, this](const torch::Tensor& x, std::int64_t first) {
+                        return mlp_of(layer, {}, block->norm_2->forward(typed(x)), first, options);
+                      }});
+  }
+  return typed(
+      reversible_layers(x_BTC, std::move(layers),
+                        calls_again(options) ? Activations::kMadeAgain : Activations::kStored,
+                        options.mlp_chunk_rows));
 }
 
 }  // namespace alibi

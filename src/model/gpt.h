@@ -22,6 +22,7 @@
 
 namespace alibi {
 
+class HashedKeys;  // model/hashed_keys.h
 class Positions;   // model/position/positions.h
 struct BlockImpl;  // model/layers.h
 struct NormImpl;   // model/layers.h
@@ -38,8 +39,12 @@ struct ForwardOptions : PositionChanges {
   // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
   std::vector<torch::Tensor>* visited_blocks = nullptr;
   std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
-  bool recompute = false;  // blocks keep their input only (model/layers.h)
+  // Blocks keep their input only (model/layers.h); reversible layers keep nothing.
+  bool recompute = false;
+  std::int64_t mlp_chunk_rows = 0;  // rows of an MLP at a time, made again for gradients; 0: all
 };
+
+ForwardOptions training_options(const Config& config);  // without `random` and documents
 
 class GptImpl : public Module {
  public:
@@ -73,6 +78,7 @@ class GptImpl : public Module {
                                bool training) const;
 
  private:
+  torch::Tensor typed(const torch::Tensor& x) const;  // in the activation type
   torch::Tensor embed(const torch::Tensor& tokens_BT, std::int64_t first,
                       const ForwardOptions& options);
   // x + attention(norm(x)), x + mlp(norm(x))
@@ -80,13 +86,26 @@ class GptImpl : public Module {
                               const ForwardOptions& options);
   torch::Tensor add_mlp(std::int64_t layer, const torch::Tensor& x_BTC,
                         const ForwardOptions& options);
+  // The same with `base` in place of x (undefined: nothing) and the norm taken; of the MLP for rows
+  // `first` and on.
+  torch::Tensor attention_of(std::int64_t layer, const torch::Tensor& base_BTC,
+                             const torch::Tensor& normed_BTC, const ForwardOptions& options);
+  torch::Tensor mlp_of(std::int64_t layer, const torch::Tensor& base, const torch::Tensor& normed,
+                       std::int64_t first, const ForwardOptions& options) const;
+  torch::Tensor blocks(torch::Tensor x_BTC, const ForwardOptions& options);
+  torch::Tensor reversible_blocks(const torch::Tensor& x_BTC, const ForwardOptions& options);
   // Queries, keys and values of positions from `first` on, from normed x.
   AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& normed_BTC, std::int64_t first,
                            const ForwardOptions& options);
-  AttentionInputs split_qkv(const torch::Tensor& qkv_BTO) const;
+  AttentionInputs split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO) const;
   // Gives them their places, and what shapes their scores.
   void place(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
              std::int64_t first, const ForwardOptions& options) const;
+  // Keys and values of the past before those of the new positions, and what is hashed of all keys.
+  void complete(AttentionInputs& inputs, std::int64_t layer, const ForwardOptions& options) const;
+  const HashedKeys* hashed(std::int64_t layer) const {  // null: its keys are not hashed
+    return hashed_[static_cast<std::size_t>(layer)].get();
+  }
   torch::Tensor mixed_sequences(std::int64_t layer, const torch::Tensor& normed_BTC,
                                 const ForwardOptions& options);  // (B, T, C)
   torch::Tensor mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
@@ -111,6 +130,7 @@ class GptImpl : public Module {
   std::unique_ptr<Positions> positions_;
   std::shared_ptr<NormImpl> embedding_norm_, norm_;
   std::vector<std::shared_ptr<BlockImpl>> blocks_;
+  std::vector<std::unique_ptr<const HashedKeys>> hashed_;  // by layer
   std::vector<torch::Tensor> softmax_scales_H_;  // by layer; empty without model.scalable_softmax
   mutable std::vector<std::shared_ptr<const KeyRules>> rules_;  // by layer; grow with the text
 };

@@ -101,7 +101,7 @@ bool KeyRules::reaches(std::int64_t keys) const {
 
 std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t layer,
                                           std::int64_t keys) {
-  if (shows_all_keys(model)) return nullptr;
+  if (shows_all_keys(model) || hashes_keys(model, layer)) return nullptr;
   std::vector<KeyParts> parts;
   for (std::int64_t head = 0; head < model.heads; ++head)
     parts.push_back(key_parts(model, layer, head));
@@ -127,7 +127,14 @@ torch::Tensor VisibleKeys::hidden(const Part& part, torch::Device device) const 
   const torch::Tensor j_S = torch::arange(part.seen, whole);
   torch::Tensor first = torch::zeros({1, 1, 1}, whole);
   if (first_BT.defined()) first = first_BT.narrow(1, part.first, part.count).unsqueeze(2);
-  const torch::Tensor hidden = ((j_S > i_R1).unsqueeze(0) | (j_S < first)).unsqueeze(1);
+  torch::Tensor hidden = ((j_S > i_R1).unsqueeze(0) | (j_S < first)).unsqueeze(1);
+  for (std::int64_t r = 0; left_out_RBS.defined() && r < left_out_RBS.size(0); ++r) {
+    const torch::Tensor apart = left_out_RBS[r].narrow(1, position, part.count).unsqueeze(2) -
+                                left_out_RBS[r].narrow(1, 0, part.seen).unsqueeze(1);
+    hidden = hidden | ((apart >= 0) & (apart <= 1) & (j_S < i_R1)).unsqueeze(1);
+  }
+  if (groups.of_RBHS.defined())
+    return hidden | shown_by_groups(groups, position, part.count, part.seen).logical_not();
   if (!rules) return hidden;
   std::vector<torch::Tensor> hidden_by_rule;
   for (const KeyRule& rule : rules->rules()) {

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "device/tensor.h"
 #include "kernels/visible_keys.h"
+#include "model/hashed_keys.h"
 
 namespace alibi {
 
@@ -31,8 +32,8 @@ class KeyRules {
   std::vector<KeyRule> rules_;
 };
 
-// Those of a layer for up to `keys` keys; null: every head sees all. What is drawn depends on
-// layer, head and block alone: more keys change nothing for the earlier ones.
+// Those of a layer for up to `keys` keys; null: every head sees all, or its keys are hashed. What
+// is drawn depends on layer, head and block alone: more keys change nothing for the earlier ones.
 std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t layer,
                                           std::int64_t keys);
 
@@ -40,6 +41,9 @@ std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t
 struct VisibleKeys {
   torch::Tensor first_BT;                 // int64; undefined: every query sees from key 0
   std::shared_ptr<const KeyRules> rules;  // null: every head sees all
+  KeyGroups groups;                       // of keys that are hashed; beside no rules
+  // int64, by round: key j is also hidden from query i > j where 0 <= x_i - x_j <= 1 in a round.
+  torch::Tensor left_out_RBS;
 
   struct Part {
     std::int64_t queries, keys;       // T, S

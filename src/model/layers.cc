@@ -100,14 +100,14 @@ torch::Tensor activate(const torch::Tensor& x, Activation activation) {
   return at::gelu(x, exact ? "none" : "tanh");
 }
 
-torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key) {
+torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key, std::int64_t first) {
   if (p == 0) return x;
   torch::Tensor mask = torch::empty(x.sizes(), torch::kFloat);
   const std::int64_t width = x.size(-1);
   float* data = mask.data_ptr<float>();
   at::parallel_for(0, x.numel() / width, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      fill_dropout(key, static_cast<std::uint64_t>(row), p,
+      fill_dropout(key, static_cast<std::uint64_t>(first + row), p,
                    {data + row * width, static_cast<std::size_t>(width)});
     }
   });
@@ -151,6 +151,18 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
 
 torch::Tensor recomputed(const torch::Tensor& x, TensorFunction f) {
   return Recomputed::apply(x, c10::make_intrusive<Held>(std::move(f)));
+}
+
+torch::Tensor by_row_chunks(const torch::Tensor& x_NC, std::int64_t chunk, const RowFunction& f) {
+  if (chunk == 0 || chunk >= x_NC.size(0)) return f(x_NC, 0);
+  std::vector<torch::Tensor> parts;
+  for_row_chunks(x_NC.size(0), chunk, [&](std::int64_t first, std::int64_t count) {
+    const torch::Tensor x_RC = x_NC.narrow(0, first, count);
+    const auto part = [f, first](const torch::Tensor& rows_RC) { return f(rows_RC, first); };
+    parts.push_back(at::GradMode::is_enabled() && x_RC.requires_grad() ? recomputed(x_RC, part)
+                                                                       : part(x_RC));
+  });
+  return torch::cat(parts);
 }
 
 }  // namespace alibi

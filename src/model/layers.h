@@ -1,6 +1,7 @@
 // The layers of a GPT (model/gpt.h). Weights are fp32 masters; products run in the input's type.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -48,8 +49,9 @@ torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& b
 torch::Tensor activate(const torch::Tensor& x, Activation activation);
 
 // x with each element zeroed with probability p and the others divided by 1 - p; x itself when p is
-// 0. The mask is a pure function of the key: the same for any thread count, and after a resume.
-torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key);
+// 0. The mask is a pure function of the key: the same for any thread count, and after a resume. x
+// are the rows `first` and on of what is masked: it may be taken in pieces.
+torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key, std::int64_t first = 0);
 
 std::int64_t head_width(const ModelConfig& model);
 std::int64_t key_value_heads(const ModelConfig& model);
@@ -64,5 +66,20 @@ using TensorFunction = std::function<torch::Tensor(const torch::Tensor&)>;
 // f(x), of which only x is kept. x needs a gradient; parameters that f uses get theirs while the
 // backward pass calls f again. f must be the same function then: its random masks come from a key.
 torch::Tensor recomputed(const torch::Tensor& x, TensorFunction f);
+
+// Calls f(first, count) for 0 .. rows - 1 in pieces of `chunk` rows; 0: in one.
+template <class Function>
+void for_row_chunks(std::int64_t rows, std::int64_t chunk, const Function& f) {
+  if (chunk == 0) chunk = rows;
+  for (std::int64_t first = 0; first < rows; first += chunk)
+    f(first, std::min(chunk, rows - first));
+}
+
+// f of rows `first` and on; each row by itself.
+using RowFunction = std::function<torch::Tensor(const torch::Tensor& x_RC, std::int64_t first)>;
+
+// f(x_NC, 0) from pieces of `chunk` rows, each recomputed (0: in one, not recomputed): what f keeps
+// is of one piece at a time (Reformer, Kitaev et al. 2020, section 3: chunking).
+torch::Tensor by_row_chunks(const torch::Tensor& x_NC, std::int64_t chunk, const RowFunction& f);
 
 }  // namespace alibi

@@ -1,6 +1,7 @@
 #include "model/shapes.h"
 
 #include "base/strings.h"
+#include "config/key_pattern.h"
 
 namespace alibi {
 namespace {
@@ -18,8 +19,8 @@ void add_norm(Shapes& all, const std::string& name, const ModelConfig& m) {
   if (m.norm_bias) all.push_back({name + ".bias", {m.width}});
 }
 
-void add_block(Shapes& all, const std::string& name, const ModelConfig& m) {
-  const std::int64_t pairs = 2 * m.key_value_heads.value_or(m.heads);
+void add_block(Shapes& all, const std::string& name, const ModelConfig& m, bool queries_are_keys) {
+  const std::int64_t pairs = (queries_are_keys ? 1 : 2) * m.key_value_heads.value_or(m.heads);
   const std::int64_t mlp_width = m.mlp_width.value_or(4 * m.width);
   add_norm(all, name + ".norm_1", m);
   add_affine(all, name + ".qkv", m.width, (m.heads + pairs) * (m.width / m.heads),
@@ -42,7 +43,8 @@ std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t 
     all.push_back({softmax_scale_name(i), {m.heads}});
   if (!m.tied_head) all.push_back({"head", {vocabulary, m.width}});
   if (m.embedding_norm) add_norm(all, "embedding_norm", m);
-  for (std::int64_t i = 0; i < m.layers; ++i) add_block(all, cat("block_", i), m);
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    add_block(all, cat("block_", i), m, hashes_keys(m, i));
   add_norm(all, "norm", m);
   return all;
 }

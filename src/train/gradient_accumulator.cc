@@ -157,9 +157,7 @@ double GradientAccumulator::loss_of_part(Batch& batch, std::int64_t part) {
   const auto of_part = [&](std::vector<std::int64_t>& values) {
     return slice(values, batch, part * rows, rows, device_);
   };
-  ForwardOptions options;
-  options.training = true;
-  options.recompute = config_.runtime.recompute == Recompute::kBlocks;
+  ForwardOptions options = training_options(config_);
   options.random = RandomKey{static_cast<std::uint64_t>(config_.run.seed)}
                        .with("dropout")
                        .with(static_cast<std::uint64_t>(state_.progress.step))

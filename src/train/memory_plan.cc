@@ -42,19 +42,28 @@ std::int64_t exchange_bytes(const Config& c, std::int64_t vocabulary, std::int64
 }
 
 // For each token of a micro batch, at the fullest moment of its backward pass.
-std::int64_t activation_bytes_per_token(const Config& c) {
+std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batch_tokens) {
   const ModelConfig& m = c.model;
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   const std::int64_t item = bf16 ? 2 : 4;
-  // Two norms' inputs and outputs, q, k, v twice (heads split, then fp32 in the reference), mixed,
-  // the MLP before and, in fp32, after GELU (bf16 makes it again); the residual stream's sums.
-  const std::int64_t mlp = (bf16 ? 1 : 2) * *m.mlp_width;
+  // The MLP before and, in fp32, after GELU (bf16 makes it again), of what is not in other chunks.
+  const double of_chunk =
+      c.runtime.mlp_chunk_rows == 0
+          ? 1
+          : std::min(1.0, static_cast<double>(c.runtime.mlp_chunk_rows) /
+                              static_cast<double>(std::max<std::int64_t>(micro_batch_tokens, 1)));
+  const auto mlp =
+      static_cast<std::int64_t>(of_chunk * static_cast<double>((bf16 ? 1 : 2) * *m.mlp_width));
+  // Two norms' inputs and outputs, q, k, v twice (heads split, then fp32 in the reference), mixed;
+  // the residual stream's sums.
   const std::int64_t layer = item * (12 * m.width + mlp);
   // The last norm's and the embedding's share, the gradients of the block that is gone through, and
   // what each token costs at any width: ids, targets, starts of documents, and what the heap keeps
   // between tensors. Measured (tests/bench/RESULTS.md), not derived.
   constexpr std::int64_t kAnyWidth = 1024;
   const std::int64_t ends = 12 * m.width * item + kAnyWidth;
+  // Two streams and their gradients in fp32, and one layer.
+  if (m.reversible) return 4 * 4 * m.width + 3 * layer / 4 + ends;
   if (c.runtime.recompute == Recompute::kNone) return m.layers * layer + ends;
   // Each block's input, and what of one block made again is not yet used up when its gradients
   // come; measured, too.
@@ -78,7 +87,8 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   // What ranks share of the optimizer each writes at once.
   if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
-  parts.activations = micro_batch_tokens * activation_bytes_per_token(c) + kScores;
+  parts.activations =
+      micro_batch_tokens * activation_bytes_per_token(c, micro_batch_tokens) + kScores;
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
   return parts;

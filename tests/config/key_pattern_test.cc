@@ -22,6 +22,7 @@ TEST(KeyPattern, ReadsEveryPart) {
   EXPECT_EQ(parts("blockwise(32)"), (KeyParts{.segment = 32}));
   EXPECT_EQ(parts("window(5) + global(2)+random(3)"),
             (KeyParts{.window = 5, .global = 2, .random = 3}));
+  EXPECT_EQ(parts("lsh(16, 64, 2)"), (KeyParts{.buckets = 16, .bucket_chunk = 64, .rounds = 2}));
 }
 
 TEST(KeyPattern, RefusesWhatItDoesNotRead) {
@@ -51,6 +52,13 @@ TEST(KeyPattern, RefusesWhatItDoesNotRead) {
                            "layers 0-99999: all",
                            "windows(4)",
                            "window(4);",
+                           "lsh(16, 64)",
+                           "lsh(15, 64, 2)",
+                           "lsh(0, 64, 2)",
+                           "lsh(16, 64, 65)",
+                           "lsh(65538, 64, 2)",
+                           "lsh(16, 64, 2) + window(4)",
+                           "global(1) + lsh(16, 64, 2)",
                            "WINDOW(4)"})
     EXPECT_NE(parse_pattern_entry(text).problem, "") << text;
 }
@@ -73,6 +81,17 @@ TEST(KeyPattern, TheLastEntryThatNamesAHeadDecides) {
   EXPECT_FALSE(shows_all_keys(model));
   model.attention_pattern = {"window(4)", "all"};
   EXPECT_TRUE(shows_all_keys(model));
+}
+
+TEST(KeyPattern, HashesKeysInWholeLayers) {
+  ModelConfig model;
+  model.layers = 3;
+  EXPECT_FALSE(hashes_keys(model));
+  model.attention_pattern = {"window(4)", "layers 1: lsh(16, 64, 2)"};
+  EXPECT_TRUE(hashes_keys(model));
+  EXPECT_TRUE(hashes_keys(model, 1));
+  EXPECT_FALSE(hashes_keys(model, 0));
+  EXPECT_TRUE(key_parts(model, 1, 3).ask_for_places());
 }
 
 }  // namespace

@@ -22,12 +22,29 @@ struct LoopResult {
   PlainResult value, terms;
 };
 
+// model/hashed_keys.h, word by word.
+inline bool plain_groups_show(const KeyGroups& groups, std::int64_t b, std::int64_t h,
+                              std::int64_t i, std::int64_t j) {
+  bool shown = false;
+  for (std::int64_t round = 0; round < groups.of_RBHS.size(0); ++round) {
+    const auto of = groups.of_RBHS.accessor<std::int64_t, 4>()[round][b][h];
+    shown = shown || (j < i && (of[i] == of[j] || of[i] == of[j] + 1));
+  }
+  return shown;
+}
+
 // kernels/visible_keys.h, word by word.
 inline bool plain_sees(const VisibleKeys& visible, std::int64_t b, std::int64_t h, std::int64_t t,
                        std::int64_t i, std::int64_t j) {
   std::int64_t first = 0;
   if (visible.first_BT.defined()) first = visible.first_BT.accessor<std::int64_t, 2>()[b][t];
   if (j > i || j < first) return false;
+  if (visible.groups.of_RBHS.defined()) {
+    bool other = false;
+    for (std::int64_t n = first; n < i; ++n)
+      other = other || plain_groups_show(visible.groups, b, h, i, n);
+    return j == i ? !other : plain_groups_show(visible.groups, b, h, i, j);
+  }
   if (!visible.rules) return true;
   const std::vector<KeyRule>& rules = visible.rules->rules();
   const KeyRule& rule = rules[rules.size() == 1 ? 0 : static_cast<std::size_t>(h)];

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "commands/cli_fixture.h"
 #include "config/load.h"
 
@@ -31,6 +32,12 @@ TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
   };
   EXPECT_GT(activations(plain, 8192), 1.5 * static_cast<double>(activations(plain, 4096)));
   EXPECT_LT(activations(again, 8192), 0.5 * static_cast<double>(activations(plain, 8192)));
+  const Config chunks = config({"runtime.mlp_chunk_rows=512"});
+  EXPECT_LT(activations(chunks, 8192), 0.85 * static_cast<double>(activations(plain, 8192)));
+  const auto reversible = [](const char* layers) {
+    return config({"model.reversible=true", cat("model.layers=", layers)});
+  };
+  EXPECT_EQ(activations(reversible("24"), 8192), activations(reversible("2"), 8192));
   // Recomputation cannot pay where there is one block.
   const Config shallow = config({"model.layers=1"});
   const Config shallow_again = config({"model.layers=1", "runtime.recompute=blocks"});
@@ -55,12 +62,13 @@ TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
 TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
   const CliFixture place;
   struct Shape {
-    const char *layers, *width, *length, *sequences, *recompute;
+    const char *layers, *width, *length, *sequences, *recompute, *reversible = "false";
   };
   for (const Shape& shape : {Shape{"2", "256", "128", "64", "none"},
                              {"6", "256", "256", "32", "none"},
                              {"6", "256", "256", "32", "blocks"},
                              {"12", "128", "128", "256", "blocks"},
+                             {"12", "128", "128", "256", "none", "true"},
                              {"2", "768", "256", "8", "none"}}) {
     std::filesystem::remove_all(place.path("runs"));
     const auto set = [](const char* key, const char* value) {
@@ -74,6 +82,7 @@ TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
                                            "--set", "batch.train_sequence_length_scaling=1",
                                            "--set", set("batch.sequences", shape.sequences),
                                            "--set", set("runtime.recompute", shape.recompute),
+                                           "--set", set("model.reversible", shape.reversible),
                                            "--set", "run.train_tokens=20000",
                                            "--set", "run.evaluate_every_tokens=20000",
                                            "--set", "run.save_every_tokens=5000"});
