@@ -14,11 +14,13 @@ Builds the same model from the folder's config.json in plain PyTorch and compare
   losses   of the run's log.jsonl against its own training from the initial weights, at most 1e-5 apart
 One line per disagreement and exit code 1; for a folder without one, a line with the largest differences.
 """
+import itertools
 import json
 import math
 import pathlib
 import re
 import sys
+import unittest.mock
 
 import torch
 import torch.nn.functional as F
@@ -227,11 +229,38 @@ def learning_rate(config, tokens):
     return peak * (s["final_fraction"] + (1 - s["final_fraction"]) * left)
 
 
+class BlockMatrices:
+    """PyTorch's Muon on the blocks' matrices: queries, keys and values by themselves, which share their weight's memory."""
+
+    def __init__(self, weights, o):
+        self.parts = []
+        for name, w in weights.items():
+            width = w.shape[1]
+            sizes = [width, (w.shape[0] - width) // 2, (w.shape[0] - width) // 2] if ".qkv." in name else [w.shape[0]]
+            self.parts += [(w, first, torch.nn.Parameter(part)) for first, part in
+                           zip(itertools.accumulate([0, *sizes]), w.data.split(sizes))]
+        self.rate_factor = o.get("matrix_learning_rate", o["learning_rate"]) / o["learning_rate"]
+        self.muon = torch.optim.Muon([part for _, _, part in self.parts], momentum=o["momentum"],
+                                     weight_decay=o.get("matrix_weight_decay", o["weight_decay"]),
+                                     adjust_lr_fn="match_rms_adamw")
+
+    def step(self, rate):
+        for w, first, part in self.parts:
+            part.grad = w.grad[first:first + part.shape[0]]
+        self.muon.param_groups[0]["lr"] = rate * self.rate_factor
+        # It rounds to bf16 before its products; a run in fp32 does not.
+        with unittest.mock.patch.object(torch.Tensor, "bfloat16", torch.Tensor.clone):
+            self.muon.step()
+
+
 def train(config, numbers):
     """Losses of all steps, from the initial weights."""
     twin = Twin(config["model"], {name[8:]: t for name, t in numbers.items() if name.startswith("initial.")})
     o = config["optimizer"]
-    matrices = [w for w in twin.w.values() if w.dim() >= 2]
+    in_blocks = {name: w for name, w in twin.w.items()
+                 if o["kind"] == "muon" and name.startswith("block_") and w.dim() == 2}
+    blocks = BlockMatrices(in_blocks, o) if in_blocks else None
+    matrices = [w for name, w in twin.w.items() if w.dim() >= 2 and name not in in_blocks]
     others = [w for w in twin.w.values() if w.dim() < 2]
     groups = [{"params": matrices, "weight_decay": o["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, betas=(o["beta1"], o["beta2"]), eps=o["epsilon"])
@@ -241,12 +270,15 @@ def train(config, numbers):
         tokens += inputs.numel()
         seen = same_document(inputs) if config["data"]["separate_documents"] else None
         loss = F.cross_entropy(twin.logits(inputs, seen).flatten(0, 1), targets.flatten())
-        optimizer.zero_grad()
+        for w in twin.w.values():
+            w.grad = None
         loss.backward()
         torch.nn.utils.clip_grad_norm_(list(twin.w.values()), o["clip_norm"])
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(config, tokens)
         optimizer.step()
+        if blocks:
+            blocks.step(learning_rate(config, tokens))
         losses.append(loss.item())
     return losses
 

@@ -25,7 +25,8 @@ class Stepper {
     model_->initialize(0, *config_.initialize.standard_deviation);
     model_->to(bench.device);
     parameters_ = model_->parameters();
-    optimizer_ = std::make_unique<Optimizer>(named_parameters(*model_), config_.optimizer);
+    optimizer_ = std::make_unique<Optimizer>(named_parameters(*model_), config_.optimizer,
+                                             activation_type(config_.runtime.precision));
     const std::int64_t rows = std::max<std::int64_t>(1, bench.tokens / length);
     tokens_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
     targets_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);

@@ -53,7 +53,7 @@ std::vector<Section> sections(Config& c) {
       {"data", "Training and held-out text.", data_fields(c.data)},
       {"tokenizer", "Text to token ids.", tokenizer_fields(c.tokenizer)},
       {"initialize", "Weights at step 0.", initialize_fields(c.initialize)},
-      {"optimizer", "AdamW.", optimizer_fields(c.optimizer)},
+      {"optimizer", "What a step's gradients do to the weights.", optimizer_fields(c.optimizer)},
       {"schedule", "Learning rate over tokens.", schedule_fields(c.schedule)},
       {"guard", "Non-finite values, loss spikes, failed saves.", guard_fields(c.guard)},
       {"run", "Length, schedule and folder of a run.",

@@ -16,14 +16,37 @@ Fields initialize_fields(InitializeConfig& i) {
 }
 
 Fields optimizer_fields(OptimizerConfig& o) {
+  const bool matrices = o.updates_matrices();
+  const char* matrices_condition = "optimizer.kind is not \"adamw\"";
   Fields f;
-  add(f, "learning_rate", &o.learning_rate, "AdamW's peak learning rate.")
-      .range(1e-9, 10)
-      .may_change();
-  add(f, "beta1", &o.beta1, "Decay of the first moment.").range(0, 0.99999);
-  add(f, "beta2", &o.beta2, "Decay of the second moment.").range(0, 0.9999999);
+  add(f, "kind", choice(o.kind),
+      "adamw, or another rule for the matrices of the blocks and AdamW for all else. muon: "
+      "momentum "
+      "made orthogonal by Newton-Schulz. normuon: the same, each row divided by its root mean "
+      "square over steps. mud: by one triangular solve.")
+      .counts_if(matrices);
+  add(f, "learning_rate", &o.learning_rate, "Peak learning rate.").range(1e-9, 10).may_change();
+  add(f, "beta1", &o.beta1, "AdamW: decay of the first moment.").range(0, 0.99999);
+  add(f, "beta2", &o.beta2, "AdamW, and rows of normuon: decay of the second moment.")
+      .range(0, 0.9999999);
   add(f, "epsilon", &o.epsilon, "Added to the root of the second moment.").range(1e-16, 1);
   add(f, "weight_decay", &o.weight_decay, "Decoupled decay, on matrices only.").range(0, 10);
+  add(f, "momentum", &o.momentum,
+      "Decay of the momentum of the blocks' matrices, with Nesterov's "
+      "look-ahead.")
+      .range(0, 0.99999)
+      .only_if(matrices, matrices_condition);
+  add(f, "matrix_learning_rate", &o.matrix_learning_rate,
+      "Peak learning rate of the blocks' matrices, whose steps have a root mean square of 0.2 "
+      "times "
+      "the rate. Default: learning_rate.")
+      .range(1e-9, 10)
+      .only_if(matrices, matrices_condition)
+      .may_change();
+  add(f, "matrix_weight_decay", &o.matrix_weight_decay,
+      "Decoupled decay of the blocks' matrices. Default: weight_decay.")
+      .range(0, 10)
+      .only_if(matrices, matrices_condition);
   add(f, "clip_norm", &o.clip_norm, "Gradients are clipped to this global norm; 0: no clipping.")
       .range(0, 1e9)
       .may_change();

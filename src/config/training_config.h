@@ -13,6 +13,10 @@ namespace alibi {
 
 enum class TokenizerKind { kBpe, kBytes };
 constexpr auto enum_names(TokenizerKind) { return std::array{"bpe", "bytes"}; }
+enum class OptimizerAlgorithm { kAdamW, kMuon, kNorMuon, kMud };
+constexpr auto enum_names(OptimizerAlgorithm) {
+  return std::array{"adamw", "muon", "normuon", "mud"};
+}
 enum class ScheduleKind { kCosine, kLinear, kConstant, kWsd };
 constexpr auto enum_names(ScheduleKind) {
   return std::array{"cosine", "linear", "constant", "wsd"};
@@ -57,12 +61,19 @@ struct InitializeConfig {
 };
 
 struct OptimizerConfig {
+  OptimizerAlgorithm kind = OptimizerAlgorithm::kAdamW;
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;
+  double momentum = 0.95;
+  std::optional<double> matrix_learning_rate;  // learning_rate
+  std::optional<double> matrix_weight_decay;   // weight_decay
   double clip_norm = 1.0;
+
+  // The blocks' matrices are updated in another way than all else.
+  bool updates_matrices() const { return kind != OptimizerAlgorithm::kAdamW; }
 };
 
 struct ScheduleConfig {

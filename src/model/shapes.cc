@@ -35,6 +35,14 @@ void add_block(Shapes& all, const std::string& name, const ModelConfig& m, bool 
 
 std::string softmax_scale_name(std::int64_t layer) { return cat("softmax_scale_", layer); }
 
+std::vector<std::int64_t> stacked_rows(const ParameterShape& parameter) {
+  if (!parameter.name.starts_with("block_") || parameter.sizes.size() != 2) return {};
+  const std::int64_t rows = parameter.sizes[0], width = parameter.sizes[1];
+  if (!parameter.name.ends_with(".qkv.weight")) return {rows};
+  const std::int64_t key_rows = (rows - width) / 2;
+  return {width, key_rows, key_rows};
+}
+
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
   Shapes all = {{"embedding", {vocabulary, m.width}}};
   if (const auto of_positions = position_method(m.position).parameters)

@@ -14,17 +14,27 @@
 namespace alibi {
 namespace {
 
-// Bytes of all parameters in fp32, and of what the optimizer keeps for them.
+// Bytes of all parameters in fp32, and of what the optimizer keeps for those of the rank that owns
+// the most.
 struct TrainedBytes {
   std::int64_t weights = 0, optimizer = 0;
 };
 
-TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary) {
+TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary, int owners) {
+  const std::vector<ParameterShape> parameters = parameter_shapes(c.model, vocabulary);
+  const Shards shards = shards_for(parameters, c.optimizer, owners);
   TrainedBytes bytes;
-  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary)) {
-    bytes.weights += 4 * parameter.count();
-    bytes.optimizer += optimizer_state_bytes(c.optimizer, parameter);
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(owners));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::int64_t count = parameters[i].count();
+    const std::int64_t state = optimizer_state_bytes(c.optimizer, parameters[i]);
+    bytes.weights += 4 * count;
+    for (int rank = 0; rank < owners; ++rank) {
+      const std::int64_t own = shards.slice(rank, i).count;  // less than all: state by element
+      owned[static_cast<std::size_t>(rank)] += own == count ? state : state / count * own;
+    }
   }
+  bytes.optimizer = *std::ranges::max_element(owned);
   return bytes;
 }
 
@@ -74,7 +84,8 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
                             std::int64_t micro_batch_tokens, int ranks) {
-  const TrainedBytes trained = trained_bytes(c, vocabulary);
+  const bool shares = ranks > 1 && c.distributed.reduce == Reduce::kExact;
+  const TrainedBytes trained = trained_bytes(c, vocabulary, shares ? ranks : 1);
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   constexpr std::int64_t kProgram = 130 << 20;
   constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
@@ -82,8 +93,7 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   parts.program = kProgram;
   parts.weights = trained.weights;
   parts.gradients = trained.weights;
-  const bool shares = ranks > 1 && c.distributed.reduce == Reduce::kExact;
-  parts.optimizer = trained.optimizer / (shares ? ranks : 1);
+  parts.optimizer = trained.optimizer;
   // What ranks share of the optimizer each writes at once.
   if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;

@@ -4,7 +4,7 @@
 
 namespace alibi {
 
-Shards::Shards(const std::vector<std::int64_t>& sizes, int ranks)
+Shards::Shards(const std::vector<std::int64_t>& sizes, int ranks, const std::vector<bool>& whole)
     : slices_(static_cast<std::size_t>(ranks), std::vector<Slice>(sizes.size())) {
   std::int64_t elements = 0;
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -13,7 +13,22 @@ Shards::Shards(const std::vector<std::int64_t>& sizes, int ranks)
     elements += sizes[i];
     if (elements >= bucket_elements(ranks)) elements = 0;
   }
-  for (const auto& bucket : buckets_) divide(sizes, bucket);
+  for (std::vector<std::size_t> bucket : buckets_) {
+    if (!whole.empty()) std::erase_if(bucket, [&](std::size_t i) { return whole[i]; });
+    divide(sizes, bucket);
+  }
+  if (!whole.empty()) give_whole(sizes, whole);
+}
+
+// In the order of exchange.
+void Shards::give_whole(const std::vector<std::int64_t>& sizes, const std::vector<bool>& whole) {
+  std::vector<std::int64_t> owned(slices_.size());
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (!whole[i]) continue;
+    const auto least = std::min_element(owned.begin(), owned.end());
+    *least += sizes[i];
+    slices_[static_cast<std::size_t>(least - owned.begin())][i] = {0, sizes[i]};
+  }
 }
 
 // Rank r ends at the block nearest below its share of the bucket's elements.

@@ -5,6 +5,10 @@
 // Each rank owns one run of every bucket, so that in every exchange all ranks send and receive.
 // Cuts lie at multiples of kShardBlock elements of a parameter: an element's update has the same
 // bits wherever it is made, and the squares of a block are always summed by one rank.
+//
+// Parameters whose update reads them whole (matrices of Muon) are not cut. Each goes to the rank
+// that owns the fewest elements of such so far: by buckets, one of a single matrix would always go
+// to the same rank.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +34,9 @@ struct Slice {
 
 class Shards {
  public:
-  // `sizes`: elements of each parameter. A world of one owns whole parameters.
-  Shards(const std::vector<std::int64_t>& sizes, int ranks);
+  // `sizes`: elements of each parameter; `whole`: those that are not cut, empty where all may be.
+  // A world of one owns whole parameters.
+  Shards(const std::vector<std::int64_t>& sizes, int ranks, const std::vector<bool>& whole = {});
 
   int ranks() const { return static_cast<int>(slices_.size()); }
   // Indices of parameters, highest first.
@@ -42,6 +47,7 @@ class Shards {
 
  private:
   void divide(const std::vector<std::int64_t>& sizes, const std::vector<std::size_t>& bucket);
+  void give_whole(const std::vector<std::int64_t>& sizes, const std::vector<bool>& whole);
 
   std::vector<std::vector<std::size_t>> buckets_;
   std::vector<std::vector<Slice>> slices_;  // by rank, then by parameter

@@ -47,8 +47,10 @@ TrainState::TrainState(const Config& config, const PreparedText& text, torch::De
                        World& world, const std::optional<Checkpoint>& resume)
     : model(build_model(config, text, device)),
       parameters(model->parameters()),
-      shards(sizes_of(named_parameters(*model)), owners(config, world)),
-      optimizer(named_parameters(*model), config.optimizer, shards, owner_of(shards, world)),
+      shards(
+          shards_for(shapes_of(named_parameters(*model)), config.optimizer, owners(config, world))),
+      optimizer(named_parameters(*model), config.optimizer,
+                activation_type(config.runtime.precision), shards, owner_of(shards, world)),
       config_(config),
       text_(text),
       device_(device),
@@ -86,18 +88,18 @@ void TrainState::initialize_from_source() {
 
 TensorShapes TrainState::optimizer_shapes() const {
   TensorShapes shapes;
-  for (const auto& [name, parameter] : optimizer.state_names())
-    shapes[name] = parameters[parameter].sizes().vec();
+  for (const Optimizer::StateShape& state : optimizer.state_shapes())
+    shapes[state.name] = state.sizes;
   return shapes;
 }
 
 std::vector<TensorSlice> TrainState::optimizer_slices() const {
   const Tensors own = optimizer.state();
   std::vector<TensorSlice> slices;
-  for (const auto& [name, parameter] : optimizer.state_names()) {
-    const auto found = own.find(name);
+  for (const Optimizer::StateShape& state : optimizer.state_shapes()) {
+    const auto found = own.find(state.name);
     if (found != own.end())
-      slices.push_back({name, shards.slice(owner_, parameter).first, found->second});
+      slices.push_back({state.name, shards.slice(owner_, state.parameter).first, found->second});
   }
   return slices;
 }

@@ -83,6 +83,7 @@ TEST(RoundTrip, EveryKeyByItself) {
                                                        {"model.position=kerple"},
                                                        {"model.position=sandwich"},
                                                        {"model.position=fire"},
+                                                       {"optimizer.kind=muon"},
                                                        {"schedule.kind=wsd"},
                                                        {"evaluate.protocol=sliding"},
                                                        {"evaluate.protocol=streaming"},

@@ -89,6 +89,32 @@ TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {
   }
 }
 
+// Seen failing where a matrix went by its bucket: all of them to one rank.
+TEST(Shards, WholeParametersAreNotCutAndSpread) {
+  std::vector<std::int64_t> sizes;
+  std::vector<bool> whole;
+  for (int i = 0; i < 12; ++i) {
+    sizes.push_back(i % 3 == 0 ? 1'300'000 : 9'000);
+    whole.push_back(i % 3 != 1);
+  }
+  for (const int ranks : {1, 2, 3, 4}) {
+    const Shards shards(sizes, ranks, whole);
+    std::int64_t most = 0, all = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::int64_t owned = 0;
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const Slice slice = shards.slice(rank, i);
+        EXPECT_TRUE(!whole[i] || slice.count == 0 || slice == (Slice{0, sizes[i]})) << i;
+        owned += slice.count;
+      }
+      most = std::max(most, owned);
+      all += owned;
+    }
+    EXPECT_EQ(all, std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+    EXPECT_LE(most, all / ranks + 1'300'000) << ranks;
+  }
+}
+
 // Three buckets on three ranks, given in another order by each: cuts inside parameters, and buckets
 // that are ready early. Seen failing where buckets did not wait for their gradients.
 TEST(GradientExchange, SumsEveryBucketInTheTree) {
@@ -227,6 +253,9 @@ TEST(Ranks, GiveThoseBitsWithEveryWayOfBackward) {
       {"model.position=t5", "runtime.recompute=blocks"},
       {"model.tied_head=false", "batch.length_mixture=[0.25, 0.125]"},
       {"guard.non_finite=skip", "optimizer.learning_rate=5"},
+      {"optimizer.kind=muon"},
+      {"optimizer.kind=normuon", "optimizer.clip_norm=0.1"},
+      {"optimizer.kind=mud"},
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
     TrainExample example;
@@ -242,15 +271,18 @@ TEST(Ranks, GiveThoseBitsWithEveryWayOfBackward) {
 }
 
 TEST(Ranks, TakeARunOverFromAnyNumberOfOthers) {
-  TrainExample example;
-  example.add("batch.lanes=4");
-  example.train(example.config("whole"), false);
-  const Config config = example.config("moved");
-  EXPECT_EQ(example.train(config, false, 2), 2);
-  EXPECT_EQ(example.train_ranks(2, config, true, 4), 2);
-  EXPECT_EQ(example.train_ranks(4, config, true, 7), 2);
-  EXPECT_EQ(example.train(config, true), 0);
-  expect_same_end(example, "whole", "moved", "1 -> 2 -> 4 -> 1");
+  for (const std::string kind : {"adamw", "normuon"}) {
+    TrainExample example;
+    example.add("batch.lanes=4");
+    example.add("optimizer.kind=" + kind);
+    example.train(example.config("whole"), false);
+    const Config config = example.config("moved");
+    EXPECT_EQ(example.train(config, false, 2), 2);
+    EXPECT_EQ(example.train_ranks(2, config, true, 4), 2);
+    EXPECT_EQ(example.train_ranks(4, config, true, 7), 2);
+    EXPECT_EQ(example.train(config, true), 0);
+    expect_same_end(example, "whole", "moved", kind + ": 1 -> 2 -> 4 -> 1");
+  }
 }
 
 }  // namespace

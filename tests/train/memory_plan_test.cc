@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "commands/cli_fixture.h"
 #include "config/load.h"
+#include "train/shards.h"
 
 namespace alibi {
 namespace {
@@ -23,6 +24,25 @@ TEST(MemoryPlan, CountsWeightsFromTheirShapes) {
   EXPECT_EQ(parts.saving, 12 * parameters);
   EXPECT_GT(parts.loss, 4 * c.runtime.loss_chunk_rows * 259);
   EXPECT_EQ(estimate_memory(config({"run.save_in_background=false"}), 259, 4096).saving, 0);
+}
+
+TEST(MemoryPlan, CountsTheSmallerStateOfMuonAndWhatTheFullestRankOwns) {
+  const std::vector<std::string> small = {"model.layers=2", "model.width=64", "model.heads=4",
+                                          "tokenizer.kind=bytes", "run.save_in_background=false"};
+  const auto optimizer_bytes = [&](const char* kind, int ranks) {
+    std::vector<std::string> all = small;
+    all.push_back(std::string("optimizer.kind=") + kind);
+    all.push_back("batch.lanes=4");
+    return estimate_memory(config(all), 259, 4096, ranks).optimizer;
+  };
+  const std::int64_t matrices = 2 * 12 * 64 * 64, rows = 2 * (3 + 1 + 4 + 1) * 64;
+  EXPECT_EQ(optimizer_bytes("muon", 1), optimizer_bytes("adamw", 1) - 4 * matrices);
+  EXPECT_EQ(optimizer_bytes("normuon", 1), optimizer_bytes("muon", 1) + 4 * rows);
+  EXPECT_NEAR(static_cast<double>(optimizer_bytes("adamw", 2)),
+              static_cast<double>(optimizer_bytes("adamw", 1) / 2), 8 * kShardBlock);
+  const std::int64_t half = optimizer_bytes("muon", 1) / 2, largest = 4 * 4 * 64 * 64;
+  EXPECT_GE(optimizer_bytes("muon", 2), half);
+  EXPECT_LE(optimizer_bytes("muon", 2), half + largest);
 }
 
 TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {

@@ -59,6 +59,13 @@ TEST(StepPaths, Bf16RunsOnPackedWeightsAndOnePassNorms) {
   EXPECT_EQ(packed["alibi::activation"], 0) << "GELU belongs into the products";
 }
 
+// Queries, keys and values, out, up and down of two layers, once a step.
+TEST(StepPaths, MuonMakesEveryMatrixOfTheBlocksOrthogonal) {
+  const char* part = "alibi::orthogonalisation";
+  EXPECT_EQ(scopes_of_a_step({"optimizer.kind=muon"})[part], 2 * 6);
+  EXPECT_EQ(scopes_of_a_step({})[part], 0);
+}
+
 TEST(StepPaths, RecomputedBlocksRunForwardTwice) {
   if (!cpu_has_fast_bf16()) GTEST_SKIP() << "no bf16 instructions here";
   const int once = scopes_of_a_step({"runtime.precision=bf16"})[kLinear];

@@ -7,13 +7,6 @@
 namespace alibi {
 namespace {
 
-ParameterRule rule(const ParameterShape& parameter, const OptimizerConfig& config) {
-  const bool matrix = parameter.sizes.size() >= 2;
-  return {.weight_decay = matrix ? config.weight_decay : 0.0,
-          .learning_rate_factor = 1,
-          .state = {"moment_1", "moment_2"}};
-}
-
 void update(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step) {
   std::vector<torch::Tensor> steps;
   for (const torch::Tensor& parameter : group.parameters)
@@ -23,8 +16,15 @@ void update(ParameterGroup& group, const OptimizerConfig& config, const UpdateSt
                     config.epsilon, /*amsgrad=*/false, /*maximize=*/false);
 }
 
+ParameterRule rule(const ParameterShape& parameter, const OptimizerConfig& config) {
+  const bool matrix = parameter.sizes.size() >= 2;
+  return {.weight_decay = matrix ? config.weight_decay : 0.0,
+          .state = {{"moment_1"}, {"moment_2"}},
+          .update = update};
+}
+
 }  // namespace
 
-OptimizerKind adamw() { return {"adamw", rule, update}; }
+OptimizerKind adamw() { return {OptimizerAlgorithm::kAdamW, rule}; }
 
 }  // namespace alibi

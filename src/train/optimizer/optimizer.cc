@@ -8,18 +8,45 @@
 #include "device/libtorch.h"
 
 namespace alibi {
+namespace {
+
+std::vector<std::int64_t> sizes_of(const StateTensor& state, const ParameterShape& parameter) {
+  return state.by_row ? std::vector{parameter.sizes.front()} : parameter.sizes;
+}
+
+std::string full_name(const StateTensor& state, const std::string& parameter) {
+  return state.name + "." + parameter;
+}
+
+}  // namespace
 
 const std::vector<OptimizerKind>& optimizers() {
-  static const std::vector<OptimizerKind> all = {adamw()};
+  static const std::vector<OptimizerKind> all = {adamw(), muon(), normuon(), mud()};
   return all;
 }
 
-// No config key chooses yet: there is one kind.
-const OptimizerKind& optimizer_kind(const OptimizerConfig&) { return optimizers().front(); }
+ParameterRule rule_for(const ParameterShape& parameter, const OptimizerConfig& config) {
+  const auto kind = std::ranges::find(optimizers(), config.kind, &OptimizerKind::algorithm);
+  ensure(kind != optimizers().end(), "every optimizer.kind has its row");
+  return kind->rule(parameter, config);
+}
 
 std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const ParameterShape& parameter) {
-  const ParameterRule rule = optimizer_kind(config).rule(parameter, config);
-  return std::ssize(rule.state) * parameter.count() * static_cast<std::int64_t>(sizeof(float));
+  std::int64_t elements = 0;
+  for (const StateTensor& state : rule_for(parameter, config).state)
+    elements += ParameterShape{"", sizes_of(state, parameter)}.count();
+  return elements * static_cast<std::int64_t>(sizeof(float));
+}
+
+Shards shards_for(const std::vector<ParameterShape>& parameters, const OptimizerConfig& config,
+                  int ranks) {
+  std::vector<std::int64_t> sizes;
+  std::vector<bool> whole;
+  for (const ParameterShape& parameter : parameters) {
+    sizes.push_back(parameter.count());
+    whole.push_back(rule_for(parameter, config).whole);
+  }
+  return {sizes, ranks, whole};
 }
 
 NamedParameters named_parameters(const Module& model) {
@@ -29,10 +56,11 @@ NamedParameters named_parameters(const Module& model) {
   return all;
 }
 
-std::vector<std::int64_t> sizes_of(const NamedParameters& parameters) {
-  std::vector<std::int64_t> sizes;
-  for (const auto& [name, parameter] : parameters) sizes.push_back(parameter.numel());
-  return sizes;
+std::vector<ParameterShape> shapes_of(const NamedParameters& parameters) {
+  std::vector<ParameterShape> shapes;
+  for (const auto& [name, parameter] : parameters)
+    shapes.push_back({name, parameter.sizes().vec()});
+  return shapes;
 }
 
 std::vector<torch::Tensor> gradients_of(const std::vector<torch::Tensor>& parameters) {
@@ -46,24 +74,30 @@ torch::Tensor sliced(const torch::Tensor& parameter, Slice slice) {
   return parameter.detach().flatten().narrow(0, slice.first, slice.count);
 }
 
-Optimizer::Optimizer(const NamedParameters& parameters, const OptimizerConfig& config)
-    : Optimizer(parameters, config, Shards(sizes_of(parameters), 1), 0) {}
+Optimizer::Optimizer(const NamedParameters& parameters, const OptimizerConfig& config,
+                     torch::ScalarType products)
+    : Optimizer(parameters, config, products, shards_for(shapes_of(parameters), config, 1), 0) {}
 
 Optimizer::Optimizer(const NamedParameters& parameters, const OptimizerConfig& config,
-                     const Shards& shards, int rank)
-    : config_(config), kind_(&optimizer_kind(config)), all_(parameters) {
+                     torch::ScalarType products, const Shards& shards, int rank)
+    : config_(config), products_(products), all_(parameters) {
+  const std::vector<ParameterShape> shapes = shapes_of(all_);
   for (std::size_t index = 0; index < all_.size(); ++index) {
     const auto& [name, parameter] = all_[index];
     const Slice slice = shards.slice(rank, index);
     slices_.push_back(slice);
     if (slice.count == 0) continue;
-    ParameterGroup& group = group_of(kind_->rule({name, parameter.sizes().vec()}, config));
+    const ParameterRule rule = rule_for(shapes[index], config);
+    ensure(!rule.whole || slice.count == parameter.numel(), "what is read whole is not cut");
+    ParameterGroup& group = group_of(rule);
     group.names.push_back(name);
     group.parameters.push_back(sliced(parameter, slice));
     group.indices.push_back(index);
-    for (auto& tensors : group.state) {
-      tensors.push_back(
-          torch::zeros_like(group.parameters.back(), torch::MemoryFormat::Contiguous));
+    const torch::Tensor& owned = group.parameters.back();
+    for (std::size_t kind = 0; kind < rule.state.size(); ++kind) {
+      group.state[kind].push_back(
+          rule.whole ? torch::zeros(sizes_of(rule.state[kind], shapes[index]), owned.options())
+                     : torch::zeros_like(owned, torch::MemoryFormat::Contiguous));
     }
   }
 }
@@ -87,7 +121,8 @@ void Optimizer::update(const std::vector<torch::Tensor>& gradients, std::int64_t
       ensure(gradients[index].defined(), "every parameter has a gradient");
       group.gradients.push_back(gradients[index]);
     }
-    kind_->update(group, config_, {step, learning_rate * group.rule.learning_rate_factor});
+    group.rule.update(group, config_,
+                      {step, learning_rate * group.rule.learning_rate_factor, products_});
     group.gradients.clear();
   }
   // LibTorch's fused updates do not count as a change, nor does what comes from other ranks; what
@@ -110,14 +145,14 @@ void Optimizer::reset() {
   for (const auto& [name, tensor] : state()) torch::Tensor(tensor).zero_();
 }
 
-std::vector<std::pair<std::string, std::size_t>> Optimizer::state_names() const {
-  std::vector<std::pair<std::string, std::size_t>> names;
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    const auto& [name, parameter] = all_[i];
-    for (const std::string& state : kind_->rule({name, parameter.sizes().vec()}, config_).state)
-      names.emplace_back(state + "." + name, i);
+std::vector<Optimizer::StateShape> Optimizer::state_shapes() const {
+  std::vector<StateShape> all;
+  const std::vector<ParameterShape> shapes = shapes_of(all_);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    for (const StateTensor& state : rule_for(shapes[i], config_).state)
+      all.push_back({full_name(state, shapes[i].name), i, sizes_of(state, shapes[i])});
   }
-  return names;
+  return all;
 }
 
 std::map<std::string, torch::Tensor> Optimizer::state() const {
@@ -125,7 +160,7 @@ std::map<std::string, torch::Tensor> Optimizer::state() const {
   for (const ParameterGroup& group : groups_) {
     for (std::size_t kind = 0; kind < group.state.size(); ++kind) {
       for (std::size_t i = 0; i < group.names.size(); ++i)
-        state[group.rule.state[kind] + "." + group.names[i]] = group.state[kind][i];
+        state[full_name(group.rule.state[kind], group.names[i])] = group.state[kind][i];
     }
   }
   return state;
@@ -133,22 +168,23 @@ std::map<std::string, torch::Tensor> Optimizer::state() const {
 
 void Optimizer::load_state(const std::map<std::string, torch::Tensor>& state) {
   const torch::NoGradGuard guard;
-  for (ParameterGroup& group : groups_) {
-    for (std::size_t kind = 0; kind < group.state.size(); ++kind) {
-      for (std::size_t i = 0; i < group.names.size(); ++i) {
-        const std::string name = group.rule.state[kind] + "." + group.names[i];
-        const std::size_t index = group.indices[i];
-        const auto found = state.find(name);
-        if (found == state.end())
-          throw Error("optimizer state", "found no " + name + ", expected one for every parameter");
-        const torch::Tensor& whole = all_[index].second;
-        if (found->second.sizes() != whole.sizes()) {
-          throw Error("optimizer state", cat(name, " has shape ", found->second.sizes(),
-                                             ", expected ", whole.sizes()));
-        }
-        group.state[kind][i].copy_(sliced(found->second, slices_[index]));
-      }
+  const std::map<std::string, torch::Tensor> owned = this->state();
+  for (const StateShape& shape : state_shapes()) {
+    const auto own = owned.find(shape.name);
+    if (own == owned.end()) continue;
+    const auto found = state.find(shape.name);
+    if (found == state.end()) {
+      throw Error("optimizer state",
+                  "found no " + shape.name + ", expected one for every parameter");
     }
+    const torch::Tensor& whole = found->second;
+    if (whole.sizes() != shape.sizes) {
+      throw Error("optimizer state", cat(shape.name, " has shape ", whole.sizes(), ", expected ",
+                                         at::IntArrayRef(shape.sizes)));
+    }
+    torch::Tensor mine = own->second;
+    const bool all = mine.numel() == whole.numel();
+    mine.copy_(all ? whole : sliced(whole, slices_[shape.parameter]));
   }
 }
 

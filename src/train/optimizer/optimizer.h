@@ -1,7 +1,7 @@
 // An optimizer: parameters in groups that are updated alike, and the state kept for each parameter.
 //
-// A kind of optimizer is one file and one row in optimizers(); training, checkpoints and the memory
-// plan ask the row.
+// A kind of optimizer is a rule for each parameter, and one row in optimizers(); training,
+// checkpoints and the memory plan ask the rule.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,32 @@
 
 namespace alibi {
 
+struct ParameterGroup;
+
+struct UpdateStep {
+  std::int64_t number = 1;   // counts from 1: moments that start at 0 are corrected by it
+  double learning_rate = 0;  // of the group
+  torch::ScalarType products = torch::kFloat;  // of matrices, where an update has any
+};
+
+// fp32, 0 before the first update.
+struct StateTensor {
+  std::string name;
+  bool by_row = false;  // a number for each row of a matrix, else of the parameter's shape
+  bool operator==(const StateTensor&) const = default;
+};
+
 // How an optimizer treats a parameter. Parameters with equal rules form a group.
 struct ParameterRule {
   double weight_decay = 0;
   double learning_rate_factor = 1;
-  // Names of the state tensors: fp32, of the parameter's shape, 0 before the first update.
-  std::vector<std::string> state;
+  std::vector<StateTensor> state;
+  // Updates a group in place. A parameter's result does not depend on which others are with it.
+  void (*update)(ParameterGroup& group, const OptimizerConfig& config,
+                 const UpdateStep& step) = nullptr;
+  // The update reads a parameter whole, so that one process owns it. Else it goes element by
+  // element: an element's result does not depend on which others are with it in a slice.
+  bool whole = false;
   bool operator==(const ParameterRule&) const = default;
 };
 
@@ -37,32 +57,31 @@ struct ParameterGroup {
   std::vector<std::size_t> indices;               // of the parameters, in the optimizer's order
 };
 
-struct UpdateStep {
-  std::int64_t number = 1;   // counts from 1: moments that start at 0 are corrected by it
-  double learning_rate = 0;  // of the group
-};
-
 struct OptimizerKind {
-  const char* name;
+  OptimizerAlgorithm algorithm;
   ParameterRule (*rule)(const ParameterShape& parameter, const OptimizerConfig& config);
-  // Updates a group in place, element by element: an element's result does not depend on which
-  // others are with it in a slice.
-  void (*update)(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step);
 };
 
 OptimizerKind adamw();
+OptimizerKind muon();
+OptimizerKind normuon();
+OptimizerKind mud();
 const std::vector<OptimizerKind>& optimizers();
 
-// The kind that `config` asks for.
-const OptimizerKind& optimizer_kind(const OptimizerConfig& config);
+// By the kind that `config` asks for.
+ParameterRule rule_for(const ParameterShape& parameter, const OptimizerConfig& config);
 
 // Bytes of the state that it keeps for a parameter.
 std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const ParameterShape& parameter);
 
+// Who updates what of these parameters.
+Shards shards_for(const std::vector<ParameterShape>& parameters, const OptimizerConfig& config,
+                  int ranks);
+
 using NamedParameters = std::vector<std::pair<std::string, torch::Tensor>>;
 NamedParameters named_parameters(const Module& model);
 
-std::vector<std::int64_t> sizes_of(const NamedParameters& parameters);  // elements
+std::vector<ParameterShape> shapes_of(const NamedParameters& parameters);
 std::vector<torch::Tensor> gradients_of(const std::vector<torch::Tensor>& parameters);
 
 // A parameter's elements first .. first + count - 1, flat; the parameter itself where these are
@@ -72,10 +91,13 @@ torch::Tensor sliced(const torch::Tensor& parameter, Slice slice);
 class Optimizer {
  public:
   // `parameters` are fp32; their order is the order of updates within a group. Of each the slice
-  // that `shards` gives `rank` is updated.
-  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config, const Shards& shards,
-            int rank);
-  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config);  // owns them whole
+  // that `shards` gives `rank` is updated; it must be of shards_for(). `products`: the type of the
+  // update's matrix products.
+  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config,
+            torch::ScalarType products, const Shards& shards, int rank);
+  // Owns them whole.
+  Optimizer(const NamedParameters& parameters, const OptimizerConfig& config,
+            torch::ScalarType products = torch::kFloat);
 
   // One update from the gradients of what is owned, by parameter; all must be defined. `step`
   // counts from 1.
@@ -84,8 +106,13 @@ class Optimizer {
   void zero_gradients();
   void reset();  // the state before the first update
 
-  // Every state tensor's name and parameter, owned or not, in one order on all ranks.
-  std::vector<std::pair<std::string, std::size_t>> state_names() const;
+  // Every state tensor, owned or not, in one order on all ranks.
+  struct StateShape {
+    std::string name;
+    std::size_t parameter;
+    std::vector<std::int64_t> sizes;
+  };
+  std::vector<StateShape> state_shapes() const;
   // State tensors by name, "moment_1.<parameter>", of what is owned; they share memory with the
   // optimizer's. Loading takes those of whole parameters, copies what is owned and throws Error
   // when one is missing or of another shape.
@@ -96,7 +123,7 @@ class Optimizer {
   ParameterGroup& group_of(const ParameterRule& rule);
 
   OptimizerConfig config_;
-  const OptimizerKind* kind_;
+  torch::ScalarType products_;
   NamedParameters all_;  // whole
   std::vector<Slice> slices_;
   std::vector<ParameterGroup> groups_;

@@ -17,7 +17,14 @@ NamedParameters some_parameters() {
   torch::manual_seed(1);
   return {{"matrix", torch::randn({3, 5}).requires_grad_()},
           {"vector", torch::randn({7}).requires_grad_()},
-          {"other", torch::randn({2, 9}).requires_grad_()}};
+          {"other", torch::randn({2, 9}).requires_grad_()},
+          {"block_0.qkv.weight", torch::randn({12, 4}).requires_grad_()}};
+}
+
+std::vector<OptimizerConfig> every_kind() {
+  std::vector<OptimizerConfig> all;
+  for (const OptimizerKind& kind : optimizers()) all.emplace_back().kind = kind.algorithm;
+  return all;
 }
 
 torch::Tensor gradient_of(std::size_t which, std::int64_t step, const torch::Tensor& like) {
@@ -75,27 +82,33 @@ TEST(AdamW, FollowsTheFormulaAndDecaysMatricesOnly) {
 }
 
 TEST(Optimizer, StateRoundTripGivesTheSameNextStep) {
-  NamedParameters first = some_parameters(), second = some_parameters();
-  Optimizer one(first, OptimizerConfig{}), two(second, OptimizerConfig{});
-  for (const int step : {1, 2}) {
-    set_gradients(first, step);
-    one.update(step, 0.01);
+  for (const OptimizerConfig& config : every_kind()) {
+    NamedParameters first = some_parameters(), second = some_parameters();
+    Optimizer one(first, config), two(second, config);
+    for (const int step : {1, 2}) {
+      set_gradients(first, step);
+      one.update(step, 0.01);
+    }
+    std::map<std::string, torch::Tensor> stored;
+    for (const auto& [name, tensor] : one.state()) stored[name] = tensor.clone();
+    EXPECT_EQ(stored.size(), one.state_shapes().size());
+    for (const Optimizer::StateShape& shape : one.state_shapes())
+      EXPECT_EQ(stored.at(shape.name).sizes(), at::IntArrayRef(shape.sizes)) << shape.name;
+    EXPECT_TRUE(stored.contains("moment_1.matrix") && stored.contains("moment_2.vector"));
+    two.load_state(stored);
+    {
+      const torch::NoGradGuard guard;
+      for (std::size_t i = 0; i < first.size(); ++i) second[i].second.copy_(first[i].second);
+    }
+    set_gradients(first, 3);
+    set_gradients(second, 3);
+    one.update(3, 0.02);
+    two.update(3, 0.02);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      EXPECT_TRUE(torch::equal(first[i].second, second[i].second))
+          << first[i].first << " of " << name_of(config.kind);
+    }
   }
-  std::map<std::string, torch::Tensor> stored;
-  for (const auto& [name, tensor] : one.state()) stored[name] = tensor.clone();
-  EXPECT_EQ(stored.size(), 6);
-  EXPECT_TRUE(stored.contains("moment_1.matrix") && stored.contains("moment_2.vector"));
-  two.load_state(stored);
-  {
-    const torch::NoGradGuard guard;
-    for (std::size_t i = 0; i < first.size(); ++i) second[i].second.copy_(first[i].second);
-  }
-  set_gradients(first, 3);
-  set_gradients(second, 3);
-  one.update(3, 0.02);
-  two.update(3, 0.02);
-  for (std::size_t i = 0; i < first.size(); ++i)
-    EXPECT_TRUE(torch::equal(first[i].second, second[i].second)) << first[i].first;
 }
 
 TEST(Optimizer, RefusesStateThatDoesNotFit) {
@@ -117,37 +130,46 @@ TEST(Optimizer, ZeroGradientsLeavesNone) {
 
 // Weights that were packed for products are packed anew when their version has moved on.
 TEST(Optimizer, CountsAsAChangeOfEveryParameter) {
-  NamedParameters parameters = some_parameters();
-  Optimizer optimizer(parameters, OptimizerConfig{});
-  std::vector<std::int64_t> before;
-  for (const auto& [name, p] : parameters) before.push_back(p._version());
-  set_gradients(parameters, 1);
-  optimizer.update(1, 0.1);
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    EXPECT_GT(parameters[i].second._version(), before[i]) << parameters[i].first;
+  for (const OptimizerConfig& config : every_kind()) {
+    NamedParameters parameters = some_parameters();
+    Optimizer optimizer(parameters, config);
+    std::vector<std::int64_t> before;
+    for (const auto& [name, p] : parameters) before.push_back(p._version());
+    set_gradients(parameters, 1);
+    optimizer.update(1, 0.1);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      EXPECT_GT(parameters[i].second._version(), before[i]) << parameters[i].first;
+  }
 }
 
 // The memory plan counts what training will hold. Seen failing with one state tensor not counted.
 TEST(Optimizer, StateTakesTheBytesThatThePlanCounts) {
-  const OptimizerConfig config;
   const NamedParameters parameters = some_parameters();
-  std::int64_t planned = 0, held = 0;
-  for (const auto& [name, p] : parameters)
-    planned += optimizer_state_bytes(config, {name, p.sizes().vec()});
-  for (const auto& [name, tensor] : Optimizer(parameters, config).state())
-    held += static_cast<std::int64_t>(tensor.nbytes());
-  EXPECT_EQ(held, planned);
-  EXPECT_EQ(held, 2 * 4 * (15 + 7 + 18));
+  for (const OptimizerConfig& config : every_kind()) {
+    std::int64_t planned = 0, held = 0;
+    for (const ParameterShape& shape : shapes_of(parameters))
+      planned += optimizer_state_bytes(config, shape);
+    for (const auto& [name, tensor] : Optimizer(parameters, config).state())
+      held += static_cast<std::int64_t>(tensor.nbytes());
+    EXPECT_EQ(held, planned) << name_of(config.kind);
+    if (config.kind == OptimizerAlgorithm::kAdamW) {
+      EXPECT_EQ(held, 2 * 4 * (15 + 7 + 18 + 48));
+    }
+  }
 }
 
 TEST(Optimizer, ResetIsTheStateBeforeTheFirstUpdate) {
-  NamedParameters parameters = some_parameters();
-  Optimizer optimizer(parameters, OptimizerConfig{});
-  set_gradients(parameters, 1);
-  optimizer.update(1, 0.1);
-  optimizer.reset();
-  for (const auto& [name, tensor] : optimizer.state())
-    EXPECT_EQ(tensor.abs().max().item<double>(), 0) << name;
+  for (const OptimizerConfig& config : every_kind()) {
+    NamedParameters parameters = some_parameters();
+    Optimizer optimizer(parameters, config);
+    set_gradients(parameters, 1);
+    optimizer.update(1, 0.1);
+    for (const auto& [name, tensor] : optimizer.state())
+      EXPECT_GT(tensor.abs().max().item<double>(), 0) << name;
+    optimizer.reset();
+    for (const auto& [name, tensor] : optimizer.state())
+      EXPECT_EQ(tensor.abs().max().item<double>(), 0) << name;
+  }
 }
 
 std::vector<torch::Tensor> three_four() {
