@@ -14,22 +14,27 @@
 namespace alibi {
 namespace {
 
+// Ranks that share the optimizer's state.
+int owners(const Config& c, int ranks) {
+  return c.distributed.reduce == Reduce::kExact ? ranks : 1;
+}
+
 // Bytes of all parameters in fp32, and of what the optimizer keeps for those of the rank that owns
 // the most.
 struct TrainedBytes {
   std::int64_t weights = 0, optimizer = 0;
 };
 
-TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary, int owners) {
+TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary, int ranks) {
   const std::vector<ParameterShape> parameters = parameter_shapes(c.model, vocabulary);
-  const Shards shards = shards_for(parameters, c.optimizer, owners);
+  const Shards shards = shards_for(parameters, c.optimizer, ranks);
   TrainedBytes bytes;
-  std::vector<std::int64_t> owned(static_cast<std::size_t>(owners));
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::int64_t count = parameters[i].count();
     const std::int64_t state = optimizer_state_bytes(c.optimizer, parameters[i]);
     bytes.weights += 4 * count;
-    for (int rank = 0; rank < owners; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank) {
       const std::int64_t own = shards.slice(rank, i).count;  // less than all: state by element
       owned[static_cast<std::size_t>(rank)] += own == count ? state : state / count * own;
     }
@@ -38,17 +43,34 @@ TrainedBytes trained_bytes(const Config& c, std::int64_t vocabulary, int owners)
   return bytes;
 }
 
+// Elements of a bucket that a rank receives, at most: its share from every rank.
+std::int64_t most_received(const Shards& shards) {
+  std::int64_t most = 0;
+  for (const auto& bucket : shards.buckets()) {
+    for (int rank = 0; rank < shards.ranks(); ++rank) {
+      std::int64_t owned = 0;
+      for (const std::size_t i : bucket) owned += shards.slice(rank, i).count;
+      most = std::max(most, shards.ranks() * owned);
+    }
+  }
+  return most;
+}
+
 // On each rank: K / W lanes are summed in a tree, one sum held for each level; a bucket, which
-// holds whole parameters, is copied to be sent, and another is received.
+// holds whole parameters, is copied to be sent, and another is received, or more of one that a rank
+// owns whole.
 std::int64_t exchange_bytes(const Config& c, std::int64_t vocabulary, std::int64_t weights,
                             int ranks) {
+  const std::vector<ParameterShape> parameters = parameter_shapes(c.model, vocabulary);
   std::int64_t largest = 0;
-  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary))
-    largest = std::max(largest, parameter.count());
+  for (const ParameterShape& parameter : parameters) largest = std::max(largest, parameter.count());
   const auto own_lanes = static_cast<std::uint64_t>(lanes_of(c.batch) / ranks);
   const std::int64_t sums = std::bit_width(own_lanes) - 1;
-  const std::int64_t buckets = ranks == 1 ? 0 : 2 * 4 * (bucket_elements(ranks) + largest);
-  return sums * weights + buckets;
+  if (ranks == 1) return sums * weights;
+  const std::int64_t bucket = bucket_elements(ranks) + largest;
+  const std::int64_t received =
+      most_received(shards_for(parameters, c.optimizer, owners(c, ranks)));
+  return sums * weights + 4 * (bucket + std::max(bucket, received));
 }
 
 // For each token of a micro batch, at the fullest moment of its backward pass.
@@ -84,8 +106,7 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
                             std::int64_t micro_batch_tokens, int ranks) {
-  const bool shares = ranks > 1 && c.distributed.reduce == Reduce::kExact;
-  const TrainedBytes trained = trained_bytes(c, vocabulary, shares ? ranks : 1);
+  const TrainedBytes trained = trained_bytes(c, vocabulary, owners(c, ranks));
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   constexpr std::int64_t kProgram = 130 << 20;
   constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
@@ -95,6 +116,7 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   parts.gradients = trained.weights;
   parts.optimizer = trained.optimizer;
   // What ranks share of the optimizer each writes at once.
+  const bool shares = owners(c, ranks) > 1;
   if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
   parts.activations =

@@ -45,6 +45,20 @@ TEST(MemoryPlan, CountsTheSmallerStateOfMuonAndWhatTheFullestRankOwns) {
   EXPECT_LE(optimizer_bytes("muon", 2), half + largest);
 }
 
+// A matrix that fills a bucket comes to one rank from all: four times 4096 x 1024. Seen failing
+// with a bucket counted once.
+TEST(MemoryPlan, CountsWhatARankReceivesOfAMatrixThatItOwnsWhole) {
+  const auto exchange = [&](const std::string& kind) {
+    const Config c = config({"model.layers=2", "model.width=1024", "tokenizer.kind=bytes",
+                             "batch.lanes=4", "optimizer.kind=" + kind});
+    return estimate_memory(c, 259, 4096, 4).exchange;
+  };
+  const std::int64_t matrix = std::int64_t{4096} * 1024, bucket = bucket_elements(4) + matrix;
+  EXPECT_EQ(exchange("adamw"), 4 * 2 * bucket);
+  EXPECT_GE(exchange("muon"), 4 * (bucket + 4 * matrix));
+  EXPECT_LE(exchange("muon"), 4 * (bucket + 4 * bucket));
+}
+
 TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
   const Config plain = config({}), again = config({"runtime.recompute=blocks"});
   const auto activations = [](const Config& c, std::int64_t tokens) {
