@@ -89,7 +89,7 @@ TEST(Shards, CoverEveryElementOnceAndCutAtBlocks) {
   }
 }
 
-// Seen failing where a matrix went by its bucket: all of them to one rank.
+// Seen failing with all of them on one rank.
 TEST(Shards, WholeParametersAreNotCutAndSpread) {
   std::vector<std::int64_t> sizes;
   std::vector<bool> whole;

@@ -26,6 +26,7 @@ TEST(MemoryPlan, CountsWeightsFromTheirShapes) {
   EXPECT_EQ(estimate_memory(config({"run.save_in_background=false"}), 259, 4096).saving, 0);
 }
 
+// Seen failing with the rank that owns the least.
 TEST(MemoryPlan, CountsTheSmallerStateOfMuonAndWhatTheFullestRankOwns) {
   const std::vector<std::string> small = {"model.layers=2", "model.width=64", "model.heads=4",
                                           "tokenizer.kind=bytes", "run.save_in_background=false"};

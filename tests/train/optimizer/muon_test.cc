@@ -1,6 +1,6 @@
 // Muon, NorMuon and MUD against their formulas in fp64, parameter by parameter. Seen failing with
 // queries, keys and values taken as one matrix, without Nesterov's look-ahead, with the factor of
-// the other side, with decay by the other rate, and with the mean of columns for that of rows.
+// the shorter side, with the decay of all else, and with NorMuon's rows not scaled back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
