@@ -70,11 +70,12 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
   if (m.embedding_norm) embedding_norm_ = norm("embedding_norm");
   for (std::int64_t i = 0; i < m.layers; ++i) {
     const std::string block = cat("block_", i, ".");
-    blocks_.push_back(std::make_shared<BlockImpl>(
-        BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), affine(block + "qkv"),
-                  affine(block + "out"), affine(block + "up"), affine(block + "down")}));
-    rules_.push_back(key_rules(m, i, 0));
     const KeyParts parts = key_parts(m, i, 0);
+    const Affine projection = affine(block + (parts.buckets > 0 ? "qv" : "qkv"));
+    blocks_.push_back(std::make_shared<BlockImpl>(
+        BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), projection, affine(block + "out"),
+                  affine(block + "up"), affine(block + "down")}));
+    rules_.push_back(key_rules(m, i, 0));
     hashed_.push_back(parts.buckets == 0
                           ? nullptr
                           : std::make_unique<const HashedKeys>(

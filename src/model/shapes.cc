@@ -23,8 +23,8 @@ void add_block(Shapes& all, const std::string& name, const ModelConfig& m, bool 
   const std::int64_t pairs = (queries_are_keys ? 1 : 2) * m.key_value_heads.value_or(m.heads);
   const std::int64_t mlp_width = m.mlp_width.value_or(4 * m.width);
   add_norm(all, name + ".norm_1", m);
-  add_affine(all, name + ".qkv", m.width, (m.heads + pairs) * (m.width / m.heads),
-             m.attention_bias);
+  add_affine(all, name + (queries_are_keys ? ".qv" : ".qkv"), m.width,
+             (m.heads + pairs) * (m.width / m.heads), m.attention_bias);
   add_affine(all, name + ".out", m.width, m.width, m.attention_bias);
   add_norm(all, name + ".norm_2", m);
   add_affine(all, name + ".up", m.width, mlp_width, m.mlp_bias);
@@ -38,6 +38,7 @@ std::string softmax_scale_name(std::int64_t layer) { return cat("softmax_scale_"
 std::vector<std::int64_t> stacked_rows(const ParameterShape& parameter) {
   if (!parameter.name.starts_with("block_") || parameter.sizes.size() != 2) return {};
   const std::int64_t rows = parameter.sizes[0], width = parameter.sizes[1];
+  if (parameter.name.ends_with(".qv.weight")) return {width, rows - width};
   if (!parameter.name.ends_with(".qkv.weight")) return {rows};
   const std::int64_t key_rows = (rows - width) / 2;
   return {width, key_rows, key_rows};

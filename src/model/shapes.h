@@ -14,7 +14,8 @@ namespace alibi {
 std::string softmax_scale_name(std::int64_t layer);
 
 // Rows of each of the matrices that a weight matrix of a block stacks: queries, keys and values
-// ("block_0.qkv.weight"), or the one that it is. Empty: the parameter is no such matrix.
+// ("block_0.qkv.weight"; "block_0.qv.weight" where queries are keys), or the one that it is. Empty:
+// the parameter is no such matrix.
 std::vector<std::int64_t> stacked_rows(const ParameterShape& parameter);
 
 // In the order of named_parameters(). `model` is resolved.

@@ -112,6 +112,11 @@ std::string named_heads(const AttentionPicture& picture, const Holds& holds, con
   return join(names, ", ");
 }
 
+bool has_slopes(const AttentionPicture& picture) {
+  return !picture.layers.empty() && !picture.layers.front().empty() &&
+         !std::isnan(picture.layers.front().front().slope);
+}
+
 // One line for each head with nearly all its weight within a few tokens, or to which the bias at
 // the trained length is no bias.
 std::vector<std::string> attention_notes(const AttentionPicture& picture) {
@@ -140,18 +145,22 @@ std::vector<std::string> attention_notes(const AttentionPicture& picture) {
   if (!blinded.empty())
     lines.push_back(
         cat("blind heads: weights of keys they see are 0 in bf16, so nothing can be "
-            "learned from these; try smaller slopes (model.slope_bias_max), "
-            "model.learned_slopes or model.position=kerple; as layer.head (share): ",
-            blinded));
+            "learned from these; try ",
+            has_slopes(picture) ? "smaller slopes (model.slope_bias_max), model.learned_slopes or "
+                                  "model.position=kerple"
+                                : "a bias that grows more slowly with the distance "
+                                  "(model.position=kerple)",
+            "; as layer.head (share): ", blinded));
   const std::string collapsed = named_heads(
       picture, [](const AttentionHead& head) { return head.first_token >= kCollapsed; },
       [](const AttentionHead& head) { return share(head.first_token); });
   if (!collapsed.empty())
     lines.push_back(
         cat("collapsed heads: more than half of their weight lies on the first token, "
-            "mostly a head that looks for nothing; try fewer biased heads "
-            "(model.biased_heads) or smaller slopes; as layer.head (weight): ",
-            collapsed));
+            "mostly a head that looks for nothing",
+            has_slopes(picture) ? "; try fewer biased heads (model.biased_heads) or smaller slopes"
+                                : "",
+            "; as layer.head (weight): ", collapsed));
   return lines;
 }
 

@@ -44,7 +44,8 @@ ForwardOptions again(std::int64_t chunk_rows = 0) {
   return options;
 }
 
-// f and g of one weight each, so that the formula fits on a few lines.
+// f and g of one weight each, so that the formula fits on a few lines. Seen failing with the first
+// stream not made again.
 TEST(Reversible, IsTheFormulaWithItsGradients) {
   torch::manual_seed(3);
   constexpr int kLayers = 5;
