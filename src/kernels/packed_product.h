@@ -54,6 +54,8 @@ struct PackedProduct {
   const float* bias = nullptr;  // of out's columns
   // Added to out; rows as far apart as out's.
   const std::uint16_t* base = nullptr;
+  // The sums go here as they are, rows as far apart as out's, and nowhere else.
+  float* sums = nullptr;
   bool gelu = false;                // out is the GELU of it all
   std::uint16_t* before = nullptr;  // with gelu: what it is taken of goes here, or nowhere
   // Out becomes the product times gelu'(these), element by element; rows likewise.

@@ -117,6 +117,16 @@ void store_full_panel(const float* sums, std::int64_t rows, const std::uint16_t*
   }
 }
 
+void store_sums(const PackedProduct& p, const float* panel, const ProductBlock& block,
+                std::int64_t column) {
+  const std::int64_t columns = smaller(kPanel, p.out.columns - column);
+  for (std::int64_t row = 0; row < block.rows; ++row, panel += kPanel) {
+    float* to = p.sums + (block.first_row + row) * p.out.stride + column;
+    for (std::int64_t i = 0; i < columns; i += 16)
+      Fp32::store(to + i, lanes(columns - i), _mm512_loadu_ps(panel + i));
+  }
+}
+
 // Up to 256 rows by up to 8 panels.
 void product_piece(const PackedProduct& p, const ProductBlock& block, float* sums) {
   const std::int64_t values = panel_values(p.left.columns), depth = p.left.columns;
@@ -140,6 +150,11 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
                       .add = k > 0,
                       .a_stride = p.left.stride});
     }
+  }
+  if (p.sums != nullptr) {
+    for (std::int64_t i = 0; i < block.panels; ++i)
+      store_sums(p, sums + i * block.rows * kPanel, block, (block.first_panel + i) * kPanel);
+    return;
   }
   const bool plain = p.bias == nullptr && !p.gelu && p.gelu_gradient_at == nullptr;
   for (std::int64_t i = 0; i < block.panels; ++i) {

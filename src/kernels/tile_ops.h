@@ -72,6 +72,20 @@ struct SoftmaxTile {
   const TileBias* bias;   // null: slope * (key - query)
 };
 
+// Online softmax of one query over up to 64 keys, whose rows lie anywhere. Numbers are of memory's
+// type: nothing is packed for one query.
+struct QueryTile {
+  const void* query;                        // [W]
+  const void *const *keys, *const *values;  // [count] rows of W
+  int count = 0, width;
+  float scale;
+  const float* bias;       // [64] of each key, base 2
+  std::uint64_t seen = 0;  // bit c: key c counts
+  float highest = kNever;  // in and out, as of SoftmaxTile
+  float sum = 0;           // in and out
+  float* output;           // [W] in and out
+};
+
 // Weights and score gradients of one tile [key][query], from the stored log-sums.
 struct GradientTile {
   const float* scores;    // [key][query] of k q
@@ -111,6 +125,7 @@ struct TileOps {
   void (*product)(const TileProduct& product);
   void (*release)();  // ends a thread's use of `product`
   void (*softmax)(const SoftmaxTile& tile);
+  void (*query)(QueryTile& tile);
   // out[row] = highest[row] + log2 of the row's sum; reciprocals[row] = 1 / sum.
   void (*log_sums)(const float* highest, const float* sums, float* out_64, float* reciprocals_64);
   void (*gradient)(const GradientTile& tile);
@@ -120,6 +135,8 @@ struct TileOps {
   void (*store_columns)(const float* tile, float factor, const TileTarget& target);
 };
 
+void query_tile_avx512_bf16(QueryTile& tile);  // query_tile_avx512.cc
+void query_tile_avx512_fp32(QueryTile& tile);
 extern const TilePacking kAvx512Bf16Packing, kAvx512Fp32Packing;  // tile_pack_avx512.cc
 extern const TileOps kAvx512Bf16Tiles, kAvx512Fp32Tiles;          // attention_avx512.cc
 extern const TileOps kAvx2Bf16Tiles, kAvx2Fp32Tiles;              // attention_avx2.cc

@@ -196,7 +196,7 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
           .dropout = o.dropout > 0,
           .documents = o.visible.first_BT.defined(),
           .pattern = o.visible.rules != nullptr,
-          .hashed = o.visible.groups.of_RBHS.defined()};
+          .hashed = o.visible.hashed != nullptr || o.visible.groups.of_RBHS.defined()};
 }
 
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
@@ -292,6 +292,12 @@ torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& ke
   return AttentionFunction::apply(inputs.q_BHTD, inputs.k_BGSD, inputs.v_BGSD,
                                   present(bias.slopes_H), present(bias.table_HL),
                                   present(bias.terms_BHS), call);
+}
+
+void check_output(const AttentionKernel& kernel, const AttentionInputs& inputs,
+                  const torch::Tensor& output_BHTD) {
+  compare("output", kernel.name, output_BHTD,
+          attention_kernels().back().forward(inputs).output_BHTD, inputs.q_BHTD.scalar_type());
 }
 
 }  // namespace alibi

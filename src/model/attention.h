@@ -95,6 +95,10 @@ torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice
 // The same on a given kernel, which must outlive the result's graph; `check` as above.
 torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& kernel, bool check);
 
+// What "check" asks of an output that a kernel has made of these inputs in another way.
+void check_output(const AttentionKernel& kernel, const AttentionInputs& inputs,
+                  const torch::Tensor& output_BHTD);
+
 // The reference implementation: plain formulas on LibTorch operators, in chunks of rows.
 AttentionOutputs reference_attention_forward(const AttentionInputs& inputs);
 AttentionGradients reference_attention_backward(const AttentionInputs& inputs,

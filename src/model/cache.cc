@@ -8,12 +8,14 @@
 namespace alibi {
 namespace {
 
+// Room along dimension 2, of positions.
 void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t used,
                std::int64_t needed) {
   const std::int64_t room = store.defined() ? store.size(2) : 0;
   if (room >= needed) return;
-  torch::Tensor larger = torch::empty(
-      {like.size(0), like.size(1), std::max(needed, 2 * room), like.size(3)}, like.options());
+  std::vector<std::int64_t> sizes = like.sizes().vec();
+  sizes[2] = std::max(needed, 2 * room);
+  torch::Tensor larger = torch::empty(sizes, like.options());
   if (used > 0) larger.narrow(2, 0, used).copy_(store.narrow(2, 0, used));
   store = larger;
 }
@@ -23,22 +25,65 @@ void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t use
 Cache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
                                   const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
   const torch::NoGradGuard guard;
+  const std::int64_t added = k_BGTD.size(2), stay = make_room_for(layer, k_BGTD, v_BGTD, terms_BHT);
   View& stored = layers_.at(static_cast<std::size_t>(layer));
-  const std::int64_t added = k_BGTD.size(2), stay = kept(added);
-  const auto hold = [&](torch::Tensor& store, const torch::Tensor& more) {
-    drop_oldest(store, stay);
-    make_room(store, more, stay, stay + added);
-    store.narrow(2, stay, added).copy_(more);
-    return store.narrow(2, 0, stay + added);
-  };
-  View all{hold(stored.k_BGSD, k_BGTD), hold(stored.v_BGSD, v_BGTD)};
+  stored.k_BGSD.narrow(2, stay, added).copy_(k_BGTD);
+  stored.v_BGSD.narrow(2, stay, added).copy_(v_BGTD);
   if (terms_BHT.defined()) {
     torch::Tensor& store = stored.terms_BHS;
-    const torch::Tensor terms_BHT1 = terms_BHT.unsqueeze(3);
-    all.terms_BHS =
-        hold(store, held_ > 0 ? terms_BHT1 + store.narrow(2, held_ - 1, 1) : terms_BHT1).squeeze(3);
+    store.narrow(2, stay, added)
+        .copy_(stay > 0 ? terms_BHT + store.narrow(2, stay - 1, 1) : terms_BHT);
   }
+  return view(layer, stay + added);
+}
+
+// Returns how many positions stay.
+std::int64_t KeyValueCache::make_room_for(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                          const torch::Tensor& v_BGTD,
+                                          const torch::Tensor& terms_BHT) {
+  const torch::NoGradGuard guard;
+  View& stored = layers_.at(static_cast<std::size_t>(layer));
+  const std::int64_t added = k_BGTD.size(2), stay = kept(added);
+  const auto prepare = [&](torch::Tensor& store, const torch::Tensor& like) {
+    drop_oldest(store, stay);
+    make_room(store, like, stay, stay + added);
+  };
+  prepare(stored.k_BGSD, k_BGTD);
+  prepare(stored.v_BGSD, v_BGTD);
+  if (terms_BHT.defined()) prepare(stored.terms_BHS, terms_BHT);
+  return stay;
+}
+
+Cache::View KeyValueCache::view(std::int64_t layer, std::int64_t positions) {
+  View all = layers_.at(static_cast<std::size_t>(layer));
+  all.k_BGSD = all.k_BGSD.narrow(2, 0, positions);
+  all.v_BGSD = all.v_BGSD.narrow(2, 0, positions);
+  if (all.terms_BHS.defined()) all.terms_BHS = all.terms_BHS.narrow(2, 0, positions);
   return all;
+}
+
+PagedKeys KeyValueCache::places(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
+  const auto one = [](const torch::Tensor& x) {
+    return !x.defined() || x.size(0) == 1 ? x : x.narrow(0, 0, 1);
+  };
+  const std::int64_t stay = make_room_for(layer, one(k_BGTD), one(v_BGTD), one(terms_BHT));
+  const View& stored = layers_.at(static_cast<std::size_t>(layer));
+  ensure(stored.k_BGSD.size(0) == 1, "one sequence");
+  static constexpr std::int64_t kFirst = 0;
+  const auto rows = [](const torch::Tensor& store) {
+    return PagedRows<void>{store.data_ptr(), 0, store.stride(2), store.stride(1)};
+  };
+  PagedKeys keys{.k = rows(stored.k_BGSD),
+                 .v = rows(stored.v_BGSD),
+                 .terms = {},
+                 .pages = &kFirst,
+                 .page_rows = stored.k_BGSD.size(2),
+                 .positions = stay + k_BGTD.size(2)};
+  if (terms_BHT.defined())
+    keys.terms = {stored.terms_BHS.data_ptr<double>(), 0, stored.terms_BHS.stride(2),
+                  stored.terms_BHS.stride(1)};
+  return keys;
 }
 
 std::int64_t KeyValueCache::kept(std::int64_t added) const {

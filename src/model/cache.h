@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/tensor.h"
+#include "kernels/decode_attention.h"
 
 namespace alibi {
 
@@ -27,6 +28,16 @@ class Cache {
   // ones last. Terms come as they count from 0 before these positions.
   virtual View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
                       const torch::Tensor& terms_BHT) = 0;
+  // Takes what so many more positions need, for all layers. From one thread, as caches may share
+  // memory, which moves.
+  virtual void reserve(std::int64_t) {}
+  // For one sequence that has reserved: makes room for T new positions (at most the window) like
+  // these in one layer, and says where they and all others are, which a kernel writes and reads in
+  // place of `extend`. Valid until a cache reserves.
+  virtual PagedKeys places(std::int64_t layer, const torch::Tensor& k_BGTD,
+                           const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) = 0;
+  // All that a layer holds by then, its first `positions` positions.
+  virtual View view(std::int64_t layer, std::int64_t positions) = 0;
   // Ends a forward pass over T positions: every layer has been extended by them.
   virtual void advance(std::int64_t positions) = 0;
 };
@@ -41,16 +52,21 @@ class KeyValueCache final : public Cache {
   std::int64_t window() const override { return window_; }
   View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
               const torch::Tensor& terms_BHT = {}) override;
+  PagedKeys places(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+                   const torch::Tensor& terms_BHT) override;
+  View view(std::int64_t layer, std::int64_t positions) override;
   void advance(std::int64_t positions) override {
     held_ = kept(positions) + positions;
     length_ += positions;
   }
 
  private:
+  std::int64_t make_room_for(std::int64_t layer, const torch::Tensor& k_BGTD,
+                             const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT);
   std::int64_t kept(std::int64_t added) const;  // positions that stay when `added` come
   void drop_oldest(torch::Tensor& store, std::int64_t stay) const;
 
-  std::vector<View> layers_;
+  std::vector<View> layers_;     // with room behind what they hold
   std::int64_t window_, sinks_;  // window 0: all is kept
   std::int64_t length_ = 0, held_ = 0;
 };

@@ -1,7 +1,5 @@
 #include "model/gpt.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,7 @@
 #include "base/strings.h"
 #include "config/key_pattern.h"
 #include "device/libtorch.h"
+#include "model/attention_decode.h"
 #include "model/attention_rows.h"
 #include "model/attention_tiled.h"
 #include "model/hashed_keys.h"
@@ -32,6 +31,25 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
 
 bool calls_again(const ForwardOptions& options) {
   return options.recompute && at::GradMode::is_enabled();
+}
+
+// f(rows of sequences, the place of their first position) of all sequences; f returns its rows
+// themselves where a method does nothing there.
+template <class F>
+torch::Tensor at_places(const torch::Tensor& x_BX, std::span<const std::int64_t> firsts,
+                        const F& f) {
+  const bool all_as_one = std::ranges::all_of(firsts, [&](auto one) { return one == firsts[0]; });
+  const torch::Tensor y_BX = f(x_BX, firsts[0]);
+  if (all_as_one || y_BX.is_same(x_BX)) return y_BX;
+  std::vector<torch::Tensor> rows;
+  for (const torch::Tensor& row : x_BX.split(1)) rows.push_back(f(row, firsts[rows.size()]));
+  return torch::cat(rows);
+}
+
+std::vector<std::int64_t> lengths_of(std::span<Cache* const> caches) {
+  std::vector<std::int64_t> lengths;
+  for (const Cache* const cache : caches) lengths.push_back(cache->length());
+  return lengths;
 }
 
 }  // namespace
@@ -86,6 +104,7 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
     }
   }
   norm_ = norm("norm");
+  head_ = std::make_shared<AffineImpl>(head_VC(), torch::Tensor());
 }
 
 GptImpl::~GptImpl() = default;
@@ -108,17 +127,15 @@ void GptImpl::initialize(std::uint64_t seed, double standard_deviation) {
 
 torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptions& options) {
   if (suits_layers(tokens_BT, options)) return hidden_by_layers(tokens_BT, options, kLongChunk);
-  const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
-  ensure(options.caches.empty() || std::ssize(options.caches) == tokens_BT.size(0),
-         "a cache for each sequence");
-  torch::Tensor x_BTC = embed(tokens_BT, first, options);
+  if (suits_stages(tokens_BT, options)) return hidden_by_stages(tokens_BT, options);
+  reserve(options, tokens_BT.size(1));
+  torch::Tensor x_BTC = embed(tokens_BT, firsts_of(options), options);
   ensure(!calls_again(options) ||
              (x_BTC.requires_grad() && options.cache == nullptr &&
               options.visited_blocks == nullptr && options.attention_inputs == nullptr),
          "a block that is called twice has one effect, its gradients");
   x_BTC = config_.reversible ? reversible_blocks(x_BTC, options) : blocks(x_BTC, options);
-  if (options.cache != nullptr) options.cache->advance(tokens_BT.size(1));
-  for (Cache* const cache : options.caches) cache->advance(tokens_BT.size(1));
+  advance(options, tokens_BT.size(1));
   return norm_->forward(x_BTC);
 }
 
@@ -155,28 +172,34 @@ AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
   const torch::Tensor normed_BTC =
       torch::empty({tokens_BT.size(0), tokens_BT.size(1), config_.width},
                    torch::TensorOptions(torch::kMeta).dtype(type_));
-  AttentionProblem problem =
-      describe_problem({shape(config_.heads),
-                        shape(key_value_heads(config_)),
-                        {},
-                        score_options(0, tokens_BT.size(1), normed_BTC, options)});
-  problem.hashed = hashed(0) != nullptr;
-  return problem;
+  return describe_problem({shape(config_.heads),
+                           shape(key_value_heads(config_)),
+                           {},
+                           score_options(0, tokens_BT.size(1), normed_BTC, options)});
 }
 
-torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, std::int64_t first,
+void GptImpl::reserve(const ForwardOptions& options, std::int64_t positions) {
+  if (options.cache != nullptr) options.cache->reserve(positions);
+  for (Cache* const cache : options.caches) cache->reserve(positions);
+}
+
+void GptImpl::advance(const ForwardOptions& options, std::int64_t positions) {
+  if (options.cache != nullptr) options.cache->advance(positions);
+  for (Cache* const cache : options.caches) cache->advance(positions);
+}
+
+// Where new positions begin: of all sequences, or of each.
+std::vector<std::int64_t> GptImpl::firsts_of(const ForwardOptions& options) {
+  if (!options.caches.empty()) return lengths_of(options.caches);
+  return {options.cache != nullptr ? options.cache->length() : 0};
+}
+
+torch::Tensor GptImpl::embed(const torch::Tensor& tokens_BT, Places firsts,
                              const ForwardOptions& options) {
   const ModelConfig& m = config_;
-  torch::Tensor x_BTC = at::embedding(embedding_VC_, tokens_BT);
-  if (options.caches.empty()) {
-    x_BTC = positions_->embed(x_BTC, first);
-  } else {
-    std::vector<torch::Tensor> rows;
-    for (const torch::Tensor& row : x_BTC.split(1)) {
-      rows.push_back(positions_->embed(row, options.caches[rows.size()]->length()));
-    }
-    x_BTC = torch::cat(rows);
-  }
+  torch::Tensor x_BTC = at_places(
+      at::embedding(embedding_VC_, tokens_BT), firsts,
+      [&](const torch::Tensor& x, std::int64_t first) { return positions_->embed(x, first); });
   if (embedding_norm_) x_BTC = embedding_norm_->forward(x_BTC);
   if (options.training)
     x_BTC = dropout(x_BTC, m.embedding_dropout, options.random.with("embedding"));
@@ -194,7 +217,7 @@ ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
   const ModelConfig& m = config_;
   ScoreOptions scores;
   scores.scale = m.attention_scale.value_or(1.0 / std::sqrt(static_cast<double>(head_width(m))));
-  scores.visible = {options.document_start_BT, rules_of(layer, keys), {}, {}};
+  scores.visible = {options.document_start_BT, rules_of(layer, keys), hashed(layer), {}, {}};
   scores.skip = attention_.skip;
   scores.bias = positions_->bias({layer, keys, embedding_VC_.device(), options, normed_BTC});
   if (options.training) {
@@ -212,10 +235,10 @@ std::shared_ptr<const KeyRules> GptImpl::rules_of(std::int64_t layer, std::int64
 }
 
 AttentionInputs GptImpl::heads_of(std::int64_t layer, const torch::Tensor& normed_BTC,
-                                  std::int64_t first, const ForwardOptions& options) {
+                                  Places firsts, const ForwardOptions& options) {
   const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
   AttentionInputs inputs = split_qkv(layer, block.qkv->forward(normed_BTC));
-  place(inputs, layer, normed_BTC, first, options);
+  place(inputs, layer, normed_BTC, firsts, options);
   return inputs;
 }
 
@@ -235,37 +258,56 @@ AttentionInputs GptImpl::split_qkv(std::int64_t layer, const torch::Tensor& qkv_
 }
 
 void GptImpl::place(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
-                    std::int64_t first, const ForwardOptions& options) const {
-  const ModelConfig& m = config_;
-  const std::int64_t positions = normed_BTC.size(1), kv_heads = key_value_heads(m);
-  const bool shared = hashed(layer) != nullptr;
-  const torch::Tensor infused_TC = positions_->infuse(first, positions, embedding_VC_.device());
-  if (infused_TC.defined()) {
-    // W (x + p) = W x + W p, and W p is the same for all sequences.
-    const torch::Tensor& weight_OI = blocks_[static_cast<std::size_t>(layer)]->qkv->weight_OI;
-    const std::int64_t kv_width = shared ? 0 : kv_heads * head_width(m);
-    const torch::Tensor added_1TO =
-        at::linear(infused_TC.to(normed_BTC.scalar_type()),
-                   weight_OI.narrow(0, 0, m.width + kv_width).to(normed_BTC.options()))
-            .unsqueeze(0);
-    inputs.q_BHTD = inputs.q_BHTD + split_heads(added_1TO.narrow(2, 0, m.width), m.heads);
-    if (!shared)
-      inputs.k_BGSD = inputs.k_BGSD + split_heads(added_1TO.narrow(2, m.width, kv_width), kv_heads);
+                    Places firsts, const ForwardOptions& options) const {
+  const std::int64_t positions = normed_BTC.size(1);
+  const bool moves = positions_->moves_heads();
+  inputs.options = score_options(layer, std::ranges::max(firsts) + positions, normed_BTC, options);
+  if (moves && positions_->infuse(firsts[0], positions, embedding_VC_.device()).defined())
+    infuse(inputs, layer, normed_BTC, firsts);
+  if (hashed(layer) != nullptr) inputs.k_BGSD = keys_of_queries(inputs.q_BHTD);
+  if (moves) {
+    const auto turned = [&](const torch::Tensor& x_BHTD, std::int64_t first) {
+      return positions_->turn(x_BHTD, first, options.stretch);
+    };
+    inputs.q_BHTD = at_places(inputs.q_BHTD, firsts, turned);
+    inputs.k_BGSD = at_places(inputs.k_BGSD, firsts, turned);
   }
-  if (shared) inputs.k_BGSD = keys_of_queries(inputs.q_BHTD);
-  inputs.options = score_options(layer, first + positions, normed_BTC, options);
-  inputs.q_BHTD = positions_->turn(inputs.q_BHTD, first, options.stretch);
-  inputs.k_BGSD = positions_->turn(inputs.k_BGSD, first, options.stretch);
-  if (m.scalable_softmax) inputs.q_BHTD = scale_by_length(layer, inputs.q_BHTD, first, options);
+  if (config_.scalable_softmax)
+    inputs.q_BHTD = scale_by_length(layer, inputs.q_BHTD, firsts, options);
+}
+
+// W (x + p) = W x + W p, and W p is the same for all sequences at one place.
+void GptImpl::infuse(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
+                     Places firsts) const {
+  const ModelConfig& m = config_;
+  const bool shared = hashed(layer) != nullptr;  // keys are made of queries
+  const torch::Tensor& weight_OI = blocks_[static_cast<std::size_t>(layer)]->qkv->weight_OI;
+  const std::int64_t kv_heads = key_value_heads(m),
+                     kv_width = shared ? 0 : kv_heads * head_width(m);
+  std::vector<torch::Tensor> added;
+  for (const std::int64_t first : firsts) {
+    const torch::Tensor infused_TC =
+        positions_->infuse(first, normed_BTC.size(1), embedding_VC_.device());
+    added.push_back(
+        at::linear(infused_TC.to(normed_BTC.scalar_type()),
+                   weight_OI.narrow(0, 0, m.width + kv_width).to(normed_BTC.options())));
+  }
+  const torch::Tensor added_BTO = torch::stack(added);
+  inputs.q_BHTD = inputs.q_BHTD + split_heads(added_BTO.narrow(2, 0, m.width), m.heads);
+  if (!shared)
+    inputs.k_BGSD = inputs.k_BGSD + split_heads(added_BTO.narrow(2, m.width, kv_width), kv_heads);
 }
 
 // s log n times each query that sees n keys (Nakanishi 2025, section 3), n counted from the start
 // of its document; a pattern does not change it.
 torch::Tensor GptImpl::scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD,
-                                       std::int64_t first, const ForwardOptions& options) const {
+                                       Places firsts, const ForwardOptions& options) const {
   const auto exact = q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const auto counts = torch::TensorOptions(exact).device(q_BHTD.device());
-  torch::Tensor seen_BT = torch::arange(first + 1, first + q_BHTD.size(2) + 1, counts).unsqueeze(0);
+  std::vector<torch::Tensor> seen;
+  for (const std::int64_t first : firsts)
+    seen.push_back(torch::arange(first + 1, first + q_BHTD.size(2) + 1, counts));
+  torch::Tensor seen_BT = torch::stack(seen);
   if (options.document_start_BT.defined()) seen_BT = seen_BT - options.document_start_BT;
   if (options.cache != nullptr && options.cache->window() > 0)
     seen_BT = seen_BT.clamp_max(static_cast<double>(options.cache->window()));
@@ -290,58 +332,23 @@ torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
   return tiled_attention_forward(*kernel.tiles, inputs, visited.back()).output_BHTD;
 }
 
-void GptImpl::complete(AttentionInputs& inputs, std::int64_t layer,
-                       const ForwardOptions& options) const {
-  if (options.cache != nullptr) {
-    torch::Tensor& terms_BHS = inputs.options.bias.terms_BHS;
-    const Cache::View all = options.cache->extend(layer, inputs.k_BGSD, inputs.v_BGSD, terms_BHS);
-    inputs.k_BGSD = all.k_BGSD;
-    inputs.v_BGSD = all.v_BGSD;
-    terms_BHS = all.terms_BHS;
-  }
-  if (hashed(layer) == nullptr) return;
-  ensure(options.cache == nullptr || !options.document_start_BT.defined(),
-         "where a cached key's document begins is not kept");
-  inputs.options.visible.groups = hashed(layer)->groups(inputs.k_BGSD, options.document_start_BT);
-}
-
 torch::Tensor GptImpl::join_heads(const torch::Tensor& x_BHTD) {
   return x_BHTD.transpose(1, 2).flatten(2, 3);
 }
 
-// The linear layers see all sequences at once; attention one at a time, each on a thread.
-torch::Tensor GptImpl::mixed_sequences(std::int64_t layer, const torch::Tensor& normed_BTC,
-                                       const ForwardOptions& options) {
-  ensure(!at::GradMode::is_enabled(), "sequences with caches of their own have no graph");
-  const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
-  const AttentionInputs all = split_qkv(layer, block.qkv->forward(normed_BTC));
-  torch::Tensor mixed_BTC = torch::empty_like(normed_BTC);
-  std::int64_t longest = 0;
-  for (const Cache* const cache : options.caches) longest = std::max(longest, cache->length());
-  // Tables and lists that grow with the text are as long as all need before threads share them.
-  score_options(layer, longest + normed_BTC.size(1), normed_BTC.narrow(0, 0, 1), {});
-  at::parallel_for(0, normed_BTC.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-    const torch::NoGradGuard guard;
-    for (std::int64_t b = begin; b < end; ++b) {
-      ForwardOptions alone = options;
-      alone.caches = {};
-      alone.cache = options.caches[static_cast<std::size_t>(b)];
-      AttentionInputs inputs{
-          all.q_BHTD.narrow(0, b, 1), all.k_BGSD.narrow(0, b, 1), all.v_BGSD.narrow(0, b, 1), {}};
-      place(inputs, layer, normed_BTC.narrow(0, b, 1), alone.cache->length(), alone);
-      complete(inputs, layer, alone);
-      mixed_BTC.narrow(0, b, 1).copy_(join_heads(attention(inputs, attention_.kernel)));
-    }
-  });
-  return mixed_BTC;
-}
-
 torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
                                    const ForwardOptions& options) {
-  if (!options.caches.empty()) return mixed_sequences(layer, normed_BTC, options);
-  const std::int64_t first = options.cache != nullptr ? options.cache->length() : 0;
-  AttentionInputs inputs = heads_of(layer, normed_BTC, first, options);
-  complete(inputs, layer, options);
+  AttentionInputs inputs = heads_of(layer, normed_BTC, firsts_of(options), options);
+  if (!options.caches.empty())
+    return join_heads(attend_caches(inputs, layer, options.caches, attention_.kernel));
+  const bool plain = options.visited_blocks == nullptr && options.attention_inputs == nullptr &&
+                     !options.document_start_BT.defined();
+  if (options.cache != nullptr && plain && normed_BTC.size(0) == 1 && !at::GradMode::is_enabled())
+    return join_heads(attend_caches(inputs, layer, {&options.cache, 1}, attention_.kernel));
+  if (options.cache != nullptr)
+    go_on(*options.cache, layer, inputs);
+  else
+    inputs.options.visible.hash(inputs.k_BGSD);
   if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
   return join_heads(options.visited_blocks == nullptr
                         ? attention(inputs, attention_.kernel)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,16 +23,16 @@
 
 namespace alibi {
 
-class HashedKeys;  // model/hashed_keys.h
-class Positions;   // model/position/positions.h
-struct BlockImpl;  // model/layers.h
-struct NormImpl;   // model/layers.h
+class HashedKeys;   // model/hashed_keys.h
+class Positions;    // model/position/positions.h
+struct AffineImpl;  // model/layers.h
+struct BlockImpl;   // model/layers.h
+struct NormImpl;    // model/layers.h
 
 // What a forward pass is given beside tokens.
 struct ForwardOptions : PositionChanges {
   Cache* cache = nullptr;  // continues from its length when given
-  // Instead: one for each sequence of the batch, which go on from lengths of their own. They are
-  // used from several threads, one each. No graph.
+  // Instead: one for each sequence of the batch, which go on from lengths of their own. No graph.
   std::span<Cache* const> caches = {};
   bool training = false;  // dropout on, masks drawn from `random`
   RandomKey random;
@@ -65,7 +66,12 @@ class GptImpl : public Module {
   torch::Tensor hidden_by_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options,
                                  std::int64_t chunk);
   torch::Tensor logits(const torch::Tensor& hidden);  // (..., C) -> (..., V) fp32
-  const torch::Tensor& head_VC() const;               // the output layer's weights, fp32
+  // Logits (B, V) fp32 on the CPU of the tokens after (B, T). A sequence's do not depend on the
+  // others: where two tokens are nearly as likely, the order of a sum decides how a text goes on.
+  // Of a bf16 model they are sums of bf16 products, where these are packed: as in training. Their
+  // memory may be used again by the next call.
+  torch::Tensor next_logits(const torch::Tensor& tokens_BT, const ForwardOptions& options);
+  const torch::Tensor& head_VC() const;  // the output layer's weights, fp32
 
   const ModelConfig& config() const { return config_; }
   std::int64_t vocabulary() const { return vocabulary_; }
@@ -79,8 +85,11 @@ class GptImpl : public Module {
 
  private:
   torch::Tensor typed(const torch::Tensor& x) const;  // in the activation type
-  torch::Tensor embed(const torch::Tensor& tokens_BT, std::int64_t first,
-                      const ForwardOptions& options);
+  using Places = std::span<const std::int64_t>;  // of first positions: one, or of each sequence
+  static std::vector<std::int64_t> firsts_of(const ForwardOptions& options);
+  static void reserve(const ForwardOptions& options, std::int64_t positions);
+  static void advance(const ForwardOptions& options, std::int64_t positions);
+  torch::Tensor embed(const torch::Tensor& tokens_BT, Places firsts, const ForwardOptions& options);
   // x + attention(norm(x)), x + mlp(norm(x))
   torch::Tensor add_attention(std::int64_t layer, const torch::Tensor& x_BTC,
                               const ForwardOptions& options);
@@ -94,30 +103,35 @@ class GptImpl : public Module {
                        std::int64_t first, const ForwardOptions& options) const;
   torch::Tensor blocks(torch::Tensor x_BTC, const ForwardOptions& options);
   torch::Tensor reversible_blocks(const torch::Tensor& x_BTC, const ForwardOptions& options);
-  // Queries, keys and values of positions from `first` on, from normed x.
-  AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& normed_BTC, std::int64_t first,
+  // Queries, keys and values of positions from `firsts` on, from normed x.
+  AttentionInputs heads_of(std::int64_t layer, const torch::Tensor& normed_BTC, Places firsts,
                            const ForwardOptions& options);
   AttentionInputs split_qkv(std::int64_t layer, const torch::Tensor& qkv_BTO) const;
   // Gives them their places, and what shapes their scores.
   void place(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
-             std::int64_t first, const ForwardOptions& options) const;
-  // Keys and values of the past before those of the new positions, and what is hashed of all keys.
-  void complete(AttentionInputs& inputs, std::int64_t layer, const ForwardOptions& options) const;
+             Places firsts, const ForwardOptions& options) const;
+  void infuse(AttentionInputs& inputs, std::int64_t layer, const torch::Tensor& normed_BTC,
+              Places firsts) const;
   const HashedKeys* hashed(std::int64_t layer) const {  // null: its keys are not hashed
     return hashed_[static_cast<std::size_t>(layer)].get();
   }
-  torch::Tensor mixed_sequences(std::int64_t layer, const torch::Tensor& normed_BTC,
-                                const ForwardOptions& options);  // (B, T, C)
   torch::Tensor mixed_heads(std::int64_t layer, const torch::Tensor& normed_BTC,
                             const ForwardOptions& options);      // (B, T, C)
   static torch::Tensor join_heads(const torch::Tensor& x_BHTD);  // (B, T, C)
   torch::Tensor count_blocks(const AttentionInputs& inputs,
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
+  // For few new positions of sequences with caches (model/gpt_decode.cc).
+  class Step;
+  bool has_stages() const;
+  bool suits_stages(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
+  Step& prepare_step(const torch::Tensor& tokens_BT, const ForwardOptions& options);
+  torch::Tensor hidden_by_stages(const torch::Tensor& tokens_BT, const ForwardOptions& options);
+  torch::Tensor logits_of_rows(const torch::Tensor& hidden_NC);
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
   ScoreOptions score_options(std::int64_t layer, std::int64_t keys, const torch::Tensor& normed_BTC,
                              const ForwardOptions& options) const;
-  torch::Tensor scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD, std::int64_t first,
+  torch::Tensor scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD, Places firsts,
                                 const ForwardOptions& options) const;
 
   std::shared_ptr<const KeyRules> rules_of(std::int64_t layer, std::int64_t keys) const;
@@ -127,11 +141,14 @@ class GptImpl : public Module {
   torch::ScalarType type_;
   AttentionConfig attention_;
   torch::Tensor embedding_VC_, head_VC_;
+  std::shared_ptr<AffineImpl> head_;  // of head_VC()
   std::unique_ptr<Positions> positions_;
   std::shared_ptr<NormImpl> embedding_norm_, norm_;
   std::vector<std::shared_ptr<BlockImpl>> blocks_;
   std::vector<std::unique_ptr<const HashedKeys>> hashed_;  // by layer
   std::vector<torch::Tensor> softmax_scales_H_;  // by layer; empty without model.scalable_softmax
+  mutable std::optional<bool> has_stages_;
+  std::shared_ptr<Step> step_, prompt_step_;  // the last ones: the next is often alike
   mutable std::vector<std::shared_ptr<const KeyRules>> rules_;  // by layer; grow with the text
 };
 using Gpt = std::shared_ptr<GptImpl>;

@@ -56,7 +56,7 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
   };
   for_chunks([&](const torch::Tensor& x1_BRC, const torch::Tensor& x2_BRC, std::int64_t first,
                  const ForwardOptions& here) {
-    x1_BRC.copy_(embed(tokens_BT.narrow(1, first, x1_BRC.size(1)), first, here));
+    x1_BRC.copy_(embed(tokens_BT.narrow(1, first, x1_BRC.size(1)), {&first, 1}, here));
     if (config_.reversible) x2_BRC.copy_(x1_BRC);
   });
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
@@ -65,7 +65,8 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
     const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
     for_chunks([&](const torch::Tensor& x1_BRC, const torch::Tensor& x2_BRC, std::int64_t first,
                    const ForwardOptions& here) {
-      AttentionInputs inputs = heads_of(layer, block.norm_1->forward(typed(x2_BRC)), first, here);
+      AttentionInputs inputs =
+          heads_of(layer, block.norm_1->forward(typed(x2_BRC)), {&first, 1}, here);
       if (problem.bias.terms)
         inputs.options.bias.terms_BHS = terms_BHS =
             continue_terms(terms_BHS, inputs.options.bias.terms_BHS);

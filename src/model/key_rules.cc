@@ -120,6 +120,10 @@ std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t
   return std::make_shared<const KeyRules>(parts, std::move(lists));
 }
 
+void VisibleKeys::hash(const torch::Tensor& k_BHSD) {
+  if (hashed != nullptr) groups = hashed->groups(k_BHSD, first_BT);
+}
+
 torch::Tensor VisibleKeys::hidden(const Part& part, torch::Device device) const {
   const auto whole = torch::TensorOptions().dtype(torch::kLong).device(device);
   const std::int64_t position = part.keys - part.queries + part.first;

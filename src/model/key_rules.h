@@ -41,9 +41,12 @@ std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t
 struct VisibleKeys {
   torch::Tensor first_BT;                 // int64; undefined: every query sees from key 0
   std::shared_ptr<const KeyRules> rules;  // null: every head sees all
-  KeyGroups groups;                       // of keys that are hashed; beside no rules
+  const HashedKeys* hashed = nullptr;     // what hashes keys, if anything; beside no rules
+  KeyGroups groups;                       // of keys that were hashed
   // int64, by round: key j is also hidden from query i > j where 0 <= x_i - x_j <= 1 in a round.
   torch::Tensor left_out_RBS;
+
+  void hash(const torch::Tensor& k_BHSD);  // once all keys are there
 
   struct Part {
     std::int64_t queries, keys;       // T, S

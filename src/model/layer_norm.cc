@@ -23,9 +23,13 @@ constexpr std::int64_t kRows = 128;
 
 float* numbers(const torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 
+bool takes_rows(const torch::Tensor& weight_C) {
+  return has_avx512_bf16() && weight_C.is_cpu() && weight_C.scalar_type() == torch::kFloat &&
+         weight_C.is_contiguous();
+}
+
 bool one_pass(const torch::Tensor& x, const torch::Tensor& weight_C) {
-  return has_avx512_bf16() && x.is_cpu() && x.scalar_type() == torch::kBFloat16 &&
-         weight_C.is_cpu() && weight_C.scalar_type() == torch::kFloat && weight_C.is_contiguous();
+  return x.is_cpu() && x.scalar_type() == torch::kBFloat16 && takes_rows(weight_C);
 }
 
 // Row statistics of a forward pass.
@@ -151,6 +155,19 @@ NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm) {
 
 torch::Tensor layer_norm(const torch::Tensor& x, const LayerNorm& norm) {
   return fork_norm(x, norm).normed;
+}
+
+bool RowNorm::takes(const LayerNorm& norm) { return takes_rows(norm.weight_C); }
+
+RowNorm::RowNorm(const LayerNorm& norm)
+    : weight_(numbers(norm.weight_C)),
+      bias_(numbers(norm.bias_C)),
+      width_(norm.weight_C.numel()),
+      epsilon_(static_cast<float>(norm.epsilon)) {}
+
+void RowNorm::operator()(const std::uint16_t* x, std::uint16_t* y) const {
+  float mean, reciprocal;
+  norm_rows_bf16({x, 1, width_, weight_, bias_, &mean, &reciprocal}, epsilon_, y);
 }
 
 }  // namespace alibi

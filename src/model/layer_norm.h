@@ -1,6 +1,8 @@
 // Layer norm over the last dimension, in one pass where bf16 rows meet an AVX-512 processor.
 #pragma once
 
+#include <cstdint>
+
 #include "device/tensor.h"
 
 namespace alibi {
@@ -18,5 +20,18 @@ struct NormFork {
   torch::Tensor same, normed;
 };
 NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm);
+
+// The same of single rows in memory, bf16, without a graph. Points into the gains.
+class RowNorm {
+ public:
+  static bool takes(const LayerNorm& norm);  // here and now
+  explicit RowNorm(const LayerNorm& norm);
+  void operator()(const std::uint16_t* x, std::uint16_t* y) const;
+
+ private:
+  const float *weight_, *bias_;
+  std::int64_t width_;
+  float epsilon_;
+};
 
 }  // namespace alibi

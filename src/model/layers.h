@@ -31,11 +31,9 @@ using Affine = std::shared_ptr<AffineImpl>;
 struct NormImpl {
   torch::Tensor forward(const torch::Tensor& x) { return layer_norm(x, parts()); }
   NormFork fork(const torch::Tensor& x) { return fork_norm(x, parts()); }
+  LayerNorm parts() const { return {weight_C, bias_C, epsilon}; }
   torch::Tensor weight_C, bias_C;  // bias_C undefined without bias
   double epsilon;
-
- private:
-  LayerNorm parts() const { return {weight_C, bias_C, epsilon}; }
 };
 using Norm = std::shared_ptr<NormImpl>;
 

@@ -17,13 +17,14 @@ std::span<const std::int32_t> last_shared(std::span<const std::int32_t> tokens) 
   return tokens.last(kSharedPositions);
 }
 
-// Room for `slots` rows like those of x (T, ...).
-void make_room(torch::Tensor& store, const torch::Tensor& x, std::int64_t slots) {
+// Room for so many pages of positions like those of a tensor (1, heads, T, ...).
+void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t pages) {
   const std::int64_t held = store.defined() ? store.size(0) : 0;
-  if (held >= slots) return;
-  std::vector<std::int64_t> sizes = x.sizes().vec();
-  sizes[0] = slots;
-  torch::Tensor larger = torch::empty(sizes, x.options());
+  if (held >= pages) return;
+  std::vector<std::int64_t> sizes = like.sizes().vec();
+  sizes[0] = pages;
+  sizes[2] = kPage;
+  torch::Tensor larger = torch::empty(sizes, like.options());
   if (held > 0) larger.narrow(0, 0, held).copy_(store);
   store = larger;
 }
@@ -90,8 +91,8 @@ void PagedSequence::share(std::span<const std::int32_t> tokens) {
 void PagedSequence::reserve(std::int64_t positions) {
   while (std::ssize(pages_) * kPage < length_ + positions) pages_.push_back(pool_.take());
   for (PagePool::Layer& layer : pool_.layers_) {
-    for (torch::Tensor* const store : {&layer.k_NGD, &layer.v_NGD, &layer.terms_NH})
-      if (store->defined()) make_room(*store, *store, pool_.slots());
+    for (torch::Tensor* const store : {&layer.k_PGND, &layer.v_PGND, &layer.terms_PHN})
+      if (store->defined()) make_room(*store, *store, pool_.pages());
   }
 }
 
@@ -102,37 +103,77 @@ torch::Tensor PagedSequence::table(std::int64_t positions) {
   return table_P_;
 }
 
-std::int64_t PagedSequence::slot(std::int64_t position) const {
-  return pages_[static_cast<std::size_t>(position / kPage)] * kPage + position % kPage;
-}
-
 Cache::View PagedSequence::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
                                   const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
   const torch::NoGradGuard guard;
   ensure(k_BGTD.size(0) == 1, "one sequence");
-  const std::int64_t added = k_BGTD.size(2), all = length_ + added;
-  if (std::ssize(pages_) * kPage < all) reserve(added);
+  if (std::ssize(pages_) * kPage < length_ + k_BGTD.size(2)) reserve(k_BGTD.size(2));
+  make_room_for(layer, k_BGTD, v_BGTD, terms_BHT);
   PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
-  const torch::Tensor table_P = table(all).to(k_BGTD.device());
-  // Rows of the new positions go to their slots; those of all positions come back page by page.
-  const auto hold = [&](torch::Tensor& store, const torch::Tensor& rows) {
-    make_room(store, rows, pool_.slots());
+  const std::int64_t added = k_BGTD.size(2);
+  const auto hold = [&](const torch::Tensor& store, const torch::Tensor& rows) {
     for (std::int64_t i = 0; i < added;) {
       const std::int64_t place = length_ + i;
       const std::int64_t count = std::min(added - i, kPage - place % kPage);
-      store.narrow(0, slot(place), count).copy_(rows.narrow(0, i, count));
+      store[page_of(place)].narrow(1, place % kPage, count).copy_(rows.narrow(1, i, count));
       i += count;
     }
-    return store.unflatten(0, {-1, kPage}).index_select(0, table_P).flatten(0, 1).narrow(0, 0, all);
   };
-  View view{hold(pool.k_NGD, k_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0),
-            hold(pool.v_NGD, v_BGTD[0].transpose(0, 1)).transpose(0, 1).unsqueeze(0)};
+  hold(pool.k_PGND, k_BGTD[0]);
+  hold(pool.v_PGND, v_BGTD[0]);
   if (terms_BHT.defined()) {
-    torch::Tensor terms_TH = terms_BHT[0].t();
-    if (length_ > 0) terms_TH = terms_TH + pool.terms_NH[slot(length_ - 1)];
-    view.terms_BHS = hold(pool.terms_NH, terms_TH).t().unsqueeze(0);
+    torch::Tensor terms_HT = terms_BHT[0];
+    if (length_ > 0) {
+      const torch::Tensor page_HN = pool.terms_PHN[page_of(length_ - 1)];
+      terms_HT = terms_HT + page_HN.narrow(1, (length_ - 1) % kPage, 1);
+    }
+    hold(pool.terms_PHN, terms_HT);
   }
+  return view(layer, length_ + added);
+}
+
+void PagedSequence::make_room_for(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                  const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
+  ensure(std::ssize(pages_) * kPage >= length_ + k_BGTD.size(2), "pages of new positions");
+  PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
+  make_room(pool.k_PGND, k_BGTD, pool_.pages());
+  make_room(pool.v_PGND, v_BGTD, pool_.pages());
+  if (terms_BHT.defined()) make_room(pool.terms_PHN, terms_BHT, pool_.pages());
+}
+
+Cache::View PagedSequence::view(std::int64_t layer, std::int64_t positions) {
+  PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
+  const torch::Tensor table_P = table(positions).to(pool.k_PGND.device());
+  const auto rows = [&](const torch::Tensor& store) {  // page by page
+    return store.index_select(0, table_P)
+        .transpose(0, 1)
+        .flatten(1, 2)
+        .narrow(1, 0, positions)
+        .unsqueeze(0);
+  };
+  View view{rows(pool.k_PGND), rows(pool.v_PGND)};
+  if (pool.terms_PHN.defined()) view.terms_BHS = rows(pool.terms_PHN);
   return view;
+}
+
+PagedKeys PagedSequence::places(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
+  make_room_for(layer, k_BGTD, v_BGTD, terms_BHT);
+  const PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
+  const auto rows = [](const torch::Tensor& store) {
+    return PagedRows<void>{store.data_ptr(), store.stride(0), store.stride(2), store.stride(1)};
+  };
+  PagedKeys keys{.k = rows(pool.k_PGND),
+                 .v = rows(pool.v_PGND),
+                 .terms = {},
+                 .pages = pages_.data(),
+                 .page_rows = kPage,
+                 .positions = length_ + k_BGTD.size(2)};
+  if (terms_BHT.defined()) {
+    const torch::Tensor& terms = pool.terms_PHN;
+    keys.terms = {terms.data_ptr<double>(), terms.stride(0), 1, terms.stride(1)};
+  }
+  return keys;
 }
 
 }  // namespace alibi

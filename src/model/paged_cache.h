@@ -31,12 +31,13 @@ class PagePool {
  private:
   friend class PagedSequence;
   struct Layer {
-    torch::Tensor k_NGD, v_NGD, terms_NH;  // N = pages * kPage slots
+    // P pages of N positions each: those of one head lie side by side.
+    torch::Tensor k_PGND, v_PGND, terms_PHN;
   };
 
-  std::int64_t take();                // a page of one user
-  void give_back(std::int64_t page);  // by one user
-  std::int64_t slots() const { return std::ssize(users_) * kPage; }
+  std::int64_t take();                                       // a page of one user
+  void give_back(std::int64_t page);                         // by one user
+  std::int64_t pages() const { return std::ssize(users_); }  // taken or not
 
   std::vector<Layer> layers_;
   std::vector<std::int64_t> users_;  // of each page
@@ -61,16 +62,22 @@ class PagedSequence final : public Cache {
   std::int64_t begin_with(std::span<const std::int32_t> tokens);
   // Others may begin with the pages of these tokens, which it has read.
   void share(std::span<const std::int32_t> tokens);
-  // Takes the pages of so many more positions. `extend` does so too, but from one thread only.
-  void reserve(std::int64_t positions);
+  void reserve(std::int64_t positions) override;  // `extend` does so, too
 
   std::int64_t length() const override { return length_; }
   View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
               const torch::Tensor& terms_BHT = {}) override;
+  PagedKeys places(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+                   const torch::Tensor& terms_BHT) override;
+  View view(std::int64_t layer, std::int64_t positions) override;
   void advance(std::int64_t positions) override { length_ += positions; }
 
  private:
-  std::int64_t slot(std::int64_t position) const;
+  std::int64_t page_of(std::int64_t position) const {
+    return pages_[static_cast<std::size_t>(position / kPage)];
+  }
+  void make_room_for(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+                     const torch::Tensor& terms_BHT);
   torch::Tensor table(std::int64_t positions);  // the pages of the first so many
 
   PagePool& pool_;

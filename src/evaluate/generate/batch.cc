@@ -41,7 +41,7 @@ class Batch {
     one.cache.share(prompt);
     use_.prompt_tokens += std::ssize(prompt);
     use_.shared_tokens += shared;
-    choose(one, logits_V.to(torch::kCPU).contiguous());
+    choose(one, {logits_V.data_ptr<float>(), static_cast<std::size_t>(logits_V.numel())});
   }
 
   // Hands out what is done, whose pages are free at once; whether there was any.
@@ -63,17 +63,19 @@ class Batch {
     std::vector<std::int64_t> ids;
     std::vector<Cache*> caches;
     for (const auto& one : active_) {
-      one->cache.reserve(1);
       ids.push_back(one->result.tokens.back());
       caches.push_back(&one->cache);
     }
     ForwardOptions forward;
     forward.caches = caches;
-    const torch::Tensor tokens_B1 = torch::tensor(ids, torch::kLong).unsqueeze(1).to(device_);
-    const torch::Tensor logits_BV = logits_of(model_->hidden(tokens_B1, forward).squeeze(1));
+    const torch::Tensor tokens_B1 =
+        torch::from_blob(ids.data(), {size(), 1}, torch::kLong).to(device_);
+    const torch::Tensor logits_BV = model_->next_logits(tokens_B1, forward);
+    const std::int64_t width = logits_BV.size(1);
     at::parallel_for(0, size(), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
-        choose(*active_[static_cast<std::size_t>(i)], logits_BV[i]);
+        choose(*active_[static_cast<std::size_t>(i)],
+               {logits_BV.data_ptr<float>() + i * width, static_cast<std::size_t>(width)});
     });
     count_pages();
   }
@@ -85,26 +87,11 @@ class Batch {
   }
 
  private:
-  void choose(Active& one, const torch::Tensor& logits_V) const {
-    const std::span<const float> logits(logits_V.data_ptr<float>(),
-                                        static_cast<std::size_t>(logits_V.numel()));
+  void choose(Active& one, std::span<const float> logits) const {
     const std::int32_t id = sample(logits, one.request.sample, one.cache.length(), banned_);
     one.result.ended = id == options_.end;
     if (!one.result.ended) one.result.tokens.push_back(id);
     one.is_done = one.result.ended || std::ssize(one.result.tokens) == one.request.tokens;
-  }
-
-  // On the CPU, always in products of kRows rows: with the number of rows LibTorch's products
-  // change their order of addition, and where two tokens are as likely, a sequence would go on
-  // otherwise than beside others.
-  torch::Tensor logits_of(const torch::Tensor& hidden_BC) const {
-    constexpr std::int64_t kRows = 8;
-    const std::int64_t missing = (kRows - hidden_BC.size(0) % kRows) % kRows;
-    std::vector<torch::Tensor> parts;
-    for (const torch::Tensor& rows :
-         at::constant_pad_nd(hidden_BC, {0, 0, 0, missing}).split(kRows))
-      parts.push_back(model_->logits(rows).to(torch::kCPU, torch::kFloat));
-    return torch::cat(parts);
   }
 
   void count_pages() {

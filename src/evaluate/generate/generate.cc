@@ -16,14 +16,15 @@ torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::
   const torch::NoGradGuard guard;
   ForwardOptions options;
   options.cache = &cache;
-  torch::Tensor last_C;
-  for (std::int64_t first = 0; first < std::ssize(tokens); first += chunk) {
-    const std::int64_t count = std::min(chunk, std::ssize(tokens) - first);
-    std::vector<std::int64_t> ids(tokens.begin() + first, tokens.begin() + first + count);
-    const torch::Tensor tokens_BT = torch::tensor(ids, torch::kLong).unsqueeze(0).to(device);
-    last_C = model->hidden(tokens_BT, options).select(1, count - 1).squeeze(0);
+  for (std::int64_t first = 0;; first += chunk) {
+    const std::int64_t left = std::ssize(tokens) - first;
+    const auto begin = tokens.begin() + first;
+    std::vector<std::int64_t> ids(begin, begin + std::min(chunk, left));
+    const torch::Tensor tokens_BT =
+        torch::from_blob(ids.data(), {1, std::ssize(ids)}, torch::kLong).to(device);
+    if (left <= chunk) return model->next_logits(tokens_BT, options).squeeze(0);
+    model->hidden(tokens_BT, options);
   }
-  return model->logits(last_C).to(torch::kFloat);
 }
 
 std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& prompt,
@@ -35,9 +36,8 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
   if (!options.stop_at_end) banned.push_back(options.end);
   torch::Tensor logits_V = prefill(model, prompt, options.prefill_chunk, cache, device);
   while (std::ssize(made) < options.tokens) {
-    const torch::Tensor host = logits_V.to(torch::kCPU).contiguous();
-    const std::span<const float> logits(host.data_ptr<float>(),
-                                        static_cast<std::size_t>(host.numel()));
+    const std::span<const float> logits(logits_V.data_ptr<float>(),
+                                        static_cast<std::size_t>(logits_V.numel()));
     const std::int32_t next = sample(logits, options.sample, cache.length(), banned);
     if (next == options.end) break;
     made.push_back(next);
@@ -53,6 +53,21 @@ struct Candidate {
   std::int32_t id;
   double weight;
 };
+
+// The first of the highest logit.
+std::int32_t likeliest(std::span<const float> logits, std::span<const std::int32_t> banned) {
+  std::int32_t best = -1;
+  float highest = 0;
+  for (std::int32_t id = 0; id < std::ssize(logits); ++id) {
+    const float logit = logits[static_cast<std::size_t>(id)];
+    if ((best >= 0 && !(logit > highest)) || std::ranges::find(banned, id) != banned.end())
+      continue;
+    best = id;
+    highest = logit;
+  }
+  ensure(best >= 0, "some token may be drawn");
+  return best;
+}
 
 // Candidates by falling logit (ties by id), cut to the k best.
 std::vector<Candidate> best_first(std::span<const float> logits,
@@ -76,9 +91,8 @@ std::vector<Candidate> best_first(std::span<const float> logits,
 
 std::int32_t sample(std::span<const float> logits, const SampleOptions& options,
                     std::int64_t position, std::span<const std::int32_t> banned) {
-  const bool greedy = options.temperature == 0;
-  std::vector<Candidate> candidates = best_first(logits, banned, greedy ? 1 : options.top_k);
-  if (greedy) return candidates.front().id;
+  if (options.temperature == 0) return likeliest(logits, banned);
+  std::vector<Candidate> candidates = best_first(logits, banned, options.top_k);
   const double highest = candidates.front().weight;
   double total = 0;
   for (Candidate& candidate : candidates) {

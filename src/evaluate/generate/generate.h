@@ -44,7 +44,8 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
                                    const GenerateOptions& options, torch::Device device,
                                    const std::function<bool(std::int32_t)>& on_token);
 
-// Logits (V) fp32 of the token after `tokens`, read into `cache` in chunks of `chunk`.
+// Logits (V) fp32, on the CPU, of the token after `tokens`, read into `cache` in chunks of `chunk`;
+// valid until the model is asked for the next ones.
 torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
                       Cache& cache, torch::Device device);
 

@@ -67,20 +67,9 @@ torch::Tensor product(const torch::Tensor& x_NK, const void* right, std::int64_t
   p.left = bf16_rows(x_NK);
   p.right = right;
   p.out = {bf16_data(out_NC), x_NK.size(0), columns, columns};
-  const std::int64_t rows = x_NK.size(0), block = block_rows(rows);
-  const std::int64_t row_blocks = (rows + block - 1) / block;
-  const std::int64_t panels = (columns + kPanel - 1) / kPanel;
-  // One row block is all of a small batch: its panels are shared out then.
-  const std::int64_t wanted = std::max<std::int64_t>(1, 4 * at::get_num_threads() / row_blocks);
-  const std::int64_t share = std::max<std::int64_t>(1, panels / wanted);
-  const std::int64_t shares = (panels + share - 1) / share;
-  spread(row_blocks * shares, product_scratch_bytes(), tile_gemm_release,
-         [&](std::int64_t i, void* scratch) {
-           const std::int64_t row = i / shares * block, panel = i % shares * share;
-           product_block(p,
-                         {row, std::min(block, rows - row), panel, std::min(share, panels - panel)},
-                         scratch);
-         });
+  const ProductItems items(p);
+  spread(items.count(), product_scratch_bytes(), tile_gemm_release,
+         [&](std::int64_t i, void* scratch) { items.run(i, scratch); });
   return out_NC;
 }
 
@@ -104,6 +93,24 @@ const float* fp32_or_null(const torch::Tensor& bias_O) {
 }
 
 }  // namespace
+
+ProductItems::ProductItems(const PackedProduct& p) : product_(p), block_(block_rows(p.left.rows)) {
+  row_blocks_ = (p.left.rows + block_ - 1) / block_;
+  const std::int64_t panels = (p.out.columns + kPanel - 1) / kPanel;
+  // One row block is all of a small batch: its panels are shared out then.
+  const std::int64_t wanted = std::max<std::int64_t>(1, 4 * at::get_num_threads() / row_blocks_);
+  share_ = std::max<std::int64_t>(1, panels / wanted);
+  shares_ = (panels + share_ - 1) / share_;
+}
+
+void ProductItems::run(std::int64_t i, void* scratch) const {
+  const std::int64_t rows = product_.left.rows,
+                     panels = (product_.out.columns + kPanel - 1) / kPanel;
+  const std::int64_t row = i / shares_ * block_, panel = i % shares_ * share_;
+  product_block(product_,
+                {row, std::min(block_, rows - row), panel, std::min(share_, panels - panel)},
+                scratch);
+}
 
 LinearProducts::Kind LinearProducts::best_kind(const torch::Tensor& weight_OI,
                                                torch::ScalarType type) {
@@ -153,6 +160,19 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
   }
   p.bias = fp32_or_null(bias_O);
   return like_rows(x, product(as_rows(x), forward_.data_ptr(), outputs_, p));
+}
+
+ProductItems LinearProducts::forward_items(const Rows& rows, const torch::Tensor& bias_O) const {
+  ensure(kind_ == Kind::kPacked && rows.count > 0, "a packed weight meets rows");
+  PackedProduct p;
+  p.left = {rows.x, rows.count, inputs_, inputs_};
+  p.right = forward_.data_ptr();
+  p.out = {rows.y, rows.count, outputs_, outputs_};
+  p.bias = fp32_or_null(bias_O);
+  p.base = rows.base;
+  p.gelu = rows.gelu;
+  p.sums = rows.sums;
+  return ProductItems(p);
 }
 
 LinearProducts::WithGelu LinearProducts::forward_gelu(const torch::Tensor& x,

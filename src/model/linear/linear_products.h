@@ -6,8 +6,21 @@
 #pragma once
 
 #include "device/libtorch.h"
+#include "kernels/packed_product.h"
 
 namespace alibi {
+
+// A packed product in work items, for whoever spreads them.
+class ProductItems {
+ public:
+  explicit ProductItems(const PackedProduct& product);
+  std::int64_t count() const { return row_blocks_ * shares_; }
+  void run(std::int64_t i, void* scratch) const;  // product_scratch_bytes()
+
+ private:
+  PackedProduct product_;
+  std::int64_t block_, row_blocks_, share_, shares_;
+};
 
 // N rows, I inputs, O outputs.
 class LinearProducts : public torch::CustomClassHolder {
@@ -27,6 +40,16 @@ class LinearProducts : public torch::CustomClassHolder {
   // undefined.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O,
                         const torch::Tensor& base = {}) const;
+  // The same on memory: x [N][I] to y [N][O], kPacked only. `base` may be y.
+  struct Rows {
+    const std::uint16_t* x;
+    std::uint16_t* y;
+    std::int64_t count;
+    const std::uint16_t* base = nullptr;
+    bool gelu = false;
+    float* sums = nullptr;  // in place of y: x w^T as it is
+  };
+  ProductItems forward_items(const Rows& rows, const torch::Tensor& bias_O) const;
   // The same without base, and its GELU; `before` only where it is wanted. kPacked only, as is
   // every function named after GELU.
   struct WithGelu {

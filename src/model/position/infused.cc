@@ -14,6 +14,8 @@ class Infused final : public Positions {
     return sinusoidal_rows(first, count, width_, device);
   }
 
+  bool moves_heads() const override { return true; }
+
  private:
   std::int64_t width_;
 };

@@ -24,6 +24,8 @@ class Learned final : public Positions {
     return x_BTC + table_LC_.narrow(0, first, x_BTC.size(1));
   }
 
+  bool moves_embeddings() const override { return true; }
+
  private:
   torch::Tensor table_LC_;
 };

@@ -44,6 +44,9 @@ class Positions {
   // (count, C): what is added, for queries and keys alone, to the normed input of every layer at
   // `first` and after. Undefined: nothing.
   virtual torch::Tensor infuse(std::int64_t, std::int64_t, torch::Device) const { return {}; }
+  // Whether `embed`, and whether `turn` or `infuse`, do anything.
+  virtual bool moves_embeddings() const { return false; }
+  virtual bool moves_heads() const { return false; }
   // What is added to the scores. Terms are of the last T positions alone, as if nothing came before
   // (see continue_terms).
   virtual ScoreBias bias(const BiasPlace&) const { return {}; }

@@ -40,6 +40,8 @@ class Rotary final : public Positions {
     return rotate(x_BHTD, first, turns);
   }
 
+  bool moves_heads() const override { return true; }
+
  private:
   double base_, share_;
 };

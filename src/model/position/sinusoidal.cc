@@ -16,6 +16,7 @@ class Sinusoidal final : public Positions {
     return x_BTC * std::sqrt(static_cast<double>(width)) +
            sinusoidal_rows(first, x_BTC.size(1), width, x_BTC.device()).to(x_BTC.scalar_type());
   }
+  bool moves_embeddings() const override { return true; }
 };
 
 }  // namespace
