@@ -16,6 +16,12 @@ void show_all(AttentionInputs& inputs) {
   inputs.options.skip = SkipRule::kOff;
 }
 
+void hash_keys(AttentionInputs& inputs) {
+  if (inputs.options.visible.hashed == nullptr) return;
+  inputs.k_BGSD = keys_of_queries(inputs.q_BHTD);
+  inputs.options.visible.hash(inputs.k_BGSD);
+}
+
 struct Contender {
   std::string name;
   std::function<torch::Tensor(const AttentionInputs&)> attend;
@@ -49,14 +55,15 @@ std::vector<Contender> contenders(const AttentionBench& bench, const AttentionIn
   std::vector<Contender> all;
   for (const std::string& name : bench.kernels) {
     const AttentionKernel* kernel = &choose_attention(describe_problem(inputs), bench.device, name);
-    all.push_back({kernel->name, [kernel, hash = bench.hash](AttentionInputs in) {
-                     if (hash) hash(in);
+    all.push_back({kernel->name, [kernel](AttentionInputs in) {
+                     hash_keys(in);
                      return attention(in, *kernel, false);
                    }});
   }
   if (bench.with_libtorch) all.push_back(libtorch(inputs));
-  if ((!inputs.options.visible.rules && !bench.hash) || inputs.q_BHTD.size(2) > kLongestWhole)
-    return all;
+  const VisibleKeys& visible = inputs.options.visible;
+  const bool pattern = visible.rules || visible.hashed != nullptr;
+  if (!pattern || inputs.q_BHTD.size(2) > kLongestWhole) return all;
   AttentionInputs without = inputs;  // what a pattern saves
   show_all(without);
   const AttentionKernel* kernel =
@@ -154,7 +161,8 @@ BenchRecord bench_attention(const AttentionBench& bench) {
       if (x->defined()) *x = x->to(bench.device);
     inputs.options.skip = bench.skip;
     if (bench.rules) inputs.options.visible.rules = bench.rules(shape.length);
-    if (bench.hash) bench.hash(inputs);
+    inputs.options.visible.hashed = bench.hashed.get();
+    hash_keys(inputs);
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));
     if (const auto share = visited_share(bench, inputs)) {

@@ -28,8 +28,8 @@ struct AttentionBench {
   // Which keys are seen at a length; null, or null for it: all. The first kernel is then measured
   // without it, too.
   std::function<std::shared_ptr<const KeyRules>(std::int64_t length)> rules;
-  // Hashes keys before the first kernel runs, and is timed with it; null: they are not hashed.
-  std::function<void(AttentionInputs& inputs)> hash;
+  // What hashes keys, timed with the kernels that see them so; null: they are not hashed.
+  std::shared_ptr<const HashedKeys> hashed;
 };
 
 BenchRecord bench_attention(const AttentionBench& bench);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "device/exact_type.h"
 #include "device/libtorch.h"
 
 namespace alibi {
@@ -16,8 +17,7 @@ class Head {
   Head(const AttentionInputs& inputs, std::int64_t b, std::int64_t h)
       : options_(inputs.options), h_(h) {
     const std::int64_t group = inputs.q_BHTD.size(1) / inputs.k_BGSD.size(1);
-    const auto exact =
-        inputs.q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+    const auto exact = exact_type(inputs.q_BHTD);
     q_TD = inputs.q_BHTD[b][h].to(exact);
     k_SD = inputs.k_BGSD[b][h / group].to(exact);
     v_SD = inputs.v_BGSD[b][h / group].to(exact);
@@ -112,7 +112,7 @@ HeadResult flash_head(const Head& head, const FlashBlocks& blocks, Traffic* traf
 template <class OneHead>
 AttentionOutputs forward_by_heads(const AttentionInputs& inputs, const OneHead& one_head) {
   const auto& q = inputs.q_BHTD;
-  const auto exact = q.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto exact = exact_type(q);
   AttentionOutputs outputs{torch::empty_like(q, torch::MemoryFormat::Contiguous),
                            torch::empty({q.size(0), q.size(1), q.size(2)}, exact)};
   for (std::int64_t b = 0; b < q.size(0); ++b) {

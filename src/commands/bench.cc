@@ -9,13 +9,11 @@
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
 #include "commands/evaluation_text.h"
-#include "config/key_pattern.h"
 #include "config/load.h"
 #include "device/device.h"
 #include "device/libtorch.h"
 #include "model/gpt.h"
 #include "model/hashed_keys.h"
-#include "model/layers.h"
 
 namespace alibi {
 namespace {
@@ -119,14 +117,7 @@ int run_attention(const Options& options, const CommandLine& command_line) {
   bench.cases =
       cases_of(options, m, activation_type(resolve_precision(config.runtime.precision, device)));
   bench.rules = [&](std::int64_t keys) { return key_rules(m, 0, keys); };
-  if (hashes_keys(m, 0)) {
-    const KeyParts parts = key_parts(m, 0, 0);
-    const HashedKeys hashed(parts, draw_rotations(parts, 0, m.heads, head_width(m)));
-    bench.hash = [hashed](AttentionInputs& inputs) {
-      inputs.k_BGSD = keys_of_queries(inputs.q_BHTD);
-      inputs.options.visible.groups = hashed.groups(inputs.k_BGSD, {});
-    };
-  }
+  bench.hashed = hashed_keys(m, 0);
   return report(bench_attention(bench), options, command_line, device);
 }
 

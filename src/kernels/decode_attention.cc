@@ -12,19 +12,18 @@ std::int64_t number_bytes(const DecodeAttention& a) { return a.ops->bf16_memory 
 
 // Where the row of a position and head begins, in numbers.
 template <class Number>
-std::int64_t place_of(const PagedKeys& keys, const PagedRows<Number>& rows, std::int64_t position,
+std::int64_t place_of(const PagedKeys& keys, const HeadRows<Number>& rows, std::int64_t position,
                       std::int64_t head) {
-  return keys.pages[position / keys.page_rows] * rows.page + position % keys.page_rows * rows.row +
-         head * rows.head;
+  return rows.offset(keys.pages[position / keys.page_rows], head, position % keys.page_rows);
 }
 
 // The rows of positions first ... first + count - 1 of one head.
-void find_rows(const PagedKeys& keys, const PagedRows<void>& rows, std::int64_t head,
+void find_rows(const PagedKeys& keys, const HeadRows<void>& rows, std::int64_t head,
                std::int64_t bytes, std::int64_t first, std::int64_t count, const void** found) {
   std::int64_t page = first / keys.page_rows, row = first % keys.page_rows;
   for (std::int64_t n = 0; n < count; ++page, row = 0) {
-    const char* at = static_cast<const char*>(rows.data) +
-                     (keys.pages[page] * rows.page + row * rows.row + head * rows.head) * bytes;
+    const char* at =
+        static_cast<const char*>(rows.data) + rows.offset(keys.pages[page], head, row) * bytes;
     const std::int64_t end = std::min(count, n + keys.page_rows - row);
     for (; n < end; ++n, at += rows.row * bytes) found[n] = at;
   }
@@ -39,7 +38,7 @@ char* row_at(const DecodeAttention& a, const HeadRows<void>& rows, std::int64_t 
 void write_new(const DecodeAttention& a, const PagedKeys& keys, std::int64_t b, std::int64_t g) {
   const std::int64_t bytes = number_bytes(a);
   for (std::int64_t t = 0; t < a.queries; ++t) {
-    const auto write = [&](const PagedRows<void>& to, const HeadRows<void>& from) {
+    const auto write = [&](const HeadRows<void>& to, const HeadRows<void>& from) {
       const std::int64_t place = place_of(keys, to, keys.positions - a.queries + t, g);
       std::memcpy(static_cast<char*>(to.data) + place * bytes, row_at(a, from, b, g, t),
                   static_cast<std::size_t>(a.head_width * bytes));
@@ -128,7 +127,7 @@ class DecodeQuery {
     const void* rows[kTile];
     const std::int64_t bytes = number_bytes(a_), first = block * kTile;
     const std::int64_t count = std::min<std::int64_t>(kTile, position_ - first);
-    for (const PagedRows<void>* const of : {&keys_.k, &keys_.v}) {
+    for (const HeadRows<void>* const of : {&keys_.k, &keys_.v}) {
       find_rows(keys_, *of, group, bytes, first, count, rows);
       for (std::int64_t n = 0; n < count; ++n)
         for (std::int64_t i = 0; i < a_.head_width * bytes; i += 64)

@@ -15,17 +15,11 @@
 
 namespace alibi {
 
-// Rows of numbers for each position and head. Strides in numbers; those of a row lie side by side.
-template <class Number>
-struct PagedRows {
-  Number* data = nullptr;
-  std::int64_t page = 0, row = 0, head = 0;
-};
-
-// One sequence in one layer's cache, with room for its new positions.
+// One sequence in one layer's cache, with room for its new positions. In HeadRows a page stands
+// where a sequence does, and a row is a position of the page.
 struct PagedKeys {
-  PagedRows<void> k, v;     // (S, G, W) in memory's type
-  PagedRows<double> terms;  // (S, H) c; without data: the bias has none
+  HeadRows<void> k, v;     // (S, G, W) in memory's type
+  HeadRows<double> terms;  // (S, H) c; without data: the bias has none
   const std::int64_t* pages = nullptr;
   std::int64_t page_rows = 1;  // positions of a page
   std::int64_t positions = 0;  // S

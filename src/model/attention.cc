@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/exact_type.h"
 #include "device/libtorch.h"
 #include "model/attention_device.h"
 #include "model/attention_hashed.h"
@@ -164,7 +165,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     same("gradient of k", result.k_BGSD, expected.k_BGSD, type);
     same("gradient of v", result.v_BGSD, expected.v_BGSD, type);
     // Sums over a tile are kept in fp32 at least, whatever a parameter's own type is.
-    const auto sums = type == torch::kDouble ? torch::kDouble : torch::kFloat;
+    const auto sums = exact_type(inputs.q_BHTD);
     const ScoreBias &bias = result.bias, &truth = expected.bias;
     same("gradient of slopes", bias.slopes_H, truth.slopes_H, sums);
     same("gradient of the bias table", bias.table_HL, truth.table_HL, sums);

@@ -26,9 +26,9 @@ torch::Tensor pairs_of(const torch::Tensor& x_BHSx) { return x_BHSx.contiguous()
 class SortedRound {
  public:
   SortedRound(const torch::Tensor& groups_RPS, std::int64_t round)
-      : shape_(groups_RPS[round].sizes().vec()),
-        groups_PS_(std::get<0>(groups_RPS[round].sort(std::optional(true), 1))) {
-    const torch::Tensor order_PS = groups_RPS[round].argsort(/*stable=*/true, 1);
+      : shape_(groups_RPS[round].sizes().vec()) {
+    torch::Tensor order_PS;
+    std::tie(groups_PS_, order_PS) = groups_RPS[round].sort(std::optional(true), 1);
     const torch::Tensor pair_P1 = torch::arange(shape_[0], order_PS.options()).unsqueeze(1);
     index_ = (order_PS + pair_P1 * shape_[1]).flatten();
     std::vector<torch::Tensor> earlier;
@@ -81,13 +81,6 @@ class SortedRound {
   VisibleKeys visible_;
 };
 
-const TileSet& tiles_for(const AttentionProblem& problem) {
-  for (const AttentionKernel& kernel : attention_kernels())
-    if (kernel.tiles != nullptr && kernel.supports(problem, torch::kCPU)) return *kernel.tiles;
-  ensure(false, "what is lacking was asked before");
-  return *attention_kernels().front().tiles;
-}
-
 // What a round asks of the tiled kernels.
 AttentionProblem sorted_problem(AttentionProblem problem) {
   problem.sequences *= problem.heads;
@@ -98,7 +91,11 @@ AttentionProblem sorted_problem(AttentionProblem problem) {
   return problem;
 }
 
-bool wants_gradient(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
+const TileSet& tiles_for(const AttentionProblem& sorted) {
+  const AttentionKernel& kernel = choose_attention(sorted, torch::kCPU, "auto");
+  ensure(kernel.tiles != nullptr, "what is lacking was asked before");
+  return *kernel.tiles;
+}
 
 // A call, all of whose tensors are by pair.
 class HashedAttention {
@@ -185,7 +182,7 @@ class HashedAttention {
   }
 
   bool terms_want_gradient() const {
-    return wants_gradient(options_.bias.slopes_H) || wants_gradient(options_.bias.terms_BHS);
+    return needs_gradient(options_.bias.slopes_H) || needs_gradient(options_.bias.terms_BHS);
   }
 
   AttentionInputs sorted_inputs(const SortedRound& round) const {
@@ -205,10 +202,10 @@ class HashedAttention {
   ScoreBias bias_gradient(const torch::Tensor& terms_PS) const {
     const ScoreBias& bias = options_.bias;
     ScoreBias sums;
-    if (wants_gradient(bias.slopes_H))
+    if (needs_gradient(bias.slopes_H))
       sums.slopes_H =
           by_head((terms_PS * place_S_).sum(1).neg_()).sum(0).to(bias.slopes_H.scalar_type());
-    if (wants_gradient(bias.terms_BHS))
+    if (needs_gradient(bias.terms_BHS))
       sums.terms_BHS = by_head(terms_PS).to(bias.terms_BHS.scalar_type());
     return sums;
   }

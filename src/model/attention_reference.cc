@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "device/exact_type.h"
 #include "device/libtorch.h"
 
 namespace alibi {
@@ -28,7 +29,7 @@ class Reference {
  public:
   explicit Reference(const AttentionInputs& inputs)
       : options_(inputs.options),
-        exact_(inputs.q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat),
+        exact_(exact_type(inputs.q_BHTD)),
         q_BHTD_(inputs.q_BHTD.to(exact_).contiguous()),
         k_BGSD_(inputs.k_BGSD.to(exact_).contiguous()),
         v_BGSD_(inputs.v_BGSD.to(exact_).contiguous()),
@@ -187,8 +188,6 @@ class Reference {
     });
     return mask_PRS.view({q_BHTD_.size(0), q_BHTD_.size(1), count_, seen_}).to(q_BHTD_.options());
   }
-
-  static bool needs_gradient(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
 
   static void add(torch::Tensor& sum, const torch::Tensor& part) {
     sum = sum.defined() ? sum + part : part;

@@ -261,8 +261,6 @@ struct BiasParts {
   torch::Tensor slopes_BHN, table_BHPL, terms_BHS;
 };
 
-bool needs_gradient(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
-
 BiasParts bias_parts(TiledAttention& a, const ScoreBias& bias) {
   const std::int64_t sequences = a.sizes.sequences, heads = a.sizes.heads;
   BiasParts parts;

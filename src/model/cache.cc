@@ -72,7 +72,7 @@ PagedKeys KeyValueCache::places(std::int64_t layer, const torch::Tensor& k_BGTD,
   ensure(stored.k_BGSD.size(0) == 1, "one sequence");
   static constexpr std::int64_t kFirst = 0;
   const auto rows = [](const torch::Tensor& store) {
-    return PagedRows<void>{store.data_ptr(), 0, store.stride(2), store.stride(1)};
+    return HeadRows<void>{store.data_ptr(), 0, store.stride(1), store.stride(2)};
   };
   PagedKeys keys{.k = rows(stored.k_BGSD),
                  .v = rows(stored.v_BGSD),
@@ -81,8 +81,8 @@ PagedKeys KeyValueCache::places(std::int64_t layer, const torch::Tensor& k_BGTD,
                  .page_rows = stored.k_BGSD.size(2),
                  .positions = stay + k_BGTD.size(2)};
   if (terms_BHT.defined())
-    keys.terms = {stored.terms_BHS.data_ptr<double>(), 0, stored.terms_BHS.stride(2),
-                  stored.terms_BHS.stride(1)};
+    keys.terms = {stored.terms_BHS.data_ptr<double>(), 0, stored.terms_BHS.stride(1),
+                  stored.terms_BHS.stride(2)};
   return keys;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "config/key_pattern.h"
+#include "device/exact_type.h"
 #include "device/libtorch.h"
 #include "model/attention_decode.h"
 #include "model/attention_rows.h"
@@ -29,7 +30,7 @@ torch::Tensor split_heads(const torch::Tensor& x_BTC, std::int64_t heads) {
   return x_BTC.view({x_BTC.size(0), x_BTC.size(1), heads, x_BTC.size(2) / heads}).transpose(1, 2);
 }
 
-bool calls_again(const ForwardOptions& options) {
+bool recomputes(const ForwardOptions& options) {
   return options.recompute && at::GradMode::is_enabled();
 }
 
@@ -88,16 +89,12 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
   if (m.embedding_norm) embedding_norm_ = norm("embedding_norm");
   for (std::int64_t i = 0; i < m.layers; ++i) {
     const std::string block = cat("block_", i, ".");
-    const KeyParts parts = key_parts(m, i, 0);
-    const Affine projection = affine(block + (parts.buckets > 0 ? "qv" : "qkv"));
+    const Affine projection = affine(block + (hashes_keys(m, i) ? "qv" : "qkv"));
     blocks_.push_back(std::make_shared<BlockImpl>(
         BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), projection, affine(block + "out"),
                   affine(block + "up"), affine(block + "down")}));
     rules_.push_back(key_rules(m, i, 0));
-    hashed_.push_back(parts.buckets == 0
-                          ? nullptr
-                          : std::make_unique<const HashedKeys>(
-                                parts, draw_rotations(parts, i, m.heads, head_width(m))));
+    hashed_.push_back(hashed_keys(m, i));
     if (m.scalable_softmax) {
       const torch::NoGradGuard guard;
       softmax_scales_H_.push_back(parameter(softmax_scale_name(i)).fill_(kFirstSoftmaxScale));
@@ -130,7 +127,7 @@ torch::Tensor GptImpl::hidden(const torch::Tensor& tokens_BT, const ForwardOptio
   if (suits_stages(tokens_BT, options)) return hidden_by_stages(tokens_BT, options);
   reserve(options, tokens_BT.size(1));
   torch::Tensor x_BTC = embed(tokens_BT, firsts_of(options), options);
-  ensure(!calls_again(options) ||
+  ensure(!recomputes(options) ||
              (x_BTC.requires_grad() && options.cache == nullptr &&
               options.visited_blocks == nullptr && options.attention_inputs == nullptr),
          "a block that is called twice has one effect, its gradients");
@@ -302,7 +299,7 @@ void GptImpl::infuse(AttentionInputs& inputs, std::int64_t layer, const torch::T
 // of its document; a pattern does not change it.
 torch::Tensor GptImpl::scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD,
                                        Places firsts, const ForwardOptions& options) const {
-  const auto exact = q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto exact = exact_type(q_BHTD);
   const auto counts = torch::TensorOptions(exact).device(q_BHTD.device());
   std::vector<torch::Tensor> seen;
   for (const std::int64_t first : firsts)
@@ -412,7 +409,7 @@ torch::Tensor GptImpl::blocks(torch::Tensor x_BTC, const ForwardOptions& options
     const auto block = [this, layer, options](const torch::Tensor& in_BTC) {
       return add_mlp(layer, add_attention(layer, in_BTC, options), options);
     };
-    x_BTC = calls_again(options) ? recomputed(x_BTC, block) : block(x_BTC);
+    x_BTC = recomputes(options) ? recomputed(x_BTC, block) : block(x_BTC);
   }
   return x_BTC;
 }
@@ -431,7 +428,7 @@ torch::Tensor GptImpl::reversible_blocks(const torch::Tensor& x_BTC,
   }
   return typed(
       reversible_layers(x_BTC, std::move(layers),
-                        calls_again(options) ? Activations::kMadeAgain : Activations::kStored,
+                        recomputes(options) ? Activations::kRecomputed : Activations::kStored,
                         options.mlp_chunk_rows));
 }
 

@@ -42,7 +42,7 @@ struct ForwardOptions : PositionChanges {
   std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
   // Blocks keep their input only (model/layers.h); reversible layers keep nothing.
   bool recompute = false;
-  std::int64_t mlp_chunk_rows = 0;  // rows of an MLP at a time, made again for gradients; 0: all
+  std::int64_t mlp_chunk_rows = 0;  // rows of an MLP at a time, recomputed for gradients; 0: all
 };
 
 ForwardOptions training_options(const Config& config);  // without `random` and documents

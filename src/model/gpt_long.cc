@@ -7,6 +7,7 @@
 #include "model/attention_tiled.h"
 #include "model/gpt.h"
 #include "model/layers.h"
+#include "model/reversible.h"
 
 namespace alibi {
 namespace {
@@ -82,7 +83,8 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
   const torch::Tensor hidden_BTC = config_.reversible ? stream(type_) : x1_BTC;
   for_chunks([&](const torch::Tensor& x1_BRC, const torch::Tensor& x2_BRC, std::int64_t first,
                  const ForwardOptions&) {
-    const torch::Tensor x_BRC = config_.reversible ? typed((x1_BRC + x2_BRC) * 0.5) : x1_BRC;
+    const torch::Tensor x_BRC =
+        config_.reversible ? typed(mean_of_streams(x1_BRC, x2_BRC)) : x1_BRC;
     hidden_BTC.narrow(1, first, x_BRC.size(1)).copy_(norm_->forward(x_BRC));
   });
   return hidden_BTC;

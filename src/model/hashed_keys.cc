@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "device/exact_type.h"
 #include "device/libtorch.h"
+#include "model/layers.h"
 
 namespace alibi {
 namespace {
@@ -28,12 +30,14 @@ HashedKeys::HashedKeys(const KeyParts& parts, const torch::Tensor& rotations_RHD
          "rotations of every round, to half of the buckets");
 }
 
-torch::Tensor draw_rotations(const KeyParts& parts, std::int64_t layer, std::int64_t heads,
-                             std::int64_t head_width) {
-  torch::Tensor drawn = torch::empty({parts.rounds, heads, head_width, parts.buckets / 2});
+std::unique_ptr<const HashedKeys> hashed_keys(const ModelConfig& model, std::int64_t layer) {
+  const KeyParts parts = key_parts(model, layer, 0);
+  if (parts.buckets == 0) return nullptr;
+  torch::Tensor drawn =
+      torch::empty({parts.rounds, model.heads, head_width(model), parts.buckets / 2});
   fill_normal(RandomKey{}.with("lsh").with(static_cast<std::uint64_t>(layer)), 1.0,
               {drawn.data_ptr<float>(), static_cast<std::size_t>(drawn.numel())});
-  return drawn;
+  return std::make_unique<const HashedKeys>(parts, drawn);
 }
 
 KeyGroups HashedKeys::groups(const torch::Tensor& k_BHSD, const torch::Tensor& first_BS) const {
@@ -56,7 +60,7 @@ KeyGroups HashedKeys::groups(const torch::Tensor& k_BHSD, const torch::Tensor& f
 }
 
 torch::Tensor keys_of_queries(const torch::Tensor& q_BHTD) {
-  const auto exact = q_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto exact = exact_type(q_BHTD);
   const torch::Tensor q = q_BHTD.to(exact);
   constexpr double kLeast = 1e-6;  // a query of zeros is a key of zeros
   return (q * (q.square().mean(3, true) + kLeast).rsqrt()).to(q_BHTD.scalar_type());

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "config/config.h"
 #include "config/key_pattern.h"
 #include "device/tensor.h"
 
@@ -35,9 +37,9 @@ class HashedKeys {
   torch::Tensor rotations_RHDW_;  // fp64
 };
 
-// Numbers of a normal distribution, the same for every run.
-torch::Tensor draw_rotations(const KeyParts& parts, std::int64_t layer, std::int64_t heads,
-                             std::int64_t head_width);
+// Those of a layer, with W of a normal distribution, the same for every run; null: its keys are not
+// hashed.
+std::unique_ptr<const HashedKeys> hashed_keys(const ModelConfig& model, std::int64_t layer);
 
 // Queries as keys: q over the root of its mean square, in q's type. With scores over sqrt(D) this
 // is |q| cos.

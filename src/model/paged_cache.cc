@@ -161,7 +161,7 @@ PagedKeys PagedSequence::places(std::int64_t layer, const torch::Tensor& k_BGTD,
   make_room_for(layer, k_BGTD, v_BGTD, terms_BHT);
   const PagePool::Layer& pool = pool_.layers_.at(static_cast<std::size_t>(layer));
   const auto rows = [](const torch::Tensor& store) {
-    return PagedRows<void>{store.data_ptr(), store.stride(0), store.stride(2), store.stride(1)};
+    return HeadRows<void>{store.data_ptr(), store.stride(0), store.stride(1), store.stride(2)};
   };
   PagedKeys keys{.k = rows(pool.k_PGND),
                  .v = rows(pool.v_PGND),
@@ -171,7 +171,7 @@ PagedKeys PagedSequence::places(std::int64_t layer, const torch::Tensor& k_BGTD,
                  .positions = length_ + k_BGTD.size(2)};
   if (terms_BHT.defined()) {
     const torch::Tensor& terms = pool.terms_PHN;
-    keys.terms = {terms.data_ptr<double>(), terms.stride(0), 1, terms.stride(1)};
+    keys.terms = {terms.data_ptr<double>(), terms.stride(0), terms.stride(1), terms.stride(2)};
   }
   return keys;
 }

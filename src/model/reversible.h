@@ -3,12 +3,12 @@
 //
 //   y1 = x1 + f(x2);   y2 = x2 + g(y1)
 //
-// so that the backward pass makes its inputs again from its outputs,
+// so that the backward pass recomputes its inputs from its outputs,
 //
 //   x2 = y2 - g(y1);   x1 = y1 - f(x2)
 //
-// Both streams begin as the same x, in fp32 (fp64 for fp64): rounding of sums is all by which an
-// input made again differs. The result is their mean.
+// Both streams begin as the same x, in fp32 (fp64 for fp64): rounding of sums is all by which a
+// recomputed input differs. The result is their mean.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,15 @@ struct ReversibleLayer {
   RowFunction g;     // an MLP on rows of N = B T
 };
 
-enum class Activations { kStored, kMadeAgain };
+enum class Activations { kStored, kRecomputed };
 
 // x (B, T, C) -> (B, T, C) fp32. g is called for at most chunk_rows rows at a time; 0: for all.
-// With kMadeAgain memory does not grow with the number of layers; x needs a gradient then, and f
+// With kRecomputed memory does not grow with the number of layers; x needs a gradient then, and f
 // and g must be the same functions when they are called again: random masks come from a key.
 // kStored is the reference, and the way without a gradient.
 torch::Tensor reversible_layers(const torch::Tensor& x_BTC, std::vector<ReversibleLayer> layers,
                                 Activations activations, std::int64_t chunk_rows);
+
+torch::Tensor mean_of_streams(const torch::Tensor& x1, const torch::Tensor& x2);
 
 }  // namespace alibi

@@ -3,14 +3,16 @@
 #include "device/libtorch.h"
 
 namespace alibi {
+
+bool needs_gradient(const torch::Tensor& x) { return x.defined() && x.requires_grad(); }
+
 BiasForms ScoreBias::forms() const {
   return {slopes_H.defined(), table_HL.defined(), terms_BHS.defined(), rows != nullptr};
 }
 
 bool ScoreBias::needs_gradient() const {
-  for (const torch::Tensor& x : {slopes_H, table_HL, terms_BHS})
-    if (x.defined() && x.requires_grad()) return true;
-  return rows_need_gradient;
+  return alibi::needs_gradient(slopes_H) || alibi::needs_gradient(table_HL) ||
+         alibi::needs_gradient(terms_BHS) || rows_need_gradient;
 }
 
 torch::Tensor ScoreBias::by_distance(std::int64_t heads, std::int64_t length) const {

@@ -11,6 +11,9 @@
 
 namespace alibi {
 
+// Whether x is there and its gradient is wanted.
+bool needs_gradient(const torch::Tensor& x);
+
 // The sum of what is defined; the forms that kernels support (BiasForms). fp32 or fp64.
 struct ScoreBias {
   torch::Tensor slopes_H;   // - slope_h (i - j)

@@ -1,7 +1,6 @@
 #include "model/stages.h"
 
 #include <ATen/Parallel.h>
-#include <omp.h>
 
 #include <atomic>
 #include <exception>
@@ -15,6 +14,7 @@ void Stages::run(std::size_t count, void (*finish)()) {
   const int threads = at::get_num_threads();
   while (std::ssize(scratch_) < threads) scratch_.push_back(raw_bytes(scratch_bytes_));
   std::vector<std::atomic<std::int64_t>> next(count);
+  std::atomic<std::size_t> joined{0};  // not OpenMP's number: a compiler without it has one thread
   std::atomic<bool> failed{false};
   std::exception_ptr failure;
   std::mutex first;
@@ -29,7 +29,7 @@ void Stages::run(std::size_t count, void (*finish)()) {
   };
 #pragma omp parallel num_threads(threads)
   {
-    void* const scratch = scratch_[static_cast<std::size_t>(omp_get_thread_num())].data_ptr();
+    void* const scratch = scratch_[joined++].data_ptr();
     for (std::size_t s = 0; s < count; ++s) {
       const Stage& stage = stages_[s];
       guarded([&] {

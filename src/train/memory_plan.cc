@@ -78,14 +78,12 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
   const ModelConfig& m = c.model;
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   const std::int64_t item = bf16 ? 2 : 4;
-  // The MLP before and, in fp32, after GELU (bf16 makes it again), of what is not in other chunks.
-  const double of_chunk =
-      c.runtime.mlp_chunk_rows == 0
-          ? 1
-          : std::min(1.0, static_cast<double>(c.runtime.mlp_chunk_rows) /
-                              static_cast<double>(std::max<std::int64_t>(micro_batch_tokens, 1)));
-  const auto mlp =
-      static_cast<std::int64_t>(of_chunk * static_cast<double>((bf16 ? 1 : 2) * *m.mlp_width));
+  // Rows of other chunks hold nothing between an MLP's products.
+  const std::int64_t rows = c.runtime.mlp_chunk_rows;
+  const bool chunked = rows > 0 && rows < micro_batch_tokens;
+  const std::int64_t hidden = chunked ? *m.mlp_width * rows / micro_batch_tokens : *m.mlp_width;
+  // Before and, in fp32, after GELU (bf16 recomputes it).
+  const std::int64_t mlp = (bf16 ? 1 : 2) * hidden;
   // Two norms' inputs and outputs, q, k, v twice (heads split, then fp32 in the reference), mixed;
   // the residual stream's sums.
   const std::int64_t layer = item * (12 * m.width + mlp);
@@ -94,10 +92,12 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
   // between tensors. Measured (tests/bench/RESULTS.md), not derived.
   constexpr std::int64_t kAnyWidth = 1024;
   const std::int64_t ends = 12 * m.width * item + kAnyWidth;
-  // Two streams and their gradients in fp32, and one layer.
-  if (m.reversible) return 4 * 4 * m.width + 3 * layer / 4 + ends;
+  // Two streams and their gradients in fp32; attention or an MLP with its gradients, whichever
+  // takes more. Measured, too.
+  if (m.reversible)
+    return 4 * 4 * m.width + item * (5 * m.width + std::max(12 * m.width, 3 * hidden)) + kAnyWidth;
   if (c.runtime.recompute == Recompute::kNone) return m.layers * layer + ends;
-  // Each block's input, and what of one block made again is not yet used up when its gradients
+  // Each block's input, and what of one recomputed block is not yet used up when its gradients
   // come; measured, too.
   return m.layers * m.width * item + 3 * layer / 4 + ends;
 }

@@ -11,21 +11,6 @@
 namespace alibi {
 namespace {
 
-// Logits when the first `start` tokens lie in the cache already and the rest comes in chunks.
-torch::Tensor in_chunks(Gpt& model, const torch::Tensor& tokens_BT, std::int64_t start,
-                        std::int64_t chunk) {
-  KeyValueCache cache(model->config().layers);
-  ForwardOptions options;
-  options.cache = &cache;
-  std::vector<torch::Tensor> parts = {tiny_logits(model, tokens_BT.narrow(1, 0, start), options)};
-  for (std::int64_t first = start; first < tokens_BT.size(1); first += chunk) {
-    const std::int64_t count = std::min(chunk, tokens_BT.size(1) - first);
-    parts.push_back(tiny_logits(model, tokens_BT.narrow(1, first, count), options));
-  }
-  EXPECT_EQ(cache.length(), tokens_BT.size(1));
-  return torch::cat(parts, 1);
-}
-
 TEST(Cache, GivesTheFullForwardPassInChunksOfAnySize) {
   const torch::Tensor tokens = tiny_tokens(2, 100);
   for (const Position position : kAllPositions) {

@@ -45,7 +45,7 @@ ForwardOptions again(std::int64_t chunk_rows = 0) {
 }
 
 // f and g of one weight each, so that the formula fits on a few lines. Seen failing with the first
-// stream not made again.
+// stream not recomputed.
 TEST(Reversible, IsTheFormulaWithItsGradients) {
   torch::manual_seed(3);
   constexpr int kLayers = 5;
@@ -72,7 +72,7 @@ TEST(Reversible, IsTheFormulaWithItsGradients) {
     }
     return (x1 + x2) / 2;
   });
-  for (const Activations activations : {Activations::kStored, Activations::kMadeAgain}) {
+  for (const Activations activations : {Activations::kStored, Activations::kRecomputed}) {
     for (const std::int64_t chunk : {0, 1, 4, 14, 100}) {
       const auto found = results([&](const torch::Tensor& x) {
         std::vector<ReversibleLayer> layers;
@@ -97,7 +97,7 @@ TEST(Reversible, GradientsAreThoseOfStoredActivations) {
       Gpt model = tiny_model(config, type);
       const torch::Tensor tokens_BT = tiny_tokens(2, 40);
       const auto stored = gradients(model, tokens_BT, {});
-      // Of bf16 an input made again may round the other way.
+      // Of bf16 a recomputed input may round the other way.
       expect_near(gradients(model, tokens_BT, again()), stored,
                   type == torch::kFloat ? 1e-4 : 3e-2);
       expect_near(gradients(model, tokens_BT, again(24)), stored,

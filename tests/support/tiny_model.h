@@ -1,6 +1,8 @@
 // Models of a few thousand weights, large enough weights to make every part matter.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -63,6 +65,21 @@ inline torch::Tensor tiny_logits(Gpt& model, const torch::Tensor& tokens_BT,
                                  const ForwardOptions& options = {}) {
   const torch::NoGradGuard guard;
   return model->logits(model->hidden(tokens_BT, options));
+}
+
+// Logits when the first `start` tokens lie in the cache already and the rest comes in chunks.
+inline torch::Tensor in_chunks(Gpt& model, const torch::Tensor& tokens_BT, std::int64_t start,
+                               std::int64_t chunk) {
+  KeyValueCache cache(model->config().layers);
+  ForwardOptions options;
+  options.cache = &cache;
+  std::vector<torch::Tensor> parts = {tiny_logits(model, tokens_BT.narrow(1, 0, start), options)};
+  for (std::int64_t first = start; first < tokens_BT.size(1); first += chunk) {
+    const std::int64_t count = std::min(chunk, tokens_BT.size(1) - first);
+    parts.push_back(tiny_logits(model, tokens_BT.narrow(1, first, count), options));
+  }
+  EXPECT_EQ(cache.length(), tokens_BT.size(1));
+  return torch::cat(parts, 1);
 }
 
 inline double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {

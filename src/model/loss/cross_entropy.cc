@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "device/exact_type.h"
 #include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
@@ -17,10 +18,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-torch::ScalarType exact_type(const torch::Tensor& x) {
-  return x.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-}
 
 struct ChunkLoss {
   torch::Tensor sum;          // of the rows' cross-entropies, 0-dim

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "device/exact_type.h"
 #include "device/libtorch.h"
 #include "model/position/positions.h"
 
@@ -80,7 +81,7 @@ torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, const Rota
   const torch::Tensor frequency_c =
       torch::tensor(rotation.frequencies, torch::kDouble).to(x_BHTD.device());
   const torch::Tensor angle_Tc = position_T.unsqueeze(1) * frequency_c.unsqueeze(0);
-  const auto exact = x_BHTD.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto exact = exact_type(x_BHTD);
   const torch::Tensor cos_Tc = (angle_Tc.cos() * rotation.magnitude).to(exact);
   const torch::Tensor sin_Tc = (angle_Tc.sin() * rotation.magnitude).to(exact);
   const auto halves = x_BHTD.to(exact).chunk(2, 3);
