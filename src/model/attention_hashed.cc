@@ -48,11 +48,22 @@ class SortedRound {
   const VisibleKeys& visible() const { return visible_; }
 
   // Whether a position is the first of its bucket: it sees nothing else in this round.
-  torch::Tensor alone() const {
-    return unsorted(changes_by([](const torch::Tensor& more) { return more > 1; }, true));
+  torch::Tensor alone() const { return unsorted(new_bucket(true)); }
+
+  // Terms in order, each bucket's less a number of its own that lets it begin where the one before
+  // ends. Only differences within a bucket matter; a tile takes the others as they are, to fp32,
+  // and across a border they would grow with the length of the text.
+  torch::Tensor sorted_terms(const torch::Tensor& terms_PS) const {
+    const torch::Tensor in_order_PS = sorted(terms_PS);
+    const torch::Tensor steps_PS = in_order_PS.diff(1, 1, in_order_PS.narrow(1, 0, 1));
+    return in_order_PS - steps_PS.masked_fill(new_bucket(false).logical_not(), 0).cumsum(1);
   }
 
  private:
+  torch::Tensor new_bucket(bool first) const {
+    return changes_by([](const torch::Tensor& more) { return more > 1; }, first);
+  }
+
   // Of each place but the first, what `test` says of how far its group's number is above the one
   // before.
   template <class Test>
@@ -194,7 +205,8 @@ class HashedAttention {
     options.skip = options_.skip;
     options.visible = round.visible();
     options.bias.table_HL = own_12_;
-    options.bias.terms_BHS = sorted(terms_PS_).set_requires_grad(terms_want_gradient());
+    options.bias.terms_BHS =
+        round.sorted_terms(terms_PS_).unsqueeze(1).set_requires_grad(terms_want_gradient());
     return {sorted(q_PSD_), sorted(k_PSD_), sorted(v_PSD_), options};
   }
 

@@ -40,15 +40,29 @@ std::unique_ptr<const HashedKeys> hashed_keys(const ModelConfig& model, std::int
   return std::make_unique<const HashedKeys>(parts, drawn);
 }
 
-KeyGroups HashedKeys::groups(const torch::Tensor& k_BHSD, const torch::Tensor& first_BS) const {
-  const torch::NoGradGuard guard;
-  const torch::Tensor k = k_BHSD.to(torch::kDouble);
-  std::vector<torch::Tensor> rounds;
-  for (std::int64_t round = 0; round < parts_.rounds; ++round) {
-    const torch::Tensor turned_BHSW = torch::matmul(k, rotations_RHDW_[round].to(k.device()));
+// Some positions at a time: together they would take a number for each half of the buckets.
+torch::Tensor HashedKeys::buckets(const torch::Tensor& k_BHSD, std::int64_t round) const {
+  constexpr std::int64_t kMostNumbers = 1 << 22;
+  const std::int64_t half = parts_.buckets / 2, keys = k_BHSD.size(2);
+  const torch::Tensor rotation_HDW = rotations_RHDW_[round].to(k_BHSD.device());
+  const std::int64_t some =
+      std::max<std::int64_t>(1, kMostNumbers / (half * k_BHSD.size(0) * k_BHSD.size(1)));
+  std::vector<torch::Tensor> found;
+  for (std::int64_t first = 0; first < keys; first += some) {
+    const torch::Tensor k = k_BHSD.narrow(2, first, std::min(some, keys - first));
+    const torch::Tensor turned_BHSW = torch::matmul(k.to(torch::kDouble), rotation_HDW);
     const auto [most, most_at] = turned_BHSW.max(3);
     const auto [least, least_at] = turned_BHSW.min(3);
-    torch::Tensor bucket_BHS = torch::where(most >= -least, most_at, least_at + parts_.buckets / 2);
+    found.push_back(torch::where(most >= -least, most_at, least_at + half));
+  }
+  return torch::cat(found, 2);
+}
+
+KeyGroups HashedKeys::groups(const torch::Tensor& k_BHSD, const torch::Tensor& first_BS) const {
+  const torch::NoGradGuard guard;
+  std::vector<torch::Tensor> rounds;
+  for (std::int64_t round = 0; round < parts_.rounds; ++round) {
+    torch::Tensor bucket_BHS = buckets(k_BHSD, round);
     if (first_BS.defined())
       bucket_BHS = bucket_BHS + first_BS.to(torch::kLong).unsqueeze(1) * parts_.buckets;
     const auto [sorted_BHS, order_BHS] = bucket_BHS.sort(std::optional(true), 2);

@@ -33,6 +33,8 @@ class HashedKeys {
   KeyGroups groups(const torch::Tensor& k_BHSD, const torch::Tensor& first_BS) const;
 
  private:
+  torch::Tensor buckets(const torch::Tensor& k_BHSD, std::int64_t round) const;
+
   KeyParts parts_;
   torch::Tensor rotations_RHDW_;  // fp64
 };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/key_pattern.h"
 #include "device/memory.h"
 #include "model/shapes.h"
 #include "train/optimizer/optimizer.h"
@@ -73,6 +74,26 @@ std::int64_t exchange_bytes(const Config& c, std::int64_t vocabulary, std::int64
   return sums * weights + 4 * (bucket + std::max(bucket, received));
 }
 
+// Of layers that hash keys: rotations (fp64), what hashing takes at once, and, for each token, the
+// numbers of groups and of what earlier rounds show, copies in order and sums of gradients of the
+// one layer that is computed.
+struct HashingBytes {
+  std::int64_t fixed = 0, per_token = 0;
+};
+
+HashingBytes hashing_bytes(const ModelConfig& m, std::int64_t item) {
+  constexpr std::int64_t kAtOnce = 3 * 8 << 22;  // HashedKeys::buckets
+  HashingBytes bytes;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const KeyParts parts = key_parts(m, layer, 0);
+    if (parts.buckets == 0) continue;
+    bytes.fixed = std::max(bytes.fixed, kAtOnce) + 8 * parts.rounds * m.width * parts.buckets / 2;
+    const std::int64_t numbers = parts.rounds * (parts.rounds + 1) / 2 + 6;
+    bytes.per_token = std::max(bytes.per_token, (12 + 3 * item) * m.width + 8 * m.heads * numbers);
+  }
+  return bytes;
+}
+
 // For each token of a micro batch, at the fullest moment of its backward pass.
 std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batch_tokens) {
   const ModelConfig& m = c.model;
@@ -119,8 +140,10 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   const bool shares = owners(c, ranks) > 1;
   if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
+  const HashingBytes hashing = hashing_bytes(c.model, bf16 ? 2 : 4);
   parts.activations =
-      micro_batch_tokens * activation_bytes_per_token(c, micro_batch_tokens) + kScores;
+      micro_batch_tokens * (activation_bytes_per_token(c, micro_batch_tokens) + hashing.per_token) +
+      hashing.fixed + kScores;
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
   return parts;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
+#include "config/key_pattern.h"
 #include "config/load.h"
 #include "device/libtorch.h"
 #include "model/position/positions.h"
@@ -14,10 +15,11 @@
 namespace alibi {
 namespace {
 
-// Keys of the model in which the two may differ: its positional encoding, and dropout.
+// Keys of the model in which the two may differ: its positional encoding, which keys are seen, and
+// dropout.
 bool may_differ(const std::string& pointer) {
   const std::string section = "/model/";
-  if (pointer.ends_with("_dropout")) return true;
+  if (pointer.ends_with("_dropout") || pointer.starts_with("/model/attention_pattern")) return true;
   if (!pointer.starts_with(section)) return false;
   return is_position_key(
       pointer.substr(section.size(), pointer.find('/', section.size()) - section.size()));
@@ -52,6 +54,21 @@ void refuse_positions(const ModelConfig& source, const ModelConfig& model,
   if (std::any_of(parameters.begin(), parameters.end(),
                   [](const ParameterShape& parameter) { return parameter.sizes.size() > 1; }))
     refuse("the new method's table would have to be learnt from nothing");
+}
+
+// Where keys are hashed, one projection makes queries and keys.
+void refuse_other_hashing(const ModelConfig& source, const ModelConfig& model,
+                          const std::string& from) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    if (hashes_keys(source, layer) == hashes_keys(model, layer)) continue;
+    const auto words = [&](const ModelConfig& m) {
+      return hashes_keys(m, layer) ? "lsh" : "no lsh";
+    };
+    throw usage_error("/model/attention_pattern",
+                      cat(words(model), " in layer ", layer, ", but \"", from, "\" has ",
+                          words(source), " there: its queries have other weights"),
+                      "give those layers the source's pattern, or train it from nothing");
+  }
 }
 
 std::set<std::string> parameters_of(const ModelConfig& model) {
@@ -96,6 +113,7 @@ Start start_from(const Config& config, const Tokenizer& tokenizer) {
   const Differences differences = identity_differences(its, config);
   refuse_another_model(differences, from);
   refuse_positions(its.model, config.model, from);
+  refuse_other_hashing(its.model, config.model, from);
   Start start{std::move(source.weights), describe_surgery(its.model, config.model, differences)};
   const std::set<std::string> wanted = parameters_of(config.model);
   for (const std::string& name : parameters_of(its.model))

@@ -80,6 +80,21 @@ TEST(MemoryPlan, ActivationsGrowWithTheMicroBatchAndShrinkWithRecomputation) {
             0.8 * static_cast<double>(activations(shallow, 8192)));
 }
 
+// Rotations of 64 rounds to 32,768 numbers each, and what rounds leave out, grow with the rounds.
+// Seen failing with neither counted.
+TEST(MemoryPlan, CountsWhatHashedKeysTake) {
+  const auto activations = [](const char* pattern) {
+    const Config c = config({cat("model.attention_pattern=[\"", pattern, "\"]")});
+    return estimate_memory(c, 4096, 8192).activations;
+  };
+  const Config c = config({});
+  const std::int64_t rotations = std::int64_t{8} * 64 * c.model.width * 32'768;
+  EXPECT_GT(activations("layers 0: lsh(65536, 64, 64)"), rotations);
+  EXPECT_GT(activations("lsh(64, 64, 4)"), activations("window(64)"));
+  EXPECT_EQ(activations("layers 0: lsh(64, 64, 4)") - activations("window(64)"),
+            activations("layers 1: lsh(64, 64, 4)") - activations("window(64)"));
+}
+
 TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
   const Config c = config({"batch.sequence_length=128", "batch.sequences=12"});
   const auto total = [&](std::int64_t rows) {

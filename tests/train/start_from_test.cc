@@ -81,5 +81,21 @@ TEST(StartFrom, AnotherModelOfTheSameShapesIsRefused) {
     EXPECT_NO_THROW(start_from(example.config("b", from_a(example, {change})), Tokenizer::bytes()));
 }
 
+// The weights of a model do not depend on which keys a query sees; but where keys are hashed, one
+// projection makes queries and keys.
+TEST(StartFrom, APatternOfKeysMayDiffer) {
+  TrainExample example;
+  example.train(example.config("a"), false);
+  const auto start = [&](const std::string& pattern) {
+    const Config config =
+        example.config("b", from_a(example, {"model.attention_pattern=[\"" + pattern + "\"]"}));
+    return start_from(config, Tokenizer::bytes());
+  };
+  EXPECT_NAMES(start("window(8)").surgery, "/model/attention_pattern", "window(8)");
+  EXPECT_TRUE(same_tensors(start("window(8)").weights, example.newest("a").weights));
+  EXPECT_ERROR_AT(error_text([&] { start("layers 0: lsh(4, 8, 2)"); }), "/model/attention_pattern",
+                  "layer 0", "lsh");
+}
+
 }  // namespace
 }  // namespace alibi
