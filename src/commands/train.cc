@@ -183,8 +183,30 @@ void connect_devices(World& world, const torch::Device& device) {
     log_info(cat("note: ranks exchange gradients through the host: ", reason));
 }
 
+// Sets the deadline of run.train_seconds, of which a resumed run has the share that is left of its
+// tokens; measures how many tokens those are where that is not known yet. `config` is parts.config.
+void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Checkpoint>& resume) {
+  constexpr std::int64_t kNoEnd = 1'000'000'000'000'000;
+  const double start = seconds_now(), seconds = *config.run.train_seconds;
+  if (!config.run.train_tokens) {
+    const Config open = with_train_tokens(config, kNoEnd);
+    const TrainerParts probe_parts{open,         parts.text,  parts.folder,
+                                   parts.device, parts.world, parts.most_micro_batch_tokens};
+    const Pace pace = Trainer(probe_parts, std::nullopt).probe(std::clamp(seconds / 20, 0.5, 5.0));
+    const double left = seconds - (seconds_now() - start);
+    config = with_train_tokens(config, tokens_within(config, pace, left));
+    log_info(cat("budget: ", human_seconds(seconds), " (run.train_seconds); steps of ",
+                 fixed(pace.step, 3), " s and validations of ", fixed(pace.validation, 2),
+                 " s leave time for ", with_commas(*config.run.train_tokens), " tokens"));
+  }
+  const double done =
+      resume ? static_cast<double>(resume->progress.step) / static_cast<double>(total_steps(config))
+             : 0;
+  parts.deadline = start + seconds * std::max(0.0, 1 - done);
+}
+
 // On every rank; returns the signal that stopped it, or 0.
-int train(World& world, const Config& config, RunFolder& folder, bool resumes, Machine machine) {
+int train(World& world, Config config, RunFolder& folder, bool resumes, Machine machine) {
   refuse_other_ranks(world, config, folder.path());
   std::optional<Checkpoint> resume;
   world.while_others_wait([&] { resume = folder.resume_point(config); });
@@ -203,7 +225,8 @@ int train(World& world, const Config& config, RunFolder& folder, bool resumes, M
   connect_devices(world, machine.device);
   const std::int64_t most =
       plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
-  const TrainerParts parts{config, text, folder, machine.device, world, most};
+  TrainerParts parts{config, text, folder, machine.device, world, most};
+  if (config.run.train_seconds) fit_into_budget(config, parts, resume);
   Trainer trainer(parts, resume);
   return world.is_first() ? train_and_write(parts, trainer, resume) : trainer.run({});
 }

@@ -28,7 +28,8 @@ void add_shape(Fields& f, ModelConfig& m) {
 void add_positions(Fields& f, ModelConfig& m) {
   const auto has_table = [](const PositionMethod& method) { return method.has_table; };
   add(f, "position", choice(m.position),
-      "Positional encoding. alibi: a bias on each attention score, linear in the distance.");
+      "Positional encoding. alibi: a bias on each attention score, linear in the distance. "
+      "forgetting: forget gates (FoX; CABLE's biases are the same).");
   add(f, "max_sequence_length", &m.max_sequence_length,
       "Rows of the learned position table: the longest input. Default: the trained length.")
       .range(1, 1 << 24)
@@ -59,7 +60,7 @@ void add_pattern(Fields& f, ModelConfig& m) {
 void add_details(Fields& f, ModelConfig& m) {
   add(f, "reversible", &m.reversible,
       "Two residual streams, in fp32, of which a layer's attention and MLP each change one by the "
-      "other (Reformer, Kitaev et al. 2020): training makes activations again from outputs, and "
+      "other (Reformer, Kitaev et al. 2020): training recomputes activations from outputs, and "
       "their memory does not grow with the number of layers.")
       .counts_if(m.reversible);
   add(f, "tied_head", &m.tied_head, "The output layer shares the embedding's weights.");

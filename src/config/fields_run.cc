@@ -115,12 +115,19 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
   add(f, "name", &r.name, "Names the run in folders, logs and plots.").free();
   add(f, "folder", &r.folder, "Where the run is written. Default: runs/<name>.").free();
   add(f, "seed", &r.seed, "Decides initial weights, order of the text and dropout.").range(0, 9e15);
-  Field& end = add(f, "train_tokens", &r.train_tokens,
-                   "Tokens to train on, rounded up to whole steps. Free where schedule.kind is "
-                   "\"constant\".")
-                   .range(1, 1e15);
+  Field& end =
+      add(f, "train_tokens", &r.train_tokens,
+          "Tokens to train on, rounded up to whole steps. Default: 2,000,000, or what a probe "
+          "finds for run.train_seconds. Free where schedule.kind is \"constant\".")
+          .range(1, 1e15);
   // All other schedules fall towards this end: moved, it changes the steps before it too.
   if (schedule == ScheduleKind::kConstant) end.free();
+  add(f, "train_seconds", &r.train_seconds,
+      "Budget of wall time, from the first step to the last checkpoint. Where run.train_tokens is "
+      "not given, a probe of some seconds fixes it; at the deadline the run ends with a "
+      "checkpoint.")
+      .range(1, 1e9)
+      .free();
   // A rollback lands where a save was due.
   Field& save_every = add(f, "save_every_tokens", &r.save_every_tokens,
                           "Tokens between checkpoints. Default: a tenth of train_tokens.")

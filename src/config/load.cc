@@ -287,4 +287,8 @@ Config parse_config(const std::string& text, const std::string& place,
   return reader.finish();
 }
 
+Config with_train_tokens(const Config& config, std::int64_t tokens) {
+  return parse_config(config_json(config), "config", {cat("run.train_tokens=", tokens)});
+}
+
 }  // namespace alibi

@@ -26,6 +26,10 @@ Config load_config(const std::vector<std::string>& files, const std::vector<std:
 Config parse_config(const std::string& text, const std::string& place,
                     const std::vector<std::string>& overrides = {});
 
+// The config of a run of so many tokens. Throws Error (exit code 2) where they are too few for
+// schedule.warmup_tokens.
+Config with_train_tokens(const Config& config, std::int64_t tokens);
+
 // Refuses overrides of keys that are not `allowed` ("evaluate", "runtime.threads"), in either form:
 // model.heads=4 or model={"heads": 4}. Throws Error (exit code 2): "--set model.heads=4:
 // `problem`". Sections that do not exist are load_config's to refuse.

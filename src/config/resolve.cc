@@ -29,7 +29,15 @@ std::int64_t micro_batch_tokens_of(const BatchConfig& batch) {
 }
 
 std::int64_t default_decay_tokens(const RunConfig& run) {
-  return std::max<std::int64_t>(1, run.train_tokens / 5);
+  return std::max<std::int64_t>(1, run.train_tokens.value_or(kDefaultTrainTokens) / 5);
+}
+
+void resolve_by_train_tokens(Config& c) {
+  const std::int64_t tenth = std::max<std::int64_t>(1, *c.run.train_tokens / 10);
+  if (!c.run.save_every_tokens) c.run.save_every_tokens = tenth;
+  if (!c.run.evaluate_every_tokens) c.run.evaluate_every_tokens = tenth;
+  if (c.schedule.kind == ScheduleKind::kWsd && !c.schedule.decay_tokens)
+    c.schedule.decay_tokens = default_decay_tokens(c.run);
 }
 
 void resolve(Config& c) {
@@ -46,11 +54,8 @@ void resolve(Config& c) {
   if (!c.batch.micro_batch_tokens) c.batch.micro_batch_tokens = shape.tokens();
   if (c.batch.lanes == 1) c.batch.lanes.reset();  // one name for one thing: part of the identity
   if (c.tokenizer.kind == TokenizerKind::kBytes) c.tokenizer.vocabulary = 259;
-  const std::int64_t tenth = std::max<std::int64_t>(1, c.run.train_tokens / 10);
-  if (!c.run.save_every_tokens) c.run.save_every_tokens = tenth;
-  if (!c.run.evaluate_every_tokens) c.run.evaluate_every_tokens = tenth;
-  if (c.schedule.kind == ScheduleKind::kWsd && !c.schedule.decay_tokens)
-    c.schedule.decay_tokens = default_decay_tokens(c.run);
+  if (!c.run.train_tokens && !c.run.train_seconds) c.run.train_tokens = kDefaultTrainTokens;
+  if (c.run.train_tokens) resolve_by_train_tokens(c);
   if (c.run.folder.empty()) c.run.folder = "runs/" + c.run.name;
 }
 

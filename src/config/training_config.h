@@ -103,7 +103,8 @@ struct RunConfig {
   std::string name = "run";
   std::string folder;  // empty: runs/<name>
   std::int64_t seed = 0;
-  std::int64_t train_tokens = 2'000'000;
+  std::optional<std::int64_t> train_tokens;  // 2,000,000, or what a probe finds for train_seconds
+  std::optional<double> train_seconds;       // a budget of wall time
   std::optional<std::int64_t> save_every_tokens;      // a tenth of train_tokens
   std::optional<std::int64_t> evaluate_every_tokens;  // a tenth of train_tokens
   std::int64_t validation_tokens = 100'000;

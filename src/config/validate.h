@@ -22,11 +22,15 @@ std::vector<ConfigFault> validate(const Config& config, const std::set<std::stri
 // The sequences of a step that the lanes do not divide, at one of the scalings that it may have.
 std::optional<std::int64_t> undivided_sequences(const BatchConfig& batch);
 
+// What run.train_tokens stands for when neither it nor run.train_seconds is given.
+inline constexpr std::int64_t kDefaultTrainTokens = 2'000'000;
+
 // A fifth of the run: what schedule.decay_tokens stands for when it is not given.
 std::int64_t default_decay_tokens(const RunConfig& run);
 
-// Fills every optional that has an effect with the value it stands for. Precision stays as it is:
-// only a machine can resolve it.
+// Fills every optional that has an effect with the value it stands for. Precision stays as it is,
+// and with run.train_seconds run.train_tokens and what follows from it: only a machine can resolve
+// them.
 void resolve(Config& config);
 
 // Remarks about a valid config that the user should read once: trained lengths that the source

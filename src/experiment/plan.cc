@@ -48,6 +48,7 @@ std::string cost_identity(const Config& config) {
     given.run.evaluate_every_tokens = config.run.evaluate_every_tokens;
     given.run.validation_tokens = config.run.validation_tokens;
   }
+  given.run.train_seconds = config.run.train_seconds;
   if (config.schedule.kind == ScheduleKind::kConstant) {
     given.schedule.kind = config.schedule.kind;
     given.run.train_tokens = config.run.train_tokens;

@@ -153,9 +153,10 @@ class Runner {
     const fs::path partial = plan_.folder / "logs" / (run.trained + ".usage.json");
     Usage usage = fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
     const auto look = [&] {
-      if (!hooks_.progress || !fs::exists(log, ignored)) return;
+      // How many tokens fit into run.train_seconds the run itself finds.
+      if (!hooks_.progress || !run.config.run.train_tokens || !fs::exists(log, ignored)) return;
       hooks_.progress({index, "training", static_cast<double>(read_logged_tokens(log)),
-                       static_cast<double>(run.config.run.train_tokens)});
+                       static_cast<double>(*run.config.run.train_tokens)});
     };
     const auto [result, why] = call(run, {"train", config.string(), "--resume"}, look);
     usage.seconds += result.seconds;

@@ -12,7 +12,7 @@ std::int64_t steps_for(const Config& config, std::int64_t tokens) {
 }  // namespace
 
 std::int64_t total_steps(const Config& config) {
-  return steps_for(config, config.run.train_tokens);
+  return steps_for(config, *config.run.train_tokens);
 }
 
 bool is_due(std::int64_t every_tokens, std::int64_t before, std::int64_t now) {

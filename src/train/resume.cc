@@ -34,6 +34,9 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
   if (before && config.runtime.precision == Precision::kAuto)
     config.runtime.precision = before->runtime.precision;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  // With run.train_seconds they are measured, once.
+  if (before && !config.run.train_tokens && before->run.train_tokens)
+    config = with_train_tokens(config, *before->run.train_tokens);
   if (!config.batch.lanes) {
     if (before) config.batch.lanes = before->batch.lanes;
     if (!before && place.size > 1) config.batch.lanes = place.size;

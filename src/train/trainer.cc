@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <numeric>
 #include <utility>
 
 #include "base/clock.h"
@@ -46,8 +47,10 @@ int Trainer::run(std::vector<Sink*> sinks) {
   if (progress.validated_step < progress.step) validate();  // a signal had cut it off
   while (!done() && agreement_.stop_signal() == 0) {
     const std::int64_t before = progress.tokens;
-    emitter_.emit(step());
+    const StepRecord record = step();
+    emitter_.emit(record);
     emit_changes();
+    note_deadline(record.seconds);
     const bool validates = is_due(*config.evaluate_every_tokens, before, progress.tokens) || done();
     if (!validates || validate()) progress.validated_step = progress.step;
     if (is_due(*config.save_every_tokens, before, progress.tokens)) checkpointer_.save(!done());
@@ -71,7 +74,7 @@ StepRecord Trainer::step() {
   record.loss = gradients_.compute(batch);
   record.gradient_norm = exchange_.norm(lanes_of(c.batch));
   record.learning_rate =
-      learning_rate(c.schedule, c.optimizer.learning_rate, c.run.train_tokens, record.tokens);
+      learning_rate(c.schedule, c.optimizer.learning_rate, *c.run.train_tokens, record.tokens);
   const std::optional<Error> error = update_.apply(record);
   if (!record.skipped.empty()) record.window_starts = window_starts(record.step);
   record.seconds = seconds_now() - start;
@@ -107,7 +110,9 @@ void Trainer::emit_changes() {
 // False where it was cut off: the run that goes on makes it.
 bool Trainer::validate() {
   if (!validator_.has_text()) return true;
+  const double start = seconds_now();
   const auto record = validator_.validate(micro_batch_tokens());
+  validation_seconds_ = seconds_now() - start;
   if (!record) return false;
   emitter_.emit(*record);
   if (record->best && !done()) checkpointer_.save(true);
@@ -115,9 +120,33 @@ bool Trainer::validate() {
 }
 
 bool Trainer::done() const {
-  const std::int64_t patience = parts_.config.run.patience;
-  return state_.progress.step >= total_steps(parts_.config) ||
-         (patience > 0 && state_.progress.evaluations_without_improvement >= patience);
+  const RunConfig& config = parts_.config.run;
+  const Progress& progress = state_.progress;
+  return progress.step >= total_steps(parts_.config) || out_of_time_ ||
+         (progress.finished && config.train_seconds) ||
+         (config.patience > 0 && progress.evaluations_without_improvement >= config.patience);
+}
+
+// Whether another step, the last validation and the last checkpoint still fit.
+void Trainer::note_deadline(double step_seconds) {
+  if (!parts_.deadline) return;
+  const double ending = validation_seconds_ + save_seconds(state_.model->parameter_count());
+  out_of_time_ = agreement_.as_first(seconds_now() + step_seconds + ending > *parts_.deadline);
+}
+
+Pace Trainer::probe(double seconds) {
+  gradients_.warm_up();
+  step();  // slower than others: memory is taken for the first time
+  std::vector<double> steps;
+  for (double start = seconds_now(); agreement_.as_first(seconds_now() < start + seconds);)
+    steps.push_back(step().seconds);
+  if (steps.empty()) steps.push_back(step().seconds);
+  const double start = seconds_now();
+  if (validator_.has_text()) validator_.validate(micro_batch_tokens());
+  const double mean =
+      std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+  const auto of_all = agreement_.gather(std::vector<double>{mean, seconds_now() - start}, 2);
+  return {of_all->at(0), of_all->at(1), save_seconds(state_.model->parameter_count())};
 }
 
 }  // namespace alibi

@@ -11,6 +11,7 @@
 #include "data/batches.h"
 #include "distributed/world.h"
 #include "train/agreement.h"
+#include "train/budget.h"
 #include "train/checkpointer.h"
 #include "train/emitter.h"
 #include "train/gradient_accumulator.h"
@@ -31,6 +32,8 @@ struct TrainerParts {
   World& world;
   // What memory allows (train/memory_plan.h); 0: as configured.
   std::int64_t most_micro_batch_tokens = 0;
+  // A moment of seconds_now() by which the last checkpoint shall stand; the first rank's counts.
+  std::optional<double> deadline = {};
 };
 
 class Trainer {
@@ -41,9 +44,12 @@ class Trainer {
   Trainer(const Trainer&) = delete;  // its parts refer to each other
   Trainer& operator=(const Trainer&) = delete;
 
-  // Trains to the end or until a signal asks to stop; either way the last finished step is saved.
-  // Returns the signal, or 0. The sinks see every event, in this order.
+  // Trains to the end, to the deadline or until a signal asks to stop; either way the last finished
+  // step is saved. Returns the signal, or 0. The sinks see every event, in this order.
   int run(std::vector<Sink*> sinks);
+  // Trains for about so many seconds and validates once, without a sink and without a checkpoint.
+  // The first rank's answer, on all ranks. The trainer is of no further use.
+  Pace probe(double seconds);
 
   std::int64_t micro_batch_tokens() const { return gradients_.micro_batch_tokens(); }
   const Progress& progress() const { return state_.progress; }
@@ -55,6 +61,7 @@ class Trainer {
   void emit_changes();
   bool validate();
   bool done() const;
+  void note_deadline(double step_seconds);
   std::vector<std::int64_t> window_starts(std::int64_t step) const;
 
   TrainerParts parts_;
@@ -69,6 +76,8 @@ class Trainer {
   Checkpointer checkpointer_;
   GuardedUpdate update_;
   std::vector<std::string> changes_;  // by this resume, not yet emitted
+  double validation_seconds_ = 0;     // of the last one
+  bool out_of_time_ = false;
 };
 
 }  // namespace alibi

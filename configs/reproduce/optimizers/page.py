@@ -1,0 +1,112 @@
+"""What optimizers reach, and how soon they reach AdamW's loss: a page in Markdown.
+
+usage: page.py FOLDER      holds CASE/rates/comparison.json and CASE/budgets/comparison.json for each case
+
+Time is tokens by the median speed of a run's steps, so that other work on the machine in part of a run does not count.
+The time until AdamW's loss lies between two budgets, each with a schedule that ends there: by the straight line of loss over
+the logarithm of tokens, seed by seed.
+"""
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
+
+
+def kind_of(variant):
+    return variant.split("-")[0]
+
+
+def read_runs(file):
+    """{variant: [(loss, tokens, seconds) by seed]}"""
+    comparison = json.loads(file.read_text(encoding="utf-8"))
+    tokens = {variant["name"]: variant["train_targets"] for variant in comparison["variants"]}
+    runs = {variant["name"]: [] for variant in comparison["variants"]}
+    for run in comparison["runs"]:
+        if not run["failure"]:
+            count = tokens[run["variant"]]
+            runs[run["variant"]].append((run["losses"][0]["loss"], count, count / run["train_tokens_per_second"]))
+    return comparison, runs
+
+
+def mean_and_spread(values, digits):
+    spread = f" ({min(values):.{digits}f} .. {max(values):.{digits}f})" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.{digits}f}{spread}"
+
+
+def crossing(points, target):
+    """Tokens at which a line through (tokens, loss) reaches the target; None where no budget does; marked where the least does."""
+    points = sorted(points)
+    if points[0][1] <= target:
+        return points[0][0], True
+    for (few, high), (many, low) in zip(points, points[1:]):
+        if low <= target < high:
+            share = (high - target) / (high - low)
+            return math.exp(math.log(few) + share * (math.log(many) - math.log(few))), False
+    return None, False
+
+
+def rates_table(runs):
+    print("| optimizer | loss by rate (one seed, on the first half of the held-out documents) | chosen |\n|---|---|---|")
+    for kind, name in KINDS.items():
+        mine = {variant.split("-")[1]: values[0][0] for variant, values in runs.items() if kind_of(variant) == kind and values}
+        if not mine:
+            continue
+        best = min(mine, key=mine.get)
+        rates = sorted(mine, key=float)
+        edge = " (at the edge of what was tried)" if best in (rates[0], rates[-1]) else ""
+        print(f"| {name} | {', '.join(f'{rate}: {mine[rate]:.3f}' for rate in rates)} | {best}{edge} |")
+
+
+def budgets_table(runs):
+    base = runs["adamw-1"]
+    base_seconds = statistics.mean(run[2] for run in base)
+    print("\n| optimizer | tokens | loss (second half; mean, least and most of the seeds) | seconds | of AdamW's |\n|---|---|---|---|---|")
+    for variant, values in runs.items():
+        if values:
+            seconds = statistics.mean(run[2] for run in values)
+            print(f"| {KINDS[kind_of(variant)]} | {values[0][1] / 1e6:.2f}M | {mean_and_spread([run[0] for run in values], 3)} "
+                  f"| {seconds:.0f} | {seconds / base_seconds:.2f} |")
+
+
+def crossings_table(runs):
+    base = runs["adamw-1"]
+    print("\n| optimizer | tokens until AdamW's loss | time until AdamW's loss, of AdamW's |\n|---|---|---|")
+    for kind in ("muon", "normuon"):
+        budgets = [values for variant, values in runs.items() if kind_of(variant) == kind and values]
+        shares, times, bounded = [], [], False
+        for seed, (loss, tokens, seconds) in enumerate(base):
+            found, at_most = crossing([(values[seed][1], values[seed][0]) for values in budgets], loss)
+            if found is None:
+                break
+            speed = statistics.mean(values[seed][1] / values[seed][2] for values in budgets)
+            shares.append(found / tokens)
+            times.append(found / speed / seconds)
+            bounded |= at_most
+        if len(shares) == len(base):
+            mark = "at most " if bounded else ""
+            print(f"| {KINDS[kind]} | {mark}{mean_and_spread(shares, 2)} | {mark}{mean_and_spread(times, 2)} |")
+        else:
+            print(f"| {KINDS[kind]} | not reached | |")
+
+
+def main(folder):
+    print("""# Less time to the same loss
+
+The same model, data, tokens and batch; the rate of each optimizer is the best of three tried with one seed on one half of the
+held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
+under trial for the matrices of the blocks, AdamW and the config's rate for all else. Each budget has a schedule of its own, which
+decays to its end. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
+[page.py](../../../configs/reproduce/optimizers/page.py).""")
+    for case in sorted(path.parent.parent for path in pathlib.Path(folder).glob("*/budgets/comparison.json")):
+        comparison, runs = read_runs(case / "budgets" / "comparison.json")
+        parameters = comparison["variants"][0]["parameters"]
+        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {comparison['protocol']['device']}.\n")
+        rates_table(read_runs(case / "rates" / "comparison.json")[1])
+        budgets_table(runs)
+        crossings_table(runs)
+
+
+main(sys.argv[1])

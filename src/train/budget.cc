@@ -1,0 +1,30 @@
+#include "train/budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/validate.h"
+
+namespace alibi {
+
+double save_seconds(std::int64_t parameters) {
+  constexpr double kBytesPerSecond = 300e6, kOpening = 0.2;
+  constexpr double kBytesPerParameter = 12;  // weights and two moments
+  return kOpening + kBytesPerParameter * static_cast<double>(parameters) / kBytesPerSecond;
+}
+
+std::int64_t tokens_within(const Config& config, const Pace& pace, double seconds) {
+  const std::int64_t step_tokens = batch_shape(config.batch).tokens();
+  const double free = seconds - pace.save;
+  double steps = 0;
+  if (config.run.evaluate_every_tokens) {
+    const double steps_each = std::max(1.0, static_cast<double>(*config.run.evaluate_every_tokens) /
+                                                static_cast<double>(step_tokens));
+    steps = (free - pace.validation) / (pace.step + pace.validation / steps_each);
+  } else {  // a tenth of the tokens between them
+    steps = (free - 10 * pace.validation) / pace.step;
+  }
+  return step_tokens * std::max<std::int64_t>(1, std::llround(std::floor(steps)));
+}
+
+}  // namespace alibi

@@ -1,0 +1,24 @@
+// A run with a budget of wall time (run.train_seconds): how many tokens fit into it, and when it
+// must end. Text is prepared before the clock runs.
+#pragma once
+
+#include <cstdint>
+
+#include "config/config.h"
+
+namespace alibi {
+
+// Seconds that parts of a run take: a step and a validation as measured, a checkpoint by the size
+// of the model.
+struct Pace {
+  double step = 0, validation = 0, save = 0;
+};
+
+// The longest that writing a checkpoint of a model with so many parameters may be expected to take.
+double save_seconds(std::int64_t parameters);
+
+// The tokens of as many whole steps, one at least, as fit with their validations and the last
+// checkpoint into `seconds`.
+std::int64_t tokens_within(const Config& config, const Pace& pace, double seconds);
+
+}  // namespace alibi

@@ -1,0 +1,104 @@
+// A budget of wall time, through the real program: run.train_seconds.
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "commands/cli_fixture.h"
+#include "support/error_text.h"
+
+namespace alibi {
+namespace {
+
+std::vector<std::string> train(std::vector<std::string> sets, const std::string& more = "") {
+  std::vector<std::string> arguments = {"train", "timed.json"};
+  if (!more.empty()) arguments.push_back(more);
+  for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+  return arguments;
+}
+
+struct TimedPlace : CliFixture {
+  TimedPlace() {
+    nlohmann::json config = json("tiny.json");
+    config["run"] = {{"name", "timed"}, {"train_seconds", 3}, {"validation_tokens", 512}};
+    put("timed.json", config.dump());
+  }
+};
+
+nlohmann::json progress(const CliFixture& place, const std::string& run) {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path(run + "/checkpoints")))
+    newest = std::max(newest, entry.path());
+  return nlohmann::json::parse(read_file(newest / "progress.json"));
+}
+
+// What starting, preparing the text and ending take beside the budget.
+double seconds_of_one_step(const CliFixture& place) {
+  return place.works(train({"run.train_tokens=1", "run.name=short"})).seconds;
+}
+
+TEST(BudgetOfSeconds, EndsTheRunWithACheckpoint) {
+  const TimedPlace place;
+  const double beside = seconds_of_one_step(place);
+  const double seconds = place.works(train({})).seconds;
+  EXPECT_GT(seconds, 2);
+  EXPECT_LT(seconds, beside + 3 + 2);
+  const nlohmann::json config = place.json("runs/timed/config.json");
+  EXPECT_EQ(config["run"]["train_seconds"], 3);
+  const std::int64_t planned = config["run"]["train_tokens"];
+  const nlohmann::json last = progress(place, "runs/timed");
+  EXPECT_TRUE(last["finished"]);
+  EXPECT_EQ(last["validated_step"], last["step"]);
+  EXPECT_GT(last["tokens"].get<double>(), 0.5 * static_cast<double>(planned));
+  EXPECT_LE(last["tokens"].get<std::int64_t>(), planned);
+  // Finished: nothing is left to do, whatever the clock says now.
+  place.works(train({}, "--resume"));
+  EXPECT_EQ(progress(place, "runs/timed"), last);
+  place.works({"evaluate", "runs/timed"});
+}
+
+// Seen failing without the deadline.
+TEST(BudgetOfSeconds, IsADeadlineForTokensThatAreGiven) {
+  const TimedPlace place;
+  const double beside = seconds_of_one_step(place);
+  const ProgramResult result =
+      place.works(train({"run.train_tokens=1000000000", "run.evaluate_every_tokens=1000000000",
+                         "run.save_every_tokens=1000000000"}));
+  EXPECT_LT(result.seconds, beside + 3 + 2);
+  const nlohmann::json last = progress(place, "runs/timed");
+  EXPECT_TRUE(last["finished"]);
+  EXPECT_EQ(last["validated_step"], last["step"]);
+  EXPECT_LT(last["tokens"], 1000000000);
+}
+
+// A run that was stopped keeps its tokens, and has the rest of its time.
+TEST(BudgetOfSeconds, IsKeptByAResumedRun) {
+  const TimedPlace place;
+  const double beside = seconds_of_one_step(place);
+  RunningProgram program(train({"run.train_seconds=8"}), place.options());
+  ASSERT_TRUE(program.wait_for_output("validation"));  // a tenth is trained
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait().code, 128 + SIGINT);
+  const std::int64_t planned = place.json("runs/timed/config.json")["run"]["train_tokens"];
+  const ProgramResult result = place.works(train({"run.train_seconds=8"}, "--resume"));
+  EXPECT_LT(result.seconds, beside + 8);
+  EXPECT_EQ(place.json("runs/timed/config.json")["run"]["train_tokens"], planned);
+  EXPECT_TRUE(progress(place, "runs/timed")["finished"]);
+}
+
+TEST(BudgetOfSeconds, IsTheFirstRanks) {
+  const TimedPlace place;
+  std::vector<std::string> arguments = train({"batch.lanes=2", "runtime.threads=1"});
+  arguments.insert(arguments.end(), {"--processes", "2"});
+  place.works(arguments);
+  EXPECT_TRUE(progress(place, "runs/timed")["finished"]);
+}
+
+TEST(BudgetOfSeconds, WithoutTimeForTheWarmUpIsRefused) {
+  const TimedPlace place;
+  const ProgramResult result = place.run(train({"schedule.warmup_tokens=1000000000000"}));
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NAMES(result.err, "/schedule/warmup_tokens", 1000000000000);
+  EXPECT_FALSE(place.has("runs/timed"));
+}
+
+}  // namespace
+}  // namespace alibi

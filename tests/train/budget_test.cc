@@ -1,0 +1,43 @@
+// How many tokens fit into a budget of seconds.
+#include "train/budget.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "config/load.h"
+#include "config/validate.h"
+
+namespace alibi {
+namespace {
+
+// 1024 tokens a step.
+Config config(std::vector<std::string> sets) {
+  for (const char* set : {"batch.sequence_length=128", "batch.sequences=8", "run.train_seconds=60"})
+    sets.push_back(set);
+  return load_config({}, sets);
+}
+
+TEST(Budget, HoldsWholeStepsTheirValidationsAndTheLastCheckpoint) {
+  const Pace pace{.step = 0.5, .validation = 1, .save = 2};
+  // 62 s: 2 for the checkpoint, 10 for a validation every tenth.
+  EXPECT_EQ(tokens_within(config({}), pace, 62), 100 * 1024);
+  // One every 4 steps, and one at the end: 4 steps take 3 s.
+  EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=4096"}), pace, 63), 80 * 1024);
+  EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=1"}), pace, 63), 40 * 1024);
+  EXPECT_EQ(tokens_within(config({}), pace, 1), 1024);
+}
+
+TEST(Budget, TokensAreOpenUntilTheyAreFixed) {
+  const Config open = config({"schedule.kind=wsd", "schedule.warmup_tokens=5000"});
+  EXPECT_FALSE(open.run.train_tokens || open.run.save_every_tokens || open.schedule.decay_tokens);
+  EXPECT_EQ(config_json(parse_config(config_json(open), "open")), config_json(open));
+  const Config fixed = with_train_tokens(open, 20'000);
+  EXPECT_EQ(fixed.run.train_tokens, 20'000);
+  EXPECT_EQ(fixed.run.save_every_tokens, 2'000);
+  EXPECT_EQ(fixed.schedule.decay_tokens, 4'000);
+  EXPECT_THROW(with_train_tokens(open, 4'000), Error);
+  EXPECT_EQ(load_config({}, {}).run.train_tokens, kDefaultTrainTokens);
+}
+
+}  // namespace
+}  // namespace alibi
