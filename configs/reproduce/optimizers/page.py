@@ -76,6 +76,8 @@ def crossings_table(runs):
     print("\n| optimizer | tokens until AdamW's loss | time until AdamW's loss, of AdamW's |\n|---|---|---|")
     for kind in ("muon", "normuon"):
         budgets = [values for variant, values in runs.items() if kind_of(variant) == kind and values]
+        if not budgets:
+            continue
         shares, times, bounded = [], [], False
         for seed, (loss, tokens, seconds) in enumerate(base):
             found, at_most = crossing([(values[seed][1], values[seed][0]) for values in budgets], loss)
