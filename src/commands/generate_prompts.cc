@@ -28,21 +28,51 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDepth = 100;  // of keys that are ignored
 
+std::string digest(const std::string& text) { return sha256_hex(text).substr(0, 16); }
+
 struct Row {
   std::int64_t line = 0;  // of the file, from 1
   std::optional<Json> id;
   std::string prompt;
-  std::string error;  // of a bad row: no request
+  std::string error;                        // of a bad row: no request
+  std::string text_digest, request_digest;  // of the line, and of what it asks for
   Request request;
 };
 
-// Changes with whatever changes the texts, beside the rows themselves.
+// Changes with whatever changes the texts, beside the rows themselves: kernels and types round
+// differently.
 std::string job_of(const LoadedModel& loaded, const GenerateOptions& options) {
   const SampleOptions& s = options.sample;
   const std::string all =
       cat(read_file(loaded.folder / "manifest.json"), " ", options.tokens, " ", s.temperature, " ",
-          s.top_k, " ", s.top_p, " ", s.seed, " ", options.stop_at_end ? "stops" : "goes on");
+          s.top_k, " ", s.top_p, " ", s.seed, " ", options.stop_at_end ? "stops" : "goes on", " ",
+          name_of(loaded.config.runtime.precision), " ",
+          loaded.model->attention_kernel(1, 1, loaded.device, false), " ",
+          loaded.device.is_cuda() ? "cuda" : "cpu");
   return sha256_hex(all).substr(0, 8);
+}
+
+// Throws unless the name is that of a file, or free: what is neither cannot be gone on with.
+void check_output_name(const std::string& name) {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(name, ignored).type();
+  if (type == fs::file_type::not_found || type == fs::file_type::regular) return;
+  const char* const kind = type == fs::file_type::directory ? "a folder"
+                           : type == fs::file_type::symlink ? "a link"
+                           : type == fs::file_type::fifo    ? "a pipe"
+                                                            : "no file";
+  throw usage_error("--output", cat(name, " is ", kind, ", expected a file or a free name"),
+                    "name another one, or leave it out to write to standard output");
+}
+
+// Keeps other processes from writing the file, which it makes where it is missing.
+std::unique_ptr<FileLock> lock_output(const std::string& name) {
+  try {
+    return std::make_unique<FileLock>(name, "it");
+  } catch (const LockHeld&) {
+    throw usage_error(name, "another process writes it, expected one that nobody writes",
+                      "wait for its end, or name another --output");
+  }
 }
 
 // Lines of a file, of which the last may lack its end. Throws where it cannot be read.
@@ -78,8 +108,7 @@ class PromptFile {
              const LoadedModel& loaded)
       : name_(prompts.file), options_(options), loaded_(loaded), lines_(prompts.file) {}
 
-  // `wanted`: whether its request is.
-  std::optional<Row> next(bool wanted) {
+  std::optional<Row> next() {
     for (std::string text; lines_.next(text);) {
       constexpr const char* kByteOrderMark = "\xef\xbb\xbf";
       if (lines_.number() == 1 && text.starts_with(kByteOrderMark)) text.erase(0, 3);
@@ -87,19 +116,35 @@ class PromptFile {
       if (begin == std::string::npos) continue;
       Row row;
       row.line = lines_.number();
-      try {
-        read(row, text.substr(begin), wanted);
-      } catch (const Error& error) {
-        row.error = error.what();
-      }
+      row.text_digest = digest(text);
+      try_on(row, [&] { read(row, text.substr(begin)); });
       return row;
     }
     return std::nullopt;
   }
 
+  // Makes its tokens.
+  void encode(Row& row) const {
+    if (!row.error.empty()) return;
+    try_on(row, [&] {
+      row.request.prompt = prompt_tokens(loaded_.tokenizer, row.prompt);
+      fit(row.request, place_of(row));
+    });
+  }
+
  private:
-  void read(Row& row, const std::string& text, bool wanted) const {
-    const std::string place = cat(name_, ":", row.line);
+  static void try_on(Row& row, const auto& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      row.error = error.what();
+    }
+  }
+
+  std::string place_of(const Row& row) const { return cat(name_, ":", row.line); }
+
+  void read(Row& row, const std::string& text) const {
+    const std::string place = place_of(row);
     const Json json = parse_json(text, place, {.depth = kDepth});
     const JsonReader reader(json, place);
     if (const auto id = reader.find("id")) {
@@ -125,9 +170,9 @@ class PromptFile {
       if (!(request.sample.temperature >= 0 && request.sample.temperature <= kHighestTemperature))
         temperature->expected(cat("0 to ", kHighestTemperature));
     }
-    if (!wanted) return;
-    request.prompt = prompt_tokens(loaded_.tokenizer, row.prompt);
-    fit(request, place);
+    row.request_digest =
+        digest(cat(row.id ? write_json(*row.id) : "", " ", request.tokens, " ",
+                   request.sample.temperature, " ", request.sample.seed, " ", row.prompt));
   }
 
   // The last token is chosen, not read.
@@ -157,18 +202,24 @@ class ResultFile {
     std::error_code ignored;
     if (fs::equivalent(name_, prompts.file, ignored))
       throw usage_error("--output", "names the file of prompts", "name another one");
-    if (fs::exists(name_)) read_done();
+    check_output_name(name_);
+    lock_ = lock_output(name_);
+    read_done();
     file_.emplace(name_, OutputFile::Mode::kAppend);
   }
 
   std::int64_t rows() const { return std::ssize(done_); }  // that an earlier call has written
-  std::int64_t bad_rows() const { return bad_; }
-  // Whether an earlier call has answered the line that comes after all that were asked for. Throws
-  // where it answered another one.
+  std::int64_t bad_rows() const { return bad_; }           // of these, and not made again
+  // Whether an earlier call has answered the line that comes after all that were asked for: a bad
+  // one that has changed is made again. Throws where it answered another one.
   bool has(const Row& row) {
     if (next_ == done_.size()) return false;
     const Done& done = done_[next_++];
-    if (done.line != row.line || (!done.prompt.empty() && done.prompt != digest(row.prompt)))
+    if (done.line == row.line && done.is_bad && done.digest != row.text_digest) {
+      --bad_;
+      return false;
+    }
+    if (done.line != row.line || (!done.is_bad && done.digest != row.request_digest))
       refuse(cat("answers line ", done.line, " of other prompts than those of line ", row.line));
     return true;
   }
@@ -180,27 +231,63 @@ class ResultFile {
 
   void expect(std::int64_t line) { waiting_.emplace(line, std::nullopt); }
   std::int64_t waiting() const { return std::ssize(waiting_); }  // written when earlier ones are
-  void put(const Row& row, Json result) {
-    result["job"] = job_;
-    waiting_.at(row.line) =
+  void put(const Row& row, const Json& answer) {
+    Json result = {{"line", row.line}, {"job", job_}};
+    result["digest"] = row.error.empty() ? row.request_digest : row.text_digest;
+    if (row.id) result["id"] = *row.id;
+    result.update(answer);
+    const std::string line =
         write_json(result, {.invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) + "\n";
+    if (!done_.empty() && row.line <= done_.back().line) {
+      again_.emplace(row.line, line);
+      waiting_.erase(row.line);
+    } else {
+      waiting_.at(row.line) = line;
+    }
     while (!waiting_.empty() && waiting_.begin()->second) {
       write(*waiting_.begin()->second);
       waiting_.erase(waiting_.begin());
     }
   }
+  // What was made again takes its place, all at once: the last change to the file, whose lock is
+  // not that of the new one.
+  void finish() {
+    if (again_.empty()) return;
+    fs::path beside = name_ + ".tmp";
+    while (fs::exists(beside)) beside += ".tmp";  // somebody's
+    StagedPath staged(name_, beside);
+    OutputFile file(beside);
+    fs::permissions(beside, fs::status(name_).permissions());
+    Lines lines(name_);
+    std::size_t row = 0;
+    for (std::string line; lines.next(line); ++row) {
+      const auto found = row < done_.size() ? again_.find(done_[row].line) : again_.end();
+      file.write(found == again_.end() ? line + "\n" : found->second);
+    }
+    file.sync();
+    file.close();
+    staged.commit();
+  }
 
  private:
   struct Done {
     std::int64_t line;
-    std::string prompt;  // its digest; "" of a bad row
+    bool is_bad;
+    std::string digest;  // of the request, or of a bad row's line
   };
 
   [[noreturn]] void refuse(const std::string& problem) const {
     throw usage_error(name_, problem + ", expected what an earlier call of the same command wrote",
                       "name a new --output");
   }
-  static std::string digest(const std::string& prompt) { return sha256_hex(prompt).substr(0, 16); }
+
+  // Whether a line's beginning is that of this job's rows.
+  bool is_ours(std::string_view line) const {
+    const std::string_view start = "{\"line\":";
+    if (!line.starts_with(start)) return false;
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of("0123456789", start.size())));
+    return line.starts_with(cat(",\"job\":\"", job_, "\","));
+  }
 
   // A line that a kill cut short is cut off, but only behind rows of ours or where it is one's
   // beginning.
@@ -209,9 +296,7 @@ class ResultFile {
     std::uintmax_t whole = 0;
     for (std::string line; lines.next(line);) {
       if (!lines.is_whole()) {
-        const std::string_view start = "{\"line\":";
-        if (done_.empty() && !line.starts_with(start) && !start.starts_with(line))
-          refuse("is no file of such answers");
+        if (done_.empty() && !is_ours(line)) refuse("is no file of such answers");
         fs::resize_file(name_, whole);
         return;
       }
@@ -220,12 +305,11 @@ class ResultFile {
       const Json json = parse_json(line, place);
       const JsonReader reader(json, place);
       if (reader.at("job").text() != job_)
-        refuse(
-            cat("holds answers of another checkpoint or other options at line ", lines.number()));
+        refuse(cat("holds answers of another checkpoint or other options or kernels at line ",
+                   lines.number()));
       const bool is_bad = reader.has("error");
       bad_ += is_bad;
-      done_.push_back(
-          {reader.at("line").count(), is_bad ? "" : digest(reader.at("prompt").text())});
+      done_.push_back({reader.at("line").count(), is_bad, reader.at("digest").text()});
     }
   }
 
@@ -238,74 +322,64 @@ class ResultFile {
   }
 
   std::string name_, job_;
+  std::unique_ptr<FileLock> lock_;
   std::optional<OutputFile> file_;
   std::vector<Done> done_;
   std::size_t next_ = 0;
   std::int64_t bad_ = 0;
   std::map<std::int64_t, std::optional<std::string>> waiting_;  // by line; nothing: in work
+  std::map<std::int64_t, std::string> again_;                   // of lines that were bad
 };
 
 class PromptJob {
  public:
   PromptJob(LoadedModel& loaded, const PromptsOptions& prompts, const GenerateOptions& options)
       : tokenizer_(loaded.tokenizer),
-        results_(prompts, job_of(loaded, options)),
         file_(prompts, options, loaded),
+        results_(prompts, job_of(loaded, options)),
         // A long row holds back those behind it: not too many.
         most_waiting_(16 * prompts.parallel) {}
 
-  const ResultFile& results() const { return results_; }
+  ResultFile& results() { return results_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t bad() const { return bad_; }
 
   std::optional<Request> next() {
     while (results_.waiting() < most_waiting_) {
-      std::optional<Row> row = file_.next(skipped_ == results_.rows());
+      std::optional<Row> row = file_.next();
       if (!row) {
         results_.check_end();
         return std::nullopt;
       }
-      if (results_.has(*row)) {
-        ++skipped_;
-        continue;
-      }
+      if (results_.has(*row)) continue;
+      file_.encode(*row);
       ++rows_;
       results_.expect(row->line);
       if (row->error.empty())
         return in_work_.emplace(row->line, std::move(*row)).first->second.request;
       ++bad_;
       log_warning(row->error);
-      Json result = head_of(*row);
-      result["error"] = row->error;
-      results_.put(*row, std::move(result));
+      results_.put(*row, {{"error", row->error}});
     }
     return std::nullopt;
   }
 
   void put(const Completion& completion) {
     const Row& row = in_work_.at(completion.number);
-    Json result = head_of(row);
-    result["prompt"] = row.prompt;
-    result["text"] = tokenizer_.decode(completion.tokens, row.prompt.empty());
-    result["tokens"] = std::ssize(completion.tokens);
-    result["finish_reason"] = completion.ended ? "stop" : "length";
-    results_.put(row, std::move(result));
+    results_.put(row, {{"prompt", row.prompt},
+                       {"text", tokenizer_.decode(completion.tokens, row.prompt.empty())},
+                       {"tokens", std::ssize(completion.tokens)},
+                       {"finish_reason", completion.ended ? "stop" : "length"}});
     in_work_.erase(completion.number);
   }
 
  private:
-  static Json head_of(const Row& row) {
-    Json head = {{"line", row.line}};
-    if (row.id) head["id"] = *row.id;
-    return head;
-  }
-
   const Tokenizer& tokenizer_;
-  ResultFile results_;
   PromptFile file_;
+  ResultFile results_;
   std::int64_t most_waiting_;
   std::map<std::int64_t, Row> in_work_;
-  std::int64_t rows_ = 0, bad_ = 0, skipped_ = 0;
+  std::int64_t rows_ = 0, bad_ = 0;
 };
 
 }  // namespace
@@ -326,14 +400,16 @@ int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
       loaded.model, options, prompts.parallel, loaded.device, [&] { return job.next(); },
       [&](const Completion& completion) { job.put(completion); },
       [] { return stop_signal() != 0; });
+  job.results().finish();
   const double seconds = seconds_now() - start;
   const std::int64_t bad = job.bad() + job.results().bad_rows();
   log_info(cat(with_commas(job.rows()), " rows, ", with_commas(use.new_tokens), " tokens written, ",
                fixed(static_cast<double>(use.new_tokens) / seconds, 1), " tokens/s; ",
                with_commas(use.shared_tokens), " of ", with_commas(use.prompt_tokens),
                " prompt tokens shared"));
-  log_info(cat("cache: at most ", with_commas(use.most_pages), " pages of ", kPage, " positions, ",
-               fixed(100 * use.unused_slots, 1), " % of their places unused"));
+  log_info(cat("cache: at most ", with_commas(use.positions), " positions in ",
+               with_commas(use.pages), " pages of ", kPage, ", ", fixed(100 * use.unused(), 1),
+               " % of whose places held nothing"));
   if (bad > 0) log_warning(cat(with_commas(bad), " bad rows, answered by \"error\""));
   if (stop_signal() != 0) {
     if (!prompts.output.empty()) log_info("stopped; the same command goes on from here");

@@ -13,10 +13,11 @@ struct PromptsOptions {
   // JSON, one object a line: "prompt", and as one wishes "id", "tokens", "temperature", "seed";
   // other keys are ignored.
   std::string file;
-  // One object a line, in the same order: "line", "id", "prompt", "text", "tokens",
-  // "finish_reason" ("stop": the document ended, or "length"); of a bad row "line" and "error".
-  // "job" changes with the checkpoint and the options.
-  // Empty: standard output. What a file holds already is not made again.
+  // One object a line, in the same order: "line", "job", "digest", "id", "prompt", "text",
+  // "tokens", "finish_reason" ("stop": the document ended, or "length"); of a bad row "error"
+  // behind "digest". "job" changes with the checkpoint, the options, precision and kernel, "digest"
+  // with what the row asks for, or with a bad row's line. Empty: standard output. What a file holds
+  // already is not made again, but for bad rows that have changed.
   std::string output;
   std::int64_t parallel = 8;
 };

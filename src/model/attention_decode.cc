@@ -33,15 +33,35 @@ void put(const Cache::View& all, AttentionInputs& inputs) {
   if (inputs.options.bias.terms_BHS.defined()) inputs.options.bias.terms_BHS = all.terms_BHS;
 }
 
+// Of one sequence, whose text's earlier keys are packed where it is read in pieces.
+torch::Tensor of_piece(AttentionInputs one, std::int64_t layer, Cache& cache,
+                       const AttentionKernel* kernel, const std::string& choice) {
+  Cache::Reading* const reading = cache.reading(layer);
+  if (reading == nullptr || kernel == nullptr || choice == "check" || cache.length() % kTile != 0) {
+    go_on(cache, layer, one);
+    return attention(one, choice);
+  }
+  RECORD_USER_SCOPE("alibi::attention");
+  const std::int64_t keys = cache.add(layer, one.k_BGSD, one.v_BGSD, one.options.bias.terms_BHS);
+  if (!reading->packed) {
+    AttentionProblem whole = describe_problem(one);
+    whole.keys = reading->positions;
+    reading->packed = std::make_shared<PackedKeyValues>(*kernel->tiles, whole);
+  }
+  put(cache.view(layer, reading->packed->length(), keys), one);
+  return reading->packed->attend(one);
+}
+
 torch::Tensor by_views(const AttentionInputs& inputs, std::int64_t layer,
-                       std::span<Cache* const> caches, const std::string& choice) {
+                       std::span<Cache* const> caches, const AttentionKernel* kernel,
+                       const std::string& choice) {
   torch::Tensor output_BHTD = rows_like(inputs.q_BHTD);
   at::parallel_for(0, std::ssize(caches), 1, [&](std::int64_t begin, std::int64_t end) {
     const torch::NoGradGuard guard;
     for (std::int64_t b = begin; b < end; ++b) {
-      AttentionInputs one = of_sequence(inputs, b);
-      go_on(*caches[static_cast<std::size_t>(b)], layer, one);
-      output_BHTD.narrow(0, b, 1).copy_(attention(one, choice));
+      Cache& cache = *caches[static_cast<std::size_t>(b)];
+      output_BHTD.narrow(0, b, 1).copy_(
+          of_piece(of_sequence(inputs, b), layer, cache, kernel, choice));
     }
   });
   return output_BHTD;
@@ -128,7 +148,7 @@ void DecodeCall::check(const AttentionInputs& inputs, std::span<Cache* const> ca
   for (std::size_t b = 0; b < keys_.size(); ++b) {
     const auto sequence = static_cast<std::int64_t>(b);
     AttentionInputs one = of_sequence(inputs, sequence);
-    put(caches[b]->view(layer_, keys_[b].positions), one);
+    put(caches[b]->view(layer_, 0, keys_[b].positions), one);
     check_output(*kernel_, one, output_BHTD_.narrow(0, sequence, 1));
   }
 }
@@ -149,7 +169,7 @@ torch::Tensor attend_caches(const AttentionInputs& inputs, std::int64_t layer,
   std::int64_t keys = 0;
   for (const Cache* const cache : caches) keys = std::max(keys, cache->length());
   if (kernel == nullptr || !few_queries(inputs.q_BHTD.size(2), keys + inputs.q_BHTD.size(2)))
-    return by_views(inputs, layer, caches, choice);
+    return by_views(inputs, layer, caches, kernel, choice);
   RECORD_USER_SCOPE("alibi::attention");
   torch::Tensor output_BHTD = rows_like(inputs.q_BHTD);
   DecodeCall call(*kernel, inputs, layer, output_BHTD);

@@ -28,9 +28,10 @@ class PackedKeyValues {
   // `whole` describes the whole text: its keys are the room that is made.
   PackedKeyValues(const TileSet& set, const AttentionProblem& whole);
 
-  // Attention of the chunk's queries to all keys so far and its own, which are added; (B, H, R, D).
-  // Every chunk but the last has a multiple of 64 positions.
+  // Attention of the chunk's queries to all keys so far and the chunk's, which are added; (B, H, R,
+  // D). Every chunk but the last has a multiple of 64 keys, of which the last are the queries'.
   torch::Tensor attend(const AttentionInputs& chunk);
+  std::int64_t length() const { return length_; }  // keys so far
 
  private:
   const TileSet& set_;

@@ -22,8 +22,8 @@ void make_room(torch::Tensor& store, const torch::Tensor& like, std::int64_t use
 
 }  // namespace
 
-Cache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGTD,
-                                  const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
+std::int64_t KeyValueCache::add(std::int64_t layer, const torch::Tensor& k_BGTD,
+                                const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) {
   const torch::NoGradGuard guard;
   const std::int64_t added = k_BGTD.size(2), stay = make_room_for(layer, k_BGTD, v_BGTD, terms_BHT);
   View& stored = layers_.at(static_cast<std::size_t>(layer));
@@ -34,7 +34,7 @@ Cache::View KeyValueCache::extend(std::int64_t layer, const torch::Tensor& k_BGT
     store.narrow(2, stay, added)
         .copy_(stay > 0 ? terms_BHT + store.narrow(2, stay - 1, 1) : terms_BHT);
   }
-  return view(layer, stay + added);
+  return stay + added;
 }
 
 // Returns how many positions stay.
@@ -54,11 +54,11 @@ std::int64_t KeyValueCache::make_room_for(std::int64_t layer, const torch::Tenso
   return stay;
 }
 
-Cache::View KeyValueCache::view(std::int64_t layer, std::int64_t positions) {
+Cache::View KeyValueCache::view(std::int64_t layer, std::int64_t first, std::int64_t end) {
   View all = layers_.at(static_cast<std::size_t>(layer));
-  all.k_BGSD = all.k_BGSD.narrow(2, 0, positions);
-  all.v_BGSD = all.v_BGSD.narrow(2, 0, positions);
-  if (all.terms_BHS.defined()) all.terms_BHS = all.terms_BHS.narrow(2, 0, positions);
+  all.k_BGSD = all.k_BGSD.narrow(2, first, end - first);
+  all.v_BGSD = all.v_BGSD.narrow(2, first, end - first);
+  if (all.terms_BHS.defined()) all.terms_BHS = all.terms_BHS.narrow(2, 0, end);
   return all;
 }
 

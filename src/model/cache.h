@@ -6,12 +6,15 @@
 // count as if they came just before the oldest of the others.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "device/tensor.h"
 #include "kernels/decode_attention.h"
 
 namespace alibi {
+
+class PackedKeyValues;  // model/attention_tiled.h
 
 class Cache {
  public:
@@ -24,10 +27,15 @@ class Cache {
     torch::Tensor k_BGSD, v_BGSD;
     torch::Tensor terms_BHS = {};  // of a bias that has them (model/score_bias.h)
   };
-  // Adds T new positions to one layer (at most the window) and returns all that it holds, the new
-  // ones last. Terms come as they count from 0 before these positions.
-  virtual View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
-                      const torch::Tensor& terms_BHT) = 0;
+  // Adds T new positions to one layer (at most the window) and returns how many it holds by then,
+  // the new ones last. Terms come as they count from 0 before these positions.
+  virtual std::int64_t add(std::int64_t layer, const torch::Tensor& k_BGTD,
+                           const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) = 0;
+  // The same, and returns all of them.
+  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+              const torch::Tensor& terms_BHT = {}) {
+    return view(layer, 0, add(layer, k_BGTD, v_BGTD, terms_BHT));
+  }
   // Takes what so many more positions need, for all layers. From one thread, as caches may share
   // memory, which moves.
   virtual void reserve(std::int64_t) {}
@@ -36,8 +44,15 @@ class Cache {
   // place of `extend`. Valid until a cache reserves.
   virtual PagedKeys places(std::int64_t layer, const torch::Tensor& k_BGTD,
                            const torch::Tensor& v_BGTD, const torch::Tensor& terms_BHT) = 0;
-  // All that a layer holds by then, its first `positions` positions.
-  virtual View view(std::int64_t layer, std::int64_t positions) = 0;
+  // Keys and values of a layer's positions `first` ... `end` - 1, and the terms of 0 ... `end` - 1.
+  virtual View view(std::int64_t layer, std::int64_t first, std::int64_t end) = 0;
+  // A text of so many positions that is being read in pieces, and what one layer's attention has
+  // packed of it: what is made of all keys for each piece costs the square of the length.
+  struct Reading {
+    std::int64_t positions = 0;
+    std::shared_ptr<PackedKeyValues> packed = nullptr;
+  };
+  virtual Reading* reading(std::int64_t) { return nullptr; }  // null: nothing is to be kept
   // Ends a forward pass over T positions: every layer has been extended by them.
   virtual void advance(std::int64_t positions) = 0;
 };
@@ -50,11 +65,11 @@ class KeyValueCache final : public Cache {
 
   std::int64_t length() const override { return length_; }
   std::int64_t window() const override { return window_; }
-  View extend(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
-              const torch::Tensor& terms_BHT = {}) override;
+  std::int64_t add(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
+                   const torch::Tensor& terms_BHT) override;
   PagedKeys places(std::int64_t layer, const torch::Tensor& k_BGTD, const torch::Tensor& v_BGTD,
                    const torch::Tensor& terms_BHT) override;
-  View view(std::int64_t layer, std::int64_t positions) override;
+  View view(std::int64_t layer, std::int64_t first, std::int64_t end) override;
   void advance(std::int64_t positions) override {
     held_ = kept(positions) + positions;
     length_ += positions;

@@ -1,5 +1,9 @@
 // A file of prompts through the program: order, bad rows, and a stop in between.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <memory>
 
 #include "commands/cli_fixture.h"
 #include "support/error_text.h"
@@ -93,15 +97,98 @@ TEST_F(Prompts, ABadRowStaysBadInALaterCall) {
   EXPECT_EQ(place_.read("out.jsonl"), whole);
 }
 
-// Seen failing with a file whose last line is cut off before anything of it is known.
+// Seen failing with a bad line that is never made again.
+TEST_F(Prompts, ABadRowThatHasChangedIsMadeAgain) {
+  const std::string good = "{\"prompt\": \"a\"}\n", late = "{\"prompt\": \"b\"}\n";
+  place_.put("prompts.jsonl", good + "{\"prompt\": 7}\n{}\n" + late + late);
+  EXPECT_EQ(generate("out.jsonl").code, 1);
+  const std::string bad = place_.read("out.jsonl");
+  place_.put("out.jsonl", bad.substr(0, bad.size() - 5));  // the last row is to be made, too
+  place_.put("out.jsonl.tmp", "somebody's");
+  place_.put("prompts.jsonl", good + "{\"prompt\": \"7\"}\n{}\n" + late + late);
+  const ProgramResult result = generate("out.jsonl");
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_EQ(place_.read("out.jsonl.tmp"), "somebody's");
+  const auto found = rows(place_.read("out.jsonl")), before = rows(bad);
+  ASSERT_EQ(found.size(), 5);
+  EXPECT_EQ(found[1]["prompt"], "7");
+  for (const std::size_t same : {0, 2, 3, 4}) EXPECT_EQ(found[same], before[same]) << same;
+  place_.put("prompts.jsonl", good + "{\"prompt\": \"7\"}\n" + good + late + late);
+  EXPECT_EQ(generate("out.jsonl").code, 0);
+  const std::string whole = place_.read("out.jsonl");
+  EXPECT_EQ(generate("").out, whole);
+  EXPECT_EQ(generate("out.jsonl").code, 0);
+  EXPECT_EQ(place_.read("out.jsonl"), whole);
+}
+
+// Seen failing with a job that knows neither precision nor kernel, and with rows that are compared
+// by their prompts.
+TEST_F(Prompts, ARowOfOtherRoundingOrOptionsIsRefused) {
+  const std::string other = "{\"prompt\": \"b\"}\n";
+  place_.put("prompts.jsonl", "{\"prompt\": \"a\", \"tokens\": 3}\n" + other);
+  EXPECT_EQ(generate("out.jsonl").code, 0);
+  const std::string whole = place_.read("out.jsonl");
+  for (const char* key : {"runtime.precision=bf16", "runtime.attention.kernel=reference"}) {
+    const ProgramResult result = generate("out.jsonl", {"--set", key});
+    EXPECT_EQ(result.code, 2) << key;
+    EXPECT_ERROR_AT(result.err, "out.jsonl", 1);
+  }
+  EXPECT_EQ(generate("out.jsonl", {"--set", "runtime.precision=fp32"}).code, 0);
+  for (const char* changed : {"\"tokens\": 4", "\"tokens\": 3, \"temperature\": 0.5",
+                              "\"tokens\": 3, \"seed\": 9", "\"tokens\": 3, \"id\": 1"}) {
+    place_.put("prompts.jsonl", std::string("{\"prompt\": \"a\", ") + changed + "}\n" + other);
+    const ProgramResult result = generate("out.jsonl");
+    EXPECT_EQ(result.code, 2) << changed;
+    EXPECT_ERROR_AT(result.err, "out.jsonl", 1);
+  }
+  EXPECT_EQ(place_.read("out.jsonl"), whole);
+}
+
+// Seen failing without a lock.
+TEST_F(Prompts, OneProcessAtATimeWritesAFile) {
+  place_.put("prompts.jsonl", "{\"prompt\": \"a\"}\n");
+  const auto holder = std::make_unique<FileLock>(place_.path("out.jsonl"), "the file");
+  const ProgramResult result = generate("out.jsonl");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_ERROR_AT(result.err, "out.jsonl");
+  EXPECT_EQ(place_.read("out.jsonl"), "");
+}
+
+// Seen failing, by waiting for ever, with pipes that are opened.
+TEST_F(Prompts, OnlyFilesAreWritten) {
+  place_.put("prompts.jsonl", "{\"prompt\": \"a\"}\n");
+  place_.put("file", "");
+  std::filesystem::create_symlink("file", place_.path("link"));
+  ASSERT_EQ(mkfifo(place_.path("pipe").c_str(), 0600), 0);
+  for (const char* output : {"/dev/stdout", "/dev/full", "pipe", "runs", "link"}) {
+    const ProgramResult result = generate(output);
+    EXPECT_EQ(result.code, 2) << output;
+    EXPECT_ERROR_AT(result.err, "--output", output);
+  }
+}
+
+// Seen failing with a file whose last line is cut off before anything of it is known, or where only
+// its first word is that of our rows.
 TEST_F(Prompts, FilesOfOthersStayAsTheyAre) {
   const std::string prompt = "{\"prompt\": \"a\"}";  // without a line's end
   place_.put("prompts.jsonl", prompt);
-  place_.put("notes.txt", "to do");
-  for (const char* output : {"prompts.jsonl", "./prompts.jsonl", "notes.txt"})
+  const std::map<std::string, std::string> others = {
+      {"notes.txt", "to do"},
+      {"brace.txt", "{"},
+      {"like.jsonl", "{\"line\":1,\"note\":\"mine\"}"},
+      {"job.jsonl", "{\"line\":1,\"job\":\"00000000\",\"text\":\"mine\"}"}};
+  for (const auto& [name, text] : others) place_.put(name, text);
+  for (const char* output : {"prompts.jsonl", "./prompts.jsonl"})
     EXPECT_EQ(generate(output).code, 2) << output;
   EXPECT_EQ(place_.read("prompts.jsonl"), prompt);
-  EXPECT_EQ(place_.read("notes.txt"), "to do");
+  for (const auto& [name, text] : others) {
+    EXPECT_EQ(generate(name).code, 2) << name;
+    EXPECT_EQ(place_.read(name), text);
+  }
+  const std::string ours = generate("").out;
+  place_.put("ours.jsonl", ours.substr(0, ours.size() - 4));
+  EXPECT_EQ(generate("ours.jsonl").code, 0);
+  EXPECT_EQ(place_.read("ours.jsonl"), ours);
 }
 
 TEST_F(Prompts, RowsHaveTheLimitsOfTheOptions) {

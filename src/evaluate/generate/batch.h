@@ -27,13 +27,15 @@ struct Completion {
 struct BatchUse {
   std::int64_t prompt_tokens = 0, shared_tokens = 0;  // the latter were read by another sequence
   std::int64_t new_tokens = 0;
-  // Over all steps: slots of pages that held no position, of those that were taken.
-  double unused_slots = 0;
-  std::int64_t most_pages = 0;  // at one time
+  // When pages held the most positions: how many, one that sequences share counted once, and the
+  // pages that were allocated by then, in use or not.
+  std::int64_t positions = 0, pages = 0;
+  double unused() const;  // the share of the places of these pages that held nothing
 };
 
 // Works on up to `parallel` sequences at a time until `next` has none while none is in work; `done`
-// gets them as they end, in any order. What a sequence says depends on its request alone, whatever
+// gets them as they end, in any order. Prompts are read in pieces between steps, so that a long one
+// does not hold up the others. What a sequence says depends on its request alone, whatever
 // stands beside it; `generate` says the same but for rounding, for it reads a prompt in other
 // pieces. `stop` is asked at each step; what is not done by then is dropped.
 BatchUse generate_batch(Gpt& model, const GenerateOptions& options, std::int64_t parallel,

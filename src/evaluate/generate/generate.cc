@@ -10,7 +10,7 @@
 
 namespace alibi {
 
-torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
+torch::Tensor prefill(Gpt& model, std::span<const std::int32_t> tokens, std::int64_t chunk,
                       Cache& cache, torch::Device device) {
   ensure(!tokens.empty() && chunk > 0, "there is a prompt to read");
   const torch::NoGradGuard guard;
@@ -42,7 +42,7 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
     if (next == options.end) break;
     made.push_back(next);
     if (!on_token(next) || std::ssize(made) == options.tokens) break;
-    logits_V = prefill(model, {next}, 1, cache, device);
+    logits_V = prefill(model, {&next, 1}, 1, cache, device);
   }
   return made;
 }

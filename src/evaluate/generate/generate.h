@@ -46,7 +46,7 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
 
 // Logits (V) fp32, on the CPU, of the token after `tokens`, read into `cache` in chunks of `chunk`;
 // valid until the model is asked for the next ones.
-torch::Tensor prefill(Gpt& model, const std::vector<std::int32_t>& tokens, std::int64_t chunk,
+torch::Tensor prefill(Gpt& model, std::span<const std::int32_t> tokens, std::int64_t chunk,
                       Cache& cache, torch::Device device);
 
 }  // namespace alibi
