@@ -28,9 +28,13 @@ void PagePool::Store::make_room(const torch::Tensor& like, std::int64_t pages) {
   sizes[2] = kPage;
   if (like.is_cpu()) {
     const auto bytes = static_cast<std::size_t>(c10::multiply_integers(sizes) * like.itemsize());
-    rows = torch::from_blob(memory.grow(bytes), sizes, like.options());
+    void* const data = memory.grow(bytes);
+    sizes[0] =
+        static_cast<std::int64_t>(memory.bytes() / (bytes / static_cast<std::size_t>(pages)));
+    rows = torch::from_blob(data, sizes, like.options());
     return;
   }
+  sizes[0] += pages / 32;  // a device copies what it has, and takes memory for all of it at once
   const torch::Tensor larger = torch::empty(sizes, like.options());
   if (held > 0) larger.narrow(0, 0, held).copy_(rows);
   rows = larger;
@@ -38,10 +42,8 @@ void PagePool::Store::make_room(const torch::Tensor& like, std::int64_t pages) {
 
 std::int64_t PagePool::take() {
   if (free_.empty()) {
-    // What is allocated and not used is waste; a device copies what it has at each growth.
-    const std::int64_t more = std::max<std::int64_t>(8, std::ssize(users_) / 64);
-    for (std::int64_t i = 0; i < more; ++i) free_.push_back(std::ssize(users_) + more - 1 - i);
-    users_.resize(users_.size() + static_cast<std::size_t>(more), 0);
+    free_.push_back(pages());
+    users_.push_back(0);
   }
   const std::int64_t page = free_.back();
   free_.pop_back();

@@ -21,8 +21,8 @@ inline constexpr std::int64_t kPage = 8;  // positions; half of one is unused on
 // block of the attention kernels.
 inline std::int64_t piece_at(std::int64_t position) { return position < 256 ? 64 : 256; }
 
-// Outlives its sequences. Memory grows as pages are asked for, on the processor without being
-// copied.
+// Outlives its sequences. Memory grows as pages are asked for: on the processor by those alone, and
+// without being copied.
 class PagePool {
  public:
   explicit PagePool(std::int64_t layers) : layers_(static_cast<std::size_t>(layers)) {}
@@ -30,14 +30,14 @@ class PagePool {
   PagePool& operator=(const PagePool&) = delete;
 
   std::int64_t pages_in_use() const { return in_use_; }
-  std::int64_t pages() const { return std::ssize(users_); }  // allocated, taken or not
+  std::int64_t pages() const { return std::ssize(users_); }  // that were ever in use at one time
 
  private:
   friend class PagedSequence;
   struct Store {
     torch::Tensor rows;
     GrowingMemory memory;  // of the rows, on the processor
-    // Room for so many pages of positions like those of a tensor (1, heads, T, ...).
+    // Room for so many pages, or more, of positions like those of a tensor (1, heads, T, ...).
     void make_room(const torch::Tensor& like, std::int64_t pages);
   };
   struct Layer {

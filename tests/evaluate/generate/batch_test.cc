@@ -111,20 +111,24 @@ TEST(GenerateBatch, MakesTheSameBesideAnyOthers) {
   }
 }
 
-// Every second token is but for rounding the one before it, so that the order of a sum decides.
+// Makes every second token but for rounding the one before it, so that the order of a sum decides.
+void pair_tokens(Gpt& model) {
+  const torch::NoGradGuard guard;
+  torch::manual_seed(9);
+  const torch::Tensor& head_VC = model->head_VC();
+  const std::int64_t pairs = head_VC.size(0) / 2;
+  const torch::Tensor pairs_PSC = head_VC.narrow(0, 0, 2 * pairs).view({pairs, 2, head_VC.size(1)});
+  const torch::Tensor first_PC = pairs_PSC.select(1, 0);
+  pairs_PSC.select(1, 1).copy_(first_PC * (1 + 2e-7 * torch::randn_like(first_PC)));
+}
+
 // Seen failing with the logits of all sequences as one product.
 TEST(GenerateBatch, OneSequenceAddsAsSeveralDo) {
   ModelConfig config = tiny_config(Position::kAlibi);
   config.width = 128;
   Gpt model = std::make_shared<GptImpl>(config, 1024, torch::kBFloat16);
   model->initialize(3, 0.06);
-  {
-    const torch::NoGradGuard guard;
-    torch::manual_seed(9);
-    const torch::Tensor pairs_PSC = model->head_VC().view({512, 2, 128});
-    const torch::Tensor first_PC = pairs_PSC.select(1, 0);
-    pairs_PSC.select(1, 1).copy_(first_PC * (1 + 2e-7 * torch::randn_like(first_PC)));
-  }
+  pair_tokens(model);
   const std::vector<Request> wanted = requests(40, 0);
   const Made alone = make(model, {}, wanted, 1), together = make(model, {}, wanted, 40);
   for (const auto& [number, expected] : alone.by_number)
@@ -186,36 +190,39 @@ TEST(GenerateBatch, ALongPromptHoldsNobodyUp) {
 }
 
 // Prompts of many pieces, whose beginnings part anywhere; what is read of them has the same bits
-// from any shared beginning on. Seen failing with whole blocks of 64 shared where pieces have 256,
-// and with what attention has packed of a text one block short.
+// from any shared beginning on. Seen failing with blocks of 64 shared where pieces have 256, and
+// with what attention has packed of a text one block short.
 TEST(GenerateBatch, LongPromptsAreReadInTheSamePieces) {
-  for (const bool exact : {true, false}) {
+  for (const bool paired : {true, false}) {
     for (const Position position : {Position::kAlibi, Position::kT5, Position::kForgetting}) {
       ModelConfig config = tiny_config(position);
       config.width = 128;
       if (position == Position::kT5) config.attention_pattern = {"window(100) + global(5)"};
-      Gpt model = tiny_model(config, exact ? torch::kFloat : torch::kBFloat16);
-      model->initialize(3, exact ? 0.2 : 0.06);
+      Gpt model = tiny_model(config);
+      if (paired) pair_tokens(model);
       std::vector<Request> wanted;
-      for (std::int64_t n = 0; n < 24; ++n) {
+      for (std::int64_t n = 0; n < 16; ++n) {
         Request one{.number = n,
                     .prompt = drawn_tokens("common", 300 + drawn("common length", n, 1000)),
-                    .tokens = 12,
+                    .tokens = paired ? 1 : 12,  // of pairs the first one, behind the prompt
                     .sample = {.temperature = 0}};
         for (std::int64_t i = 0; i < drawn("own length", n, 300); ++i)
           one.prompt.push_back(
               static_cast<std::int32_t>(3 + drawn("own", 500 * n + i, kTinyVocabulary - 3)));
+        // The last piece has few tokens, whose attention adds in another order.
+        if (paired)
+          one.prompt.resize(one.prompt.size() / 256 * 256 + 1 + static_cast<std::size_t>(n) % 8);
         wanted.push_back(one);
       }
       const Made alone = make(model, {}, wanted, 1);
       EXPECT_EQ(alone.use.shared_tokens, 0);
       const Made together = make(model, {}, wanted, 8);
-      EXPECT_GT(together.use.shared_tokens, 24 * 256);
+      EXPECT_GT(together.use.shared_tokens, 16 * 128);
       for (const Request& one : wanted) {
         const Completion& found = together.by_number.at(one.number);
         EXPECT_EQ(found.tokens, alone.by_number.at(one.number).tokens)
             << name_of(position) << ", request " << one.number;
-        if (!exact) continue;
+        if (paired) continue;
         GenerateOptions options;
         options.sample = one.sample;
         options.tokens = one.tokens;
@@ -241,8 +248,8 @@ TEST(GenerateBatch, CountsThePlacesThatHoldNothing) {
   // The last token is not read.
   const BatchUse one = make(model, options, {request(0, 20, 4)}, 1).use;
   EXPECT_EQ(one.positions, 23);
-  EXPECT_EQ(one.pages, 8);
-  EXPECT_DOUBLE_EQ(one.unused(), 1 - 23.0 / 64);
+  EXPECT_EQ(one.pages, 3);
+  EXPECT_DOUBLE_EQ(one.unused(), 1 - 23.0 / 24);
   const BatchUse two = make(model, options, {request(0, 90, 2), request(1, 90, 2)}, 2).use;
   EXPECT_EQ(two.positions, 64 + 27 + 27) << "shared ones count once";
   std::vector<Request> mixed;
@@ -250,7 +257,7 @@ TEST(GenerateBatch, CountsThePlacesThatHoldNothing) {
     mixed.push_back(request(n, 2 + drawn("mixed", n, 60), 16 + drawn("tokens", n, 240)));
   const BatchUse use = make(model, options, mixed, 32).use;
   EXPECT_GT(use.positions, 32 * 100);
-  EXPECT_LE(use.unused(), 0.06) << use.positions << " in " << use.pages;
+  EXPECT_LE(use.unused(), 0.04) << use.positions << " in " << use.pages;
 }
 
 // How far the likeliest token of a text is above another one.
