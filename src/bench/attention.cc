@@ -85,8 +85,7 @@ std::optional<double> visited_share(const AttentionBench& bench, const Attention
   const std::int64_t blocks = (q.size(2) + kTile - 1) / kTile;
   const torch::Tensor visited = torch::zeros({q.size(0), q.size(1), blocks}, torch::kInt32);
   tiled_attention_forward(*kernel.tiles, inputs, visited);
-  const double all = static_cast<double>(q.size(0) * q.size(1) * blocks * (blocks + 1)) / 2;
-  return visited.sum().item<double>() / all;
+  return share_of_visited(visited).mean().item<double>();
 }
 
 struct Pair {

@@ -62,7 +62,7 @@ AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& 
   const std::vector<std::int64_t> last(ids.end() - count, ids.end());
   std::vector<AttentionInputs> layers;
   ForwardOptions options;
-  options.attention_inputs = &layers;
+  options.attention_inputs = [&](const AttentionInputs& layer) { layers.push_back(layer); };
   loaded.model->hidden(torch::tensor(last).view({shape.sequences, shape.length}), options);
   return std::move(layers[layers.size() / 2]);
 }

@@ -1,103 +1,61 @@
 #include "commands/inspect_attention.h"
 
-#include <algorithm>
-#include <functional>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "checkpoint/load_model.h"
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
 #include "config/lengths.h"
-#include "device/libtorch.h"
 #include "evaluate/attention_picture.h"
+#include "evaluate/head_figures.h"
 #include "evaluate/protocol.h"
-#include "report/table.h"
 
 namespace alibi {
 namespace {
 
-// Shares by layer and head, (layers, H) fp64.
-torch::Tensor visited_shares(LoadedModel& loaded, const TextSample& sample, std::int64_t length) {
-  const torch::NoGradGuard guard;
-  std::vector<std::int64_t> ids(sample.ids.end() - length, sample.ids.end());
-  std::vector<torch::Tensor> visited_BHN;
-  ForwardOptions options;
-  options.visited_blocks = &visited_BHN;
-  loaded.model->hidden(torch::tensor(ids).unsqueeze(0).to(loaded.device), options);
-  const std::int64_t blocks = visited_BHN.front().size(2);
-  const auto causal = static_cast<double>(blocks * (blocks + 1) / 2);
-  std::vector<torch::Tensor> shares;
-  for (const torch::Tensor& layer : visited_BHN)
-    shares.push_back(layer.to(torch::kDouble).sum(2).mean(0) / causal);
-  return torch::stack(shares);
-}
-
-std::string share_text(double share) { return fixed(100 * share, 1) + " %"; }
-
-std::vector<std::string> row_of(std::string layer, std::string head, std::string slope,
-                                const std::vector<torch::Tensor>& shares,
-                                const std::function<double(const torch::Tensor&)>& value) {
-  std::vector<std::string> row = {std::move(layer), std::move(head), std::move(slope)};
-  for (const torch::Tensor& one : shares) row.push_back(share_text(value(one)));
-  return row;
-}
-
-Table shares_table(const GptImpl& model, const std::vector<std::int64_t>& lengths,
-                   const std::vector<torch::Tensor>& shares_LH) {
-  Table table;
-  table.columns = {{"layer", Align::kRight}, {"head", Align::kRight}, {"slope", Align::kRight}};
-  for (const std::int64_t length : lengths)
-    table.columns.push_back({with_commas(length), Align::kRight});
-  const std::vector<double> slopes = model.slopes();
-  for (std::int64_t layer = 0; layer < shares_LH.front().size(0); ++layer) {
-    for (std::int64_t head = 0; head < shares_LH.front().size(1); ++head) {
-      const std::string slope =
-          slopes.empty() ? "-" : significant(slopes[static_cast<std::size_t>(head)], 4);
-      table.rows.push_back(
-          row_of(std::to_string(layer + 1), std::to_string(head + 1), slope, shares_LH,
-                 [&](const torch::Tensor& one) { return one[layer][head].item<double>(); }));
+// Those of --lengths that the model's positions reach; what is left out is said.
+std::vector<std::int64_t> lengths_of(const AttentionView& view, const Config& config) {
+  const std::int64_t trained = batch_shape(config.batch).length;
+  std::vector<std::int64_t> lengths;
+  std::vector<std::string> left_out;
+  std::string past;
+  for (const std::string& text : view.lengths) {
+    const auto length = length_in_tokens(text, trained);
+    if (!length) throw usage_error("--lengths", "\"" + text + "\" is no whole number of tokens");
+    const std::string why = past_position_limit(config.model, *length);
+    if (why.empty()) {
+      lengths.push_back(*length);
+    } else {
+      left_out.push_back(text);
+      past = why;
     }
   }
-  table.rows.push_back({});
-  table.rows.push_back(row_of("all", "", "", shares_LH,
-                              [](const torch::Tensor& one) { return one.mean().item<double>(); }));
-  return table;
-}
-
-std::vector<std::int64_t> lengths_of(const AttentionView& view, const Config& config) {
-  std::vector<std::int64_t> lengths;
-  for (const std::string& text : view.lengths) {
-    const auto length = length_in_tokens(text, batch_shape(config.batch).length);
-    if (!length) throw usage_error("--lengths", "\"" + text + "\" is no whole number of tokens");
-    const auto& limit = config.model.max_sequence_length;
-    if (!limit || *length <= *limit) lengths.push_back(*length);
+  if (lengths.empty()) {
+    throw usage_error("--lengths", cat("found ", join(left_out, ", "), ", but ", past),
+                      cat("--lengths 1x: the trained length is ", trained));
   }
+  if (!left_out.empty())
+    log_info(cat("note: --lengths: ", join(left_out, ", "), " left out: ", past));
   return lengths;
-}
-
-std::string describe_shares(LoadedModel& loaded, const AttentionView& view) {
-  const std::vector<std::int64_t> lengths = lengths_of(view, loaded.config);
-  if (lengths.empty()) return "";
-  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  const EvaluationText text =
-      read_evaluation_text(view.texts, loaded, {.window = longest, .most = longest});
-  std::vector<torch::Tensor> shares_LH;
-  for (const std::int64_t length : lengths)
-    shares_LH.push_back(visited_shares(loaded, text.sample, length));
-  return format_table(shares_table(*loaded.model, lengths, shares_LH)) +
-         "share of the 64 x 64 blocks of keys in a query's past that were visited\n\n";
 }
 
 AttentionPicture picture_of(LoadedModel& loaded, const AttentionView& view,
                             const CommandLine& command_line) {
+  const std::vector<std::int64_t> lengths = lengths_of(view, loaded.config);
   const std::int64_t trained = batch_shape(loaded.config.batch).length;
-  const EvaluationText text =
-      read_evaluation_text(view.texts, loaded, {.window = trained, .most = trained});
-  AttentionPicture picture = picture_attention(loaded, text.sample);
+  AttentionPicture picture = picture_attention(
+      loaded,
+      read_evaluation_text(view.texts, loaded, {.window = trained, .most = trained}).sample);
+  const EvaluationText text = read_evaluation_text(view.texts, loaded, head_figures_rule(lengths));
+  MeasuringLine line("inspect attention", "measuring heads", "windows");
+  picture.lengths = measure_heads(loaded, text.sample, lengths, line.hook());
+  line.finish();
+  for (std::int64_t layer = 0; layer < loaded.config.model.layers; ++layer)
+    picture.uncounted_kernels.push_back(loaded.model->uncounted_kernel(layer, loaded.device));
   picture.name = loaded.config.run.name;
   picture.program_version = kVersion;
   picture.command_line = command_line.text();
@@ -123,9 +81,7 @@ void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPic
 std::string describe_attention(const AttentionView& view, const CommandLine& command_line) {
   LoadedModel loaded = load_model(view.target, view.overrides);
   AttentionPicture picture = picture_of(loaded, view, command_line);
-  std::string text;
-  if (loaded.model->counts_blocks(loaded.device)) text += describe_shares(loaded, view);
-  text += reach_table(picture);
+  const std::string text = attention_tables(picture);
   if (view.output.empty()) return text;
   if (!loaded.model->slopes().empty()) measure_slopes(loaded, view, picture);
   write_file_atomic(view.output, attention_page(picture));

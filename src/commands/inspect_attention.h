@@ -16,9 +16,9 @@ struct AttentionView {
   std::string output;  // page to write; empty: none
 };
 
-// The share of key blocks that the tiled kernels visit, one row for each head of each layer and one
-// column for each length, where the model runs on such a kernel; then each head's reach, and
-// warnings. Writes the page, with ALiBi also what other slopes do to perplexity at the lengths.
+// At each length the share of key blocks that each head visits, its reach and its weights of 0;
+// then warnings. Writes the page, with ALiBi also what other slopes do to perplexity at the
+// lengths.
 std::string describe_attention(const AttentionView& view, const CommandLine& command_line);
 
 }  // namespace alibi

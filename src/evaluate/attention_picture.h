@@ -1,5 +1,5 @@
-// What each head of a trained model does on a text: scores, biases, weights, and how far they
-// reach.
+// What each head of a trained model does on a stretch of text, number by number; and what its
+// slopes do to its curve.
 #pragma once
 
 #include "checkpoint/load_model.h"
@@ -8,8 +8,8 @@
 
 namespace alibi {
 
-// Reads the last tokens of the sample, as many as the trained length but at most 1024, and shows
-// the matrices of the first 48 of them. The sample must hold the trained length.
+// Scores and biases of the first 48 of the sample's last tokens, of which it takes as many as the
+// trained length but at most 1024. The heads' figures are the caller's to fill.
 AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample);
 
 // Perplexity at each length with other slopes than the model was trained with: those and every rule

@@ -135,6 +135,7 @@ class CurveMeasurement {
 
   void fill(MeasuredLength& measured, ScoredLength scored) {
     fill_point(measured, scored, loaded_.tokenizer);
+    measured.point.visited_share = scored.visited_share;
     if (scored.short_share > 0) {
       measured.point.note = cat(fixed(100 * scored.short_share, 0),
                                 " % of its targets stand in shorter windows, where a "

@@ -47,8 +47,13 @@ double short_share(const std::vector<Window>& windows, std::int64_t length) {
 ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, std::int64_t length,
                            std::optional<std::int64_t> stride, const ScoringOptions& scoring) {
   const std::vector<Window> windows = windows_of(sample, length, stride);
-  const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
-  ScoredLength scored{scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
+  ScoredLength scored;
+  ScoringOptions counting = scoring;
+  counting.visited_share = &scored.visited_share;
+  const std::vector<float> all = score(loaded.model, sample.ids, windows, counting);
+  scored.losses = scored_losses(sample, all);
+  scored.ids = sample.scored();
+  scored.block = sample.rule.window;
   if (!stride) {
     scored.bins = position_bins(sample, all, windows, length);
     scored.short_share = short_share(windows, length);
@@ -121,7 +126,10 @@ ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
   if (protocol_row(rules.protocol).streams) {
     const std::vector<float> all =
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
-    return {scored_losses(sample, all), sample.scored(), sample.rule.window, 0, {}};
+    return {.losses = scored_losses(sample, all),
+            .ids = sample.scored(),
+            .block = sample.rule.window,
+            .bins = {}};
   }
   return score_windows(loaded, sample, length, stride_of(rules, length), scoring);
 }
@@ -152,7 +160,10 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
   const std::int64_t longest = lengths.back();
   std::vector<Window> windows = windows_of(sample, longest);
   std::erase_if(windows, [&](const Window& window) { return window.length < longest; });
-  const std::vector<float> all = score(loaded.model, sample.ids, windows, scoring);
+  double visited_share = kNotMeasured;
+  ScoringOptions counting = scoring;
+  counting.visited_share = &visited_share;
+  const std::vector<float> all = score(loaded.model, sample.ids, windows, counting);
   std::vector<ScoredLength> scored;
   for (const std::int64_t length : lengths) {
     ScoredLength& one = scored.emplace_back();
@@ -166,6 +177,7 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
     }
   }
   scored.back().bins = position_bins(sample, all, windows, longest);
+  scored.back().visited_share = visited_share;
   return scored;
 }
 

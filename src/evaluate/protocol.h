@@ -20,7 +20,8 @@ struct ScoredLength {
   std::vector<std::int32_t> ids;  // the targets they belong to
   std::int64_t block = 1;         // consecutive losses that are resampled together
   double short_share = 0;  // of the targets: those in windows that the text's parts cut short
-  std::vector<PositionBin> bins;  // by position in the window; empty where windows have none
+  std::vector<PositionBin> bins;        // by position in the window; empty where windows have none
+  double visited_share = kNotMeasured;  // as ScoringOptions'
 };
 
 // How `rules` score a model at `length`: all but progress.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "data/batches.h"
 #include "device/libtorch.h"
+#include "model/attention_tiled.h"
 #include "model/loss/cross_entropy.h"
 
 namespace alibi {
@@ -20,16 +21,22 @@ void append_row(Batch& batch, std::span<const std::int32_t> text, std::int64_t f
   ++batch.rows;
 }
 
+struct Pass {
+  KeyValueCache* cache = nullptr;
+  std::vector<torch::Tensor>* visited_blocks = nullptr;  // as ForwardOptions'
+};
+
 // One forward pass: losses in nats, (rows, length) fp32 on the CPU.
 torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& options,
-                           KeyValueCache* cache = nullptr) {
+                           const Pass& pass) {
   const auto on_device = [&](std::vector<std::int64_t>& values) {
     return torch::from_blob(values.data(), {batch.rows, batch.length}, torch::kLong)
         .clone()
         .to(options.device);
   };
   ForwardOptions forward;
-  forward.cache = cache;
+  forward.cache = pass.cache;
+  forward.visited_blocks = pass.visited_blocks;
   forward.stretch = options.stretch;
   forward.slopes = options.slopes;
   if (!batch.document_starts.empty()) forward.document_start_BT = on_device(batch.document_starts);
@@ -41,26 +48,60 @@ torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& optio
       .contiguous();
 }
 
-// Losses of consecutive windows of one length, as the rows of one forward pass.
-torch::Tensor window_losses(Gpt& model, std::span<const std::int32_t> text,
-                            std::span<const Window> windows, const ScoringOptions& options) {
+// The visited share of each window, the mean over layers and heads.
+void copy_visited(const std::vector<torch::Tensor>& visited_BHN, float* shares) {
+  torch::Tensor sum_B;
+  for (const torch::Tensor& layer : visited_BHN) {
+    const torch::Tensor share_B = share_of_visited(layer).mean(1);
+    sum_B = sum_B.defined() ? sum_B + share_B : share_B;
+  }
+  const torch::Tensor mean_B =
+      (sum_B / static_cast<double>(visited_BHN.size())).to(torch::kFloat).contiguous();
+  std::copy_n(mean_B.data_ptr<float>(), mean_B.size(0), shares);
+}
+
+// What is known of a text's windows: the losses of its targets, then, where it is asked for, the
+// visited share of each window. One list, so that processes can add theirs.
+struct WindowNumbers {
+  std::size_t targets;
+  std::vector<float> all;
+
+  float* losses() { return all.data(); }
+  float* shares() { return all.data() + targets; }
+};
+
+// Consecutive windows of one length, from the one of number `first` on, as the rows of one forward
+// pass.
+void score_batch(Gpt& model, std::span<const std::int32_t> text, std::span<const Window> windows,
+                 const ScoringOptions& options, WindowNumbers& numbers, std::ptrdiff_t first) {
   Batch batch;
   batch.length = windows.front().length;
   batch.end = options.end;
   for (const Window& window : windows) append_row(batch, text, window.first);
   if (options.separate_documents) mark_documents(batch);
-  return batch_losses(model, batch, options);
-}
-
-void score_batch(Gpt& model, std::span<const std::int32_t> text, std::span<const Window> windows,
-                 const ScoringOptions& options, std::vector<float>& losses) {
-  const torch::Tensor losses_BT = window_losses(model, text, windows, options);
+  std::vector<torch::Tensor> visited_BHN;
+  const bool counts = options.visited_share != nullptr;
+  const torch::Tensor losses_BT =
+      batch_losses(model, batch, options, {.visited_blocks = counts ? &visited_BHN : nullptr});
+  if (counts) copy_visited(visited_BHN, numbers.shares() + first);
   const float* row = losses_BT.data_ptr<float>();
   for (const Window& window : windows) {
     std::copy(row + window.length - window.scored, row + window.length,
-              losses.begin() + window.first + window.length - window.scored);
+              numbers.losses() + window.first + window.length - window.scored);
     row += window.length;
   }
+}
+
+// Over all blocks of all windows: each counts as it has blocks up to a query's own.
+double mean_share(const std::vector<Window>& windows, const float* shares) {
+  double visited = 0, all = 0;
+  for (const Window& window : windows) {
+    const auto blocks = static_cast<double>((window.length + kTile - 1) / kTile);
+    const double causal = blocks * (blocks + 1) / 2;
+    visited += causal * static_cast<double>(*shares++);
+    all += causal;
+  }
+  return visited / all;
 }
 
 }  // namespace
@@ -99,18 +140,22 @@ std::vector<Window> windows_of(const TextSample& sample, std::int64_t length,
 std::vector<float> score(Gpt& model, std::span<const std::int32_t> targets,
                          const std::vector<Window>& windows, const ScoringOptions& options) {
   const torch::NoGradGuard guard;
-  std::vector<float> losses(targets.size());
-  options.share.fill(losses, [&] {
+  const std::size_t shares = options.visited_share == nullptr ? 0 : windows.size();
+  WindowNumbers numbers{targets.size(), std::vector<float>(targets.size() + shares)};
+  options.share.fill(numbers.all, [&] {
     std::int64_t read = 0, batch = 0;
     for (auto begin = windows.begin(), end = begin; begin != windows.end(); begin = end) {
       const std::int64_t most = std::max<std::int64_t>(1, options.batch_tokens / begin->length);
       while (end != windows.end() && end - begin < most && end->length == begin->length) ++end;
-      if (options.share.owns(batch++)) score_batch(model, targets, {begin, end}, options, losses);
+      if (options.share.owns(batch++))
+        score_batch(model, targets, {begin, end}, options, numbers, begin - windows.begin());
       read += (end - begin) * begin->length;
       if (options.progress) options.progress(read);
     }
   });
-  return losses;
+  if (shares > 0) *options.visited_share = mean_share(windows, numbers.shares());
+  numbers.all.resize(targets.size());
+  return std::move(numbers.all);
 }
 
 std::vector<float> scored_losses(const TextSample& sample, std::span<const float> losses) {
@@ -166,7 +211,7 @@ class Stream {
     batch.length = count;
     batch.end = options_.end;
     for (const SampleRun& run : runs_) append_row(batch, sample_.ids, run.first - lead_ + at);
-    const torch::Tensor losses_BT = batch_losses(model_, batch, options_, &cache_);
+    const torch::Tensor losses_BT = batch_losses(model_, batch, options_, {.cache = &cache_});
     for (std::size_t row = 0; row < runs_.size(); ++row) {
       const float* first = losses_BT.data_ptr<float>() + static_cast<std::int64_t>(row) * count;
       const std::int64_t unscored = std::clamp<std::int64_t>(lead_ - at, 0, count);

@@ -49,6 +49,10 @@ struct ScoringOptions {
   std::vector<double> slopes;  // instead of the model's; empty: those
   torch::Device device = torch::kCPU;
   ScoringShare share;
+  // If given, gets the share of the key blocks up to a query's own that attention visited, over all
+  // windows, layers and heads: 1 without a pattern or skipped blocks, NaN where a layer's kernel
+  // does not count. Of windows, not of streams.
+  double* visited_share = nullptr;
   // Tokens, those that are only context and those of other processes' batches too.
   std::function<void(std::int64_t read)> progress;
 };

@@ -65,8 +65,8 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   point.change = figure(&CurvePoint::change_from_1x);
   point.early_gain = figure(&CurvePoint::early_gain);
   point.context_gain = figure(&CurvePoint::context_gain);
-  point.bits_per_byte =
-      estimate(values(variant.name, [](const CurvePoint& p) { return p.bits_per_byte; })).mean;
+  point.bits_per_byte = figure(&CurvePoint::bits_per_byte).mean;
+  point.visited_share = figure(&CurvePoint::visited_share).mean;
   if (variant.name == all.reference) {
     point.verdict = Verdict::kReference;
     return;

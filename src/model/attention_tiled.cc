@@ -312,6 +312,13 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
   return gradients;
 }
 
+torch::Tensor share_of_visited(const torch::Tensor& visited_BHN) {
+  const std::int64_t blocks = visited_BHN.size(2);
+  const torch::Tensor share_BH =
+      visited_BHN.sum(2, false, torch::kDouble) / (static_cast<double>(blocks * (blocks + 1)) / 2);
+  return share_BH.masked_fill(visited_BHN.eq(kNotCounted).any(2), NAN);
+}
+
 PackedKeyValues::PackedKeyValues(const TileSet& set, const AttentionProblem& whole)
     : set_(set), whole_(whole) {
   TiledAttention a;
@@ -321,7 +328,8 @@ PackedKeyValues::PackedKeyValues(const TileSet& set, const AttentionProblem& who
   packed_ = raw_bytes(a.units() * unit_bytes_);
 }
 
-torch::Tensor PackedKeyValues::attend(const AttentionInputs& chunk) {
+torch::Tensor PackedKeyValues::attend(const AttentionInputs& chunk,
+                                      const torch::Tensor& visited_BHN) {
   ensure(length_ % kTile == 0, "chunks before the last are whole blocks");
   Call call = make_call(set_, chunk, length_);
   TiledAttention& a = call.a;
@@ -330,6 +338,7 @@ torch::Tensor PackedKeyValues::attend(const AttentionInputs& chunk) {
   const torch::Tensor lse = torch::empty({output.size(0), output.size(1), output.size(2)});
   a.output = head_rows<void>(output);
   a.lse_BHT = lse.data_ptr<float>();
+  if (visited_BHN.defined()) a.visited_BHN = visited_BHN.data_ptr<std::int32_t>();
   const PackedUnits packed{packed_.data_ptr<std::uint8_t>(), unit_bytes_};
   pack_keys(a, packed, length_ / kTile);
   forward_over(call, packed);

@@ -22,6 +22,11 @@ AttentionGradients tiled_attention_backward(const TileSet& set, const AttentionI
                                             const AttentionOutputs& outputs,
                                             const torch::Tensor& gradient_BHTD);
 
+// Of the key blocks that order leaves to those of all queries of a text, the share that was
+// visited: (B, H) fp64; NaN where a block was not counted (kNotCounted).
+inline constexpr int kNotCounted = -1;
+torch::Tensor share_of_visited(const torch::Tensor& visited_BHN);
+
 // Keys and values of a text that is read chunk by chunk, kept packed only.
 class PackedKeyValues {
  public:
@@ -30,7 +35,7 @@ class PackedKeyValues {
 
   // Attention of the chunk's queries to all keys so far and the chunk's, which are added; (B, H, R,
   // D). Every chunk but the last has a multiple of 64 keys, of which the last are the queries'.
-  torch::Tensor attend(const AttentionInputs& chunk);
+  torch::Tensor attend(const AttentionInputs& chunk, const torch::Tensor& visited_BHN = {});
   std::int64_t length() const { return length_; }  // keys so far
 
  private:

@@ -160,8 +160,15 @@ std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t lengt
   return choose_attention(problem_of(tokens_BT, options), device, attention_.kernel).name;
 }
 
-AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
-                                     const ForwardOptions& options) const {
+std::string GptImpl::uncounted_kernel(std::int64_t layer, torch::Device device) const {
+  const torch::Tensor tokens_BT = torch::empty({1, kTile}, torch::kMeta);
+  const AttentionKernel& kernel =
+      choose_attention(problem_of(tokens_BT, {}, layer), device, attention_.kernel);
+  return kernel.tiles == nullptr ? kernel.name : "";
+}
+
+AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options,
+                                     std::int64_t layer) const {
   const auto shape = [&](std::int64_t heads) {
     return torch::empty({tokens_BT.size(0), heads, tokens_BT.size(1), head_width(config_)},
                         torch::TensorOptions(torch::kMeta).dtype(type_));
@@ -172,7 +179,7 @@ AttentionProblem GptImpl::problem_of(const torch::Tensor& tokens_BT,
   return describe_problem({shape(config_.heads),
                            shape(key_value_heads(config_)),
                            {},
-                           score_options(0, tokens_BT.size(1), normed_BTC, options)});
+                           score_options(layer, tokens_BT.size(1), normed_BTC, options)});
 }
 
 void GptImpl::reserve(const ForwardOptions& options, std::int64_t positions) {
@@ -319,14 +326,13 @@ torch::Tensor GptImpl::count_blocks(const AttentionInputs& inputs,
   const auto& q = inputs.q_BHTD;
   const AttentionProblem problem = describe_problem(inputs);
   const AttentionKernel& kernel = choose_attention(problem, q.device(), attention_.kernel);
-  if (kernel.tiles == nullptr) {
-    throw Error("runtime.attention.kernel",
-                cat("kernel ", kernel.name, " is not tiled, expected one that counts key blocks"),
-                "dropout and head widths that 8 does not divide have none");
-  }
-  visited.push_back(
-      torch::zeros({q.size(0), q.size(1), (q.size(2) + kTile - 1) / kTile}, torch::kInt32));
-  return tiled_attention_forward(*kernel.tiles, inputs, visited.back()).output_BHTD;
+  visited.push_back(torch::full({q.size(0), q.size(1), (q.size(2) + kTile - 1) / kTile},
+                                kNotCounted, torch::kInt32));
+  if (kernel.tiles == nullptr) return attention(inputs, attention_.kernel);
+  const torch::Tensor output_BHTD =
+      tiled_attention_forward(*kernel.tiles, inputs, visited.back()).output_BHTD;
+  if (attention_.kernel == "check") check_output(kernel, inputs, output_BHTD);
+  return output_BHTD;
 }
 
 torch::Tensor GptImpl::join_heads(const torch::Tensor& x_BHTD) {
@@ -346,7 +352,7 @@ torch::Tensor GptImpl::mixed_heads(std::int64_t layer, const torch::Tensor& norm
     go_on(*options.cache, layer, inputs);
   else
     inputs.options.visible.hash(inputs.k_BGSD);
-  if (options.attention_inputs != nullptr) options.attention_inputs->push_back(inputs);
+  if (options.attention_inputs != nullptr) options.attention_inputs(inputs);
   return join_heads(options.visited_blocks == nullptr
                         ? attention(inputs, attention_.kernel)
                         : count_blocks(inputs, *options.visited_blocks));

@@ -7,6 +7,7 @@
 // vocabulary, N rows.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,9 +38,11 @@ struct ForwardOptions : PositionChanges {
   bool training = false;  // dropout on, masks drawn from `random`
   RandomKey random;
   torch::Tensor document_start_BT;  // undefined: attend across documents
-  // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks).
+  // If given, gets for each layer the key blocks visited by each query block, int32 (B, H, blocks);
+  // kNotCounted where the layer's kernel counts none (GptImpl::uncounted_kernel).
   std::vector<torch::Tensor>* visited_blocks = nullptr;
-  std::vector<AttentionInputs>* attention_inputs = nullptr;  // if given, gets those of each layer
+  // If given, is called with those of each layer, in their order; of long texts without values.
+  std::function<void(const AttentionInputs&)> attention_inputs = {};
   // Blocks keep their input only (model/layers.h); reversible layers keep nothing.
   bool recompute = false;
   std::int64_t mlp_chunk_rows = 0;  // rows of an MLP at a time, recomputed for gradients; 0: all
@@ -77,8 +80,8 @@ class GptImpl : public Module {
   std::int64_t vocabulary() const { return vocabulary_; }
   std::int64_t parameter_count() const;
   std::vector<double> slopes() const;  // as trained by now; empty without linear biases
-  // Whether its attention kernel can count the key blocks it visits.
-  bool counts_blocks(torch::Device device) const;
+  // Name of a layer's attention kernel where it does not count the key blocks it visits; else "".
+  std::string uncounted_kernel(std::int64_t layer, torch::Device device) const;
   // Name of the attention kernel a batch of this shape would run on.
   std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
                                bool training) const;
@@ -120,7 +123,8 @@ class GptImpl : public Module {
   static torch::Tensor join_heads(const torch::Tensor& x_BHTD);  // (B, T, C)
   torch::Tensor count_blocks(const AttentionInputs& inputs,
                              std::vector<torch::Tensor>& visited) const;
-  AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
+  AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options,
+                              std::int64_t layer = 0) const;
   // For few new positions of sequences with caches (model/gpt_decode.cc).
   class Step;
   bool has_stages() const;

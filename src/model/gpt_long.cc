@@ -15,21 +15,45 @@ namespace {
 // Shorter texts gain nothing.
 constexpr std::int64_t kLongText = 16'384;
 
+// What is asked for of a layer beside its result, put together chunk by chunk.
+class LayerRecord {
+ public:
+  // Where the chunk's visited blocks are counted; undefined: nobody asks.
+  torch::Tensor add(const AttentionInputs& chunk, const ForwardOptions& options) {
+    if (options.attention_inputs != nullptr) {
+      q_.push_back(chunk.q_BHTD);
+      k_.push_back(chunk.k_BGSD);
+      options_ = chunk.options;
+    }
+    if (options.visited_blocks == nullptr) return {};
+    const auto& q = chunk.q_BHTD;
+    return visited_.emplace_back(
+        torch::zeros({q.size(0), q.size(1), (q.size(2) + kTile - 1) / kTile}, torch::kInt32));
+  }
+
+  void give(const ForwardOptions& options) const {
+    if (options.attention_inputs != nullptr) {
+      AttentionInputs whole{torch::cat(q_, 2), torch::cat(k_, 2), {}, options_};
+      whole.options.visible.first_BT = options.document_start_BT;
+      options.attention_inputs(whole);
+    }
+    if (options.visited_blocks != nullptr)
+      options.visited_blocks->push_back(torch::cat(visited_, 2));
+  }
+
+ private:
+  std::vector<torch::Tensor> q_, k_, visited_;
+  ScoreOptions options_;  // of the last chunk: its bias reaches over the whole text
+};
+
 }  // namespace
 
 bool GptImpl::suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const {
   if (tokens_BT.size(1) < kLongText || options.cache != nullptr || options.training) return false;
   if (!options.caches.empty() || hashes_keys(config_)) return false;
-  if (options.visited_blocks != nullptr || options.attention_inputs != nullptr) return false;
   if (at::GradMode::is_enabled() || attention_.kernel == "check") return false;
   return choose_attention(problem_of(tokens_BT, options), tokens_BT.device(), attention_.kernel)
              .tiles != nullptr;
-}
-
-bool GptImpl::counts_blocks(torch::Device device) const {
-  const torch::Tensor tokens_BT = torch::empty({1, 64}, torch::kMeta);
-  return !hashes_keys(config_) &&
-         choose_attention(problem_of(tokens_BT, {}), device, attention_.kernel).tiles != nullptr;
 }
 
 torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
@@ -63,6 +87,7 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     PackedKeyValues keys(*kernel.tiles, problem);
     torch::Tensor terms_BHS;  // of the chunks so far
+    LayerRecord record;
     const BlockImpl& block = *blocks_[static_cast<std::size_t>(layer)];
     for_chunks([&](const torch::Tensor& x1_BRC, const torch::Tensor& x2_BRC, std::int64_t first,
                    const ForwardOptions& here) {
@@ -71,7 +96,7 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
       if (problem.bias.terms)
         inputs.options.bias.terms_BHS = terms_BHS =
             continue_terms(terms_BHS, inputs.options.bias.terms_BHS);
-      const torch::Tensor mixed_BRC = join_heads(keys.attend(inputs));
+      const torch::Tensor mixed_BRC = join_heads(keys.attend(inputs, record.add(inputs, here)));
       if (config_.reversible) {
         x1_BRC.add_(block.out->forward(mixed_BRC));
         x2_BRC.add_(mlp_of(layer, {}, block.norm_2->forward(typed(x1_BRC)), 0, here));
@@ -79,6 +104,7 @@ torch::Tensor GptImpl::hidden_by_layers(const torch::Tensor& tokens_BT,
         x1_BRC.copy_(add_mlp(layer, block.out->add_to(x1_BRC, mixed_BRC), here));
       }
     });
+    record.give(options);
   }
   const torch::Tensor hidden_BTC = config_.reversible ? stream(type_) : x1_BTC;
   for_chunks([&](const torch::Tensor& x1_BRC, const torch::Tensor& x2_BRC, std::int64_t first,

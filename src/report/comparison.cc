@@ -52,6 +52,11 @@ std::string costs(const Comparison& c) {
   return format_table(table);
 }
 
+std::string visited(const Comparison& c) {
+  const Table table = visited_table(c);
+  return table.rows.empty() ? "" : format_table(table) + "\n";
+}
+
 std::string failures(const Comparison& c) {
   std::string text;
   for (const ComparedRun& run : c.runs) {
@@ -185,6 +190,24 @@ std::string verdict_name(Verdict verdict) {
   return "";
 }
 
+Table visited_table(const Comparison& c) {
+  Table table{{{"blocks visited at", Align::kLeft}}, {}};
+  if (c.variants.empty()) return table;
+  for (const ComparedPoint& point : c.variants.front().points)
+    table.columns.push_back({with_commas(point.length), Align::kRight});
+  bool counted = false;
+  for (const ComparedVariant& variant : c.variants) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row.push_back(variant.name);
+    for (const ComparedPoint& point : variant.points) {
+      row.push_back(share_text(point.visited_share));
+      counted = counted || std::isfinite(point.visited_share);
+    }
+  }
+  if (!counted) table.rows.clear();
+  return table;
+}
+
 std::string comparison_table(const Comparison& c) {
   const Align right = Align::kRight;
   Table table{{{"variant", Align::kLeft},
@@ -206,8 +229,8 @@ std::string comparison_table(const Comparison& c) {
   }
   std::string notes;
   for (const std::string& note : comparison_notes(c)) notes += cat("note: ", printable(note), "\n");
-  return cat(costs(c), "\n", comparison_context(c), comparison_slopes(c), format_table(table),
-             notes, "\n", foot(c));
+  return cat(costs(c), "\n", visited(c), comparison_context(c), comparison_slopes(c),
+             format_table(table), notes, "\n", foot(c));
 }
 
 std::string comparison_summary(const Comparison& c) {
@@ -278,6 +301,7 @@ CurveSet mean_curves(const Comparison& c) {
       mean.change_low = point.change.low;
       mean.change_high = point.change.high;
       mean.bits_per_byte = point.bits_per_byte;
+      mean.visited_share = point.visited_share;
       curve.points.push_back(mean);
     }
     set.curves.push_back(std::move(curve));

@@ -39,6 +39,7 @@ struct ComparedPoint {
   Estimate change;                    // of perplexity from 1x, as a fraction
   Estimate early_gain, context_gain;  // the split of the gain over 1x, nats per token
   double bits_per_byte = kNotMeasured;
+  double visited_share = kNotMeasured;  // as CurvePoint's, mean over seeds
   Estimate difference;  // of the measure, this variant's less the reference's, seed by seed
   Verdict verdict = Verdict::kUnknown;
 };

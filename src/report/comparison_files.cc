@@ -39,6 +39,7 @@ Json point_object(const ComparedPoint& p) {
   point.append("difference", p.difference.mean);
   point.append("difference_error", p.difference.error);
   add_estimate(point, "difference", p.difference);
+  point.append("visited_share", p.visited_share);
   point.append("verdict", verdict_name(p.verdict));
   return point;
 }

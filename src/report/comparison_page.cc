@@ -68,6 +68,7 @@ std::string comparison_page(const Comparison& c) {
   page.update({{"summary", summary(c)},
                {"figures", std::move(figures)},
                {"slopes", table_value(slopes_table(c))},
+               {"visited", table_value(visited_table(c))},
                {"unit", measure_unit(c)},
                {"notes", comparison_notes(c)},
                {"settings", c.settings}});

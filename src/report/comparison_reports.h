@@ -10,7 +10,7 @@
 //      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
 //        perplexity, change, change_low, change_high, bits_per_byte, early_gain, early_gain_low,
 //        early_gain_high, context_gain, context_gain_low, context_gain_high, difference,
-//        difference_error, difference_low, difference_high, verdict}],
+//        difference_error, difference_low, difference_high, visited_share, verdict}],
 //      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
 //    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes, slopes: [..], far_context_window, useful_context,
@@ -49,6 +49,10 @@ Json comparison_context_value(const Comparison& comparison);   // for the page
 // variants have the same.
 Table slopes_table(const Comparison& comparison);
 std::string comparison_slopes(const Comparison& comparison);  // for the terminal
+
+// The share of key blocks that attention visited: one row for each variant, one column for each
+// length; without rows where nothing was counted.
+Table visited_table(const Comparison& comparison);
 
 // One curve per variant, means over seeds with their intervals: what the pictures draw.
 CurveSet mean_curves(const Comparison& comparison);

@@ -37,6 +37,9 @@ struct CurvePoint {
   std::int64_t targets = 0;
   double seconds = kNotMeasured, tokens_per_second = kNotMeasured;
   std::int64_t peak_memory_bytes = 0;
+  // Of the 64 x 64 blocks of keys up to the queries' own, those that attention visited: over all
+  // windows, layers and heads.
+  double visited_share = kNotMeasured;
   bool applicable = true;  // false: this model cannot take this length; `note` says why
   std::string note;
   bool out_of_memory = false;  // some of it was not measured for that reason; `note` says what

@@ -54,6 +54,7 @@ void fields(Fields& f, CurvePoint& p) {
   f("seconds", p.seconds);
   f("tokens_per_second", p.tokens_per_second);
   f("peak_memory_bytes", p.peak_memory_bytes);
+  f.or_absent("visited_share", p.visited_share, true);
 }
 
 template <class Fields>
@@ -159,9 +160,9 @@ void fields(Fields& f, CurveSet& set) {
 
 namespace {
 
-// Whole sentences and what is no single figure stay in curve.json.
-constexpr std::array<std::string_view, 4> kNoColumns = {"description", "treatment",
-                                                        "document_borders", "far_context"};
+// Whole sentences, what is no single figure and what only some points have stay in curve.json.
+constexpr std::array<std::string_view, 5> kNoColumns = {
+    "description", "treatment", "document_borders", "far_context", "out_of_memory"};
 
 void add_columns(Json& row, const Json& record, const std::string& prefix) {
   for (const auto& [key, value] : *record.as_object()) {

@@ -15,7 +15,7 @@
 //        loss_joint_low, loss_joint_high, change_joint_low, change_joint_high, bits_per_byte,
 //        word_perplexity, full_loss, early_gain, early_gain_low, early_gain_high, context_gain,
 //        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
-//        peak_memory_bytes}],
+//        peak_memory_bytes, visited_share (absent in older files)}],
 //      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
 //      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
 //      bins: [{first, last, targets,

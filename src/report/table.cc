@@ -123,6 +123,10 @@ std::string percent(double fraction) {
   return (hundredths > 0 ? "+" : "") + text + " %";
 }
 
+std::string share_text(double share) {
+  return std::isfinite(share) ? fixed(100 * share, 1) + " %" : "-";
+}
+
 std::string signed_figure(double value) {
   return std::isfinite(value) ? (value > 0 ? "+" : "") + fixed(value, 4) : "-";
 }

@@ -35,6 +35,7 @@ std::string printable(std::string_view text);      // control characters replace
 std::string with_commas(std::int64_t value);       // 1048576 -> "1,048,576"
 std::string four_digits(double value);    // 22.914 -> "22.91", 312.46 -> "312.5", nan -> "-"
 std::string percent(double fraction);     // -0.0231 -> "-2.3 %", 0.0004 -> "+0.04 %"
+std::string share_text(double share);     // 0.0589 -> "5.9 %", nan -> "-"
 std::string times(double multiple);       // 4 -> "4x", 2.5 -> "2.5x"
 std::string signed_figure(double value);  // 0.0123 -> "+0.0123", nan -> "-"
 // "1.23 .. 4.56", or "-" where an end was not measured.

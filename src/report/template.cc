@@ -20,6 +20,7 @@ struct Format {
 constexpr Format kFormats[] = {
     {"four", four_digits},
     {"percent", percent},
+    {"share", share_text},
     {"times", times},
     {"signed", signed_figure},
     {"fixed4", [](double value) { return fixed(value, 4); }},

@@ -45,6 +45,7 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   const nlohmann::json& points = json["variants"][1]["points"];
   ASSERT_EQ(points.size(), 3U);
   EXPECT_EQ(points[0]["verdict"].get<std::string>().empty(), false);
+  EXPECT_EQ(points[0]["visited_share"], 1) << "a window of 16 is one block";
   EXPECT_FALSE(points[1]["applicable"]) << "learned positions end at the trained length";
   double difference = 0;
   for (const int seed : {0, 1}) {

@@ -25,7 +25,7 @@ AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int64_t>& 
   const torch::NoGradGuard guard;
   std::vector<AttentionInputs> inputs;
   ForwardOptions options;
-  options.attention_inputs = &inputs;
+  options.attention_inputs = [&](const AttentionInputs& layer) { inputs.push_back(layer); };
   loaded.model->hidden(torch::tensor(ids).unsqueeze(0), options);
   return inputs.front();
 }
@@ -34,7 +34,6 @@ TEST(AttentionPicture, HasScoresAndBiasesOfEveryPair) {
   LoadedModel loaded = tiny("alibi");
   const auto targets = some_targets(100);
   const AttentionPicture picture = picture_attention(loaded, whole(targets, 16));
-  EXPECT_EQ(picture.window, 16);
   ASSERT_EQ(picture.tokens.size(), 16U);
   const std::vector<std::int64_t> ids(targets.end() - 16, targets.end());
   const AttentionInputs inputs = inputs_of(loaded, ids);
@@ -56,52 +55,13 @@ TEST(AttentionPicture, HasScoresAndBiasesOfEveryPair) {
   }
 }
 
-// With all scores equal the bias alone decides: weights e^(-slope d) over what each query sees.
-TEST(AttentionPicture, ReachAndDistanceAreThoseOfTheWeights) {
-  LoadedModel loaded = tiny("alibi", {"model.slopes=[1, 0.05]"});
-  for (auto& parameter : loaded.model->named_parameters()) {
-    if (parameter.key().find("qkv") != std::string::npos)
-      parameter.value().data().zero_();  // queries and keys of 0
-  }
+TEST(AttentionPicture, LeavesOutWhatAPatternHides) {
+  LoadedModel loaded =
+      tiny("alibi", {"model.attention_pattern=[\"heads 1: window(1) + global(1)\"]"});
   const AttentionPicture picture = picture_attention(loaded, whole(some_targets(100), 16));
-  for (const AttentionHead& head : picture.layers[0]) {
-    std::vector<double> weight(16);
-    for (int query = 8; query < 16; ++query) {
-      double sum = 0;
-      for (int d = 0; d <= query; ++d) sum += std::exp(-head.slope * d);
-      for (int d = 0; d <= query; ++d)
-        weight[std::size_t(d)] += std::exp(-head.slope * d) / sum / 8;
-    }
-    double mean = 0, within = 0;
-    int reach = 0;
-    for (int d = 0; d < 16; ++d) {
-      mean += weight[std::size_t(d)] * d;
-      within += weight[std::size_t(d)];
-      if (within < 0.9) ++reach;
-    }
-    EXPECT_NEAR(head.mean_distance, mean, 1e-9);
-    EXPECT_EQ(head.reach, reach);
-  }
-  EXPECT_LT(picture.layers[0][0].reach, picture.layers[0][1].reach);
-}
-
-// Scores are 0: weights are e^(-slope d), which bf16 holds down to e^-92.5 and fp32 to e^-103.6.
-TEST(AttentionPicture, SaysWhichHeadsAreBlindAndWhichCollapsed) {
-  LoadedModel loaded = tiny(
-      "alibi",
-      {"model.slopes=[24.5, 1e-9]",
-       "model.attention_pattern=[\"heads 0: window(8)\", \"heads 1: window(1) + global(1)\"]"});
-  for (auto& parameter : loaded.model->named_parameters()) {
-    if (parameter.key().find("qkv") != std::string::npos) parameter.value().data().zero_();
-  }
-  const AttentionPicture picture = picture_attention(loaded, whole(some_targets(100), 16));
-  const AttentionHead &steep = picture.layers[0][0], &torn = picture.layers[0][1];
-  EXPECT_DOUBLE_EQ(steep.blind_bf16, 4.0 / 8) << "distances 4 to 7: from e^-98 on";
-  EXPECT_DOUBLE_EQ(steep.blind_fp32, 3.0 / 8);
-  EXPECT_NEAR(steep.first_token, 0, 1e-12);
-  EXPECT_EQ(torn.blind_bf16, 0);
-  EXPECT_NEAR(torn.first_token, 0.5, 1e-7) << "sees itself and the first";
+  const AttentionHead& torn = picture.layers[0][1];
   EXPECT_TRUE(std::isnan(torn.scores[16 * 2 + 1]));
+  EXPECT_TRUE(std::isfinite(torn.scores[16 * 2]) && std::isfinite(torn.scores[16 * 2 + 2]));
 }
 
 TEST(SlopeCurves, AreThoseOfModelsBuiltThatWay) {

@@ -186,6 +186,35 @@ TEST(Curve, SlidingUsesItsStride) {
   EXPECT_NAMES(words.description, 8);
 }
 
+// One head sees its own block of keys and the one before, the other all: of 1 + 2 + 3 + 4 blocks of
+// a window of 256 that is 7 and 10, of a last window of 128 all 3. Seen failing where no share was
+// kept, and where the short window counted as much as a long one.
+TEST(Curve, CountsTheBlocksThatWereVisited) {
+  const std::vector<std::string> pattern = {"runtime.attention.skip=off",
+                                            "model.attention_pattern=[\"heads 0: window(64)\"]"};
+  LoadedModel loaded = tiny("alibi", pattern);
+  CurveOptions options{.lengths = {16, 256}, .rules = {}, .progress = {}};
+  const auto share_at_the_longest = [&](LoadedModel& model) {
+    return measure(model, options, 640).points[1].visited_share;
+  };
+  EXPECT_EQ(measure(loaded, options, 640).points[0].visited_share, 1);
+  EXPECT_NEAR(share_at_the_longest(loaded), (17 + 23) / 46.0, 1e-6);
+  options.rules.batch_tokens = 256;
+  EXPECT_NEAR(share_at_the_longest(loaded), (17 + 23) / 46.0, 1e-6);
+  options.rules.protocol = Protocol::kOnePass;
+  EXPECT_NEAR(share_at_the_longest(loaded), (7 + 10) / 20.0, 1e-6) << "whole windows only";
+  options.rules.protocol = Protocol::kStreaming;
+  options.rules.sinks = 0;
+  LoadedModel plain = tiny("alibi");
+  EXPECT_TRUE(std::isnan(share_at_the_longest(plain))) << "a cache is no window";
+  options.rules.protocol = Protocol::kNonOverlapping;
+  EXPECT_GT(share_at_the_longest(plain), 0);
+  LoadedModel hashed = tiny("alibi", {"model.attention_pattern=[\"lsh(4, 6, 2)\"]"});
+  EXPECT_TRUE(std::isnan(share_at_the_longest(hashed)));
+  LoadedModel reference = tiny("alibi", {"runtime.attention.kernel=reference"});
+  EXPECT_TRUE(std::isnan(share_at_the_longest(reference)));
+}
+
 // The model's own slopes divided by two, and the same weights, by hand.
 TEST(Curve, StretchedPositionsAreThoseOfAModelBuiltThatWay) {
   LoadedModel plain = tiny("alibi"), built = tiny("alibi", {"model.slopes=[0.03125, 0.001953125]"});

@@ -23,7 +23,8 @@ inline LoadedModel tiny(const std::string& position, const std::vector<std::stri
                      .config = load_config({}, keys),
                      .tokenizer = Tokenizer::bytes(),
                      .progress = {}};
-  loaded.model = std::make_shared<GptImpl>(loaded.config.model, 259, torch::kFloat);
+  loaded.model = std::make_shared<GptImpl>(loaded.config.model, 259, torch::kFloat,
+                                           loaded.config.runtime.attention);
   loaded.model->initialize(1, 0.3);  // far from uniform
   return loaded;
 }

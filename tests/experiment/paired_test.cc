@@ -110,6 +110,20 @@ TEST(FillEstimates, TakesSplitsOverSeeds) {
   EXPECT_NEAR(point.change.mean, 0.015, 1e-12);
 }
 
+TEST(FillEstimates, TakesVisitedSharesOverSeeds) {
+  Comparison c;
+  c.reference = "a";
+  c.seeds = {1, 2, 3};
+  c.runs = {run_of("a", 1, 3.0), run_of("a", 2, 3.2), run_of("a", 3, 3.1)};
+  c.runs[0].curve.points[0].visited_share = 0.5;
+  c.runs[1].curve.points[0].visited_share =
+      0.25;  // the third was measured before they were counted
+  c.variants.emplace_back().name = "a";
+  c.variants[0].points.emplace_back().length = 64;
+  fill_estimates(c);
+  EXPECT_DOUBLE_EQ(c.variants[0].points[0].visited_share, 0.375);
+}
+
 FarContext far_of(std::int64_t window, std::vector<FarBin> bins) {
   return {window, 100, std::move(bins)};
 }

@@ -96,7 +96,7 @@ AttentionInputs trained(torch::ScalarType type) {
     const torch::NoGradGuard guard;
     std::vector<AttentionInputs> found;
     ForwardOptions options;
-    options.attention_inputs = &found;
+    options.attention_inputs = [&](const AttentionInputs& layer) { found.push_back(layer); };
     model->hidden(tiny_tokens(1, 640), options);
     return found;
   }();

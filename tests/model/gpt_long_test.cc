@@ -45,6 +45,37 @@ TEST(LongPass, KeepsAPattern) {
             1e-5);
 }
 
+// What is asked for beside the result is that of the ordinary pass.
+TEST(LongPass, CountsBlocksAndShowsQueriesAndKeys) {
+  const torch::NoGradGuard guard;
+  ModelConfig config = wide_config(Position::kForgetting);
+  config.attention_pattern = {"layers 1 heads 1: window(70)"};
+  Gpt model = std::make_shared<GptImpl>(config, kTinyVocabulary, torch::kFloat,
+                                        AttentionConfig{.skip = SkipRule::kOff});
+  model->initialize(3, 0.2);
+  const torch::Tensor tokens = tiny_tokens(2, 300);
+  std::vector<torch::Tensor> ordinary, found;
+  std::vector<AttentionInputs> ordinary_inputs, found_inputs;
+  const auto asking = [](std::vector<torch::Tensor>& counts, std::vector<AttentionInputs>& inputs) {
+    ForwardOptions options;
+    options.visited_blocks = &counts;
+    options.attention_inputs = [&](const AttentionInputs& layer) { inputs.push_back(layer); };
+    return options;
+  };
+  model->hidden(tokens, asking(ordinary, ordinary_inputs));
+  model->hidden_by_layers(tokens, asking(found, found_inputs), 128);
+  ASSERT_EQ(found.size(), 2U);
+  ASSERT_EQ(found_inputs.size(), 2U);
+  EXPECT_LT(ordinary[1].sum().item<std::int64_t>(), ordinary[0].sum().item<std::int64_t>());
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    EXPECT_TRUE(torch::equal(found[layer], ordinary[layer])) << layer;
+    const AttentionInputs &a = found_inputs[layer], &b = ordinary_inputs[layer];
+    EXPECT_LT(largest_difference(a.q_BHTD, b.q_BHTD), 1e-5);
+    EXPECT_LT(largest_difference(a.k_BGSD, b.k_BGSD), 1e-5);
+    EXPECT_LT(largest_difference(a.options.bias.terms_BHS, b.options.bias.terms_BHS), 1e-5);
+  }
+}
+
 TEST(LongPass, KeepsDocumentsApart) {
   const torch::NoGradGuard guard;
   Gpt model = tiny_model(wide_config(Position::kAlibi));

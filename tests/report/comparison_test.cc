@@ -104,6 +104,23 @@ TEST(Comparison, SaysWhereSeedsAreMissing) {
   EXPECT_NAMES(comparison_notes(c)[0], "b", 128, "1 of 2");
 }
 
+// Seen failing where no file and no table had the shares.
+TEST(Comparison, ShowsTheShareOfBlocksVisited) {
+  Comparison c = example();
+  EXPECT_EQ(comparison_table(c).find("blocks visited"), std::string::npos) << "none was counted";
+  c.variants[1].points[0].visited_share = 0.875;
+  c.variants[1].points[1].visited_share = 0.0589;
+  const auto points = nlohmann::json::parse(comparison_json(c))["variants"][1]["points"];
+  EXPECT_EQ(points[1].at("visited_share"), 0.0589);
+  const nlohmann::json none = nlohmann::json::parse(comparison_json(c))["variants"][0]["points"][1];
+  EXPECT_TRUE(none.at("visited_share").is_null());
+  EXPECT_NE(comparison_csv(c).find(",0.0589,"), std::string::npos);
+  EXPECT_NE(comparison_table(c).find("b                  87.5 %  5.9 %\n"), std::string::npos)
+      << comparison_table(c);
+  EXPECT_NE(comparison_table(c).find("a                       -      -\n"), std::string::npos);
+  EXPECT_NE(comparison_page(c).find("<td>5.9 %</td>"), std::string::npos);
+}
+
 // Where tokenizers differ only bits per byte are drawn.
 TEST(Comparison, DrawsBitsPerByteWhereTokenizersDiffer) {
   Comparison c = example();

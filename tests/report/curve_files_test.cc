@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -28,6 +30,7 @@ CurveSet example() {
   good.loss = 3.25;
   good.perplexity_low = 1.5;
   good.targets = 640;
+  good.visited_share = 0.25;
   missing.length = 128;
   missing.applicable = false;
   missing.note = "out of memory";
@@ -64,8 +67,34 @@ TEST(CurveFiles, GiveBackWhatWasWritten) {
   EXPECT_TRUE(std::isnan(found.curves.at(0).points.at(1).loss));
   EXPECT_FALSE(found.curves.at(0).points.at(0).out_of_memory);
   EXPECT_TRUE(found.curves.at(0).points.at(1).out_of_memory);
+  EXPECT_EQ(found.curves.at(0).points.at(0).visited_share, 0.25);
+  EXPECT_TRUE(std::isnan(found.curves.at(0).points.at(1).visited_share));
   EXPECT_EQ(found.curves.at(0).loss_by_position.at(0).bins.at(0).loss, 5.5);
   EXPECT_EQ(found.curves.at(1).far_context.window, 0);
+}
+
+// As files were written before blocks were counted.
+TEST(CurveFiles, ReadPointsWithoutAVisitedShare) {
+  const std::string old = replaced(curve_json(example()), ",\n     \"visited_share\": 0.25", "");
+  const CurveSet found = parse_curves(old, "file");
+  EXPECT_TRUE(std::isnan(found.curves.at(0).points.at(0).visited_share));
+  EXPECT_EQ(found.curves.at(0).points.at(0).targets, 640);
+}
+
+// Seen failing where the line of a point that ran out of memory had one cell more.
+TEST(CurveFiles, EveryLineOfCsvHasTheHeadingsCells) {
+  CurveSet set = example();
+  set.curves.resize(1);
+  const std::string text = curve_csv(set);
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  const auto commas = std::count(line.begin(), line.end(), ',');
+  EXPECT_TRUE(line.ends_with(",visited_share")) << line;
+  int points = 0;
+  for (; std::getline(lines, line); ++points)
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), commas) << line;
+  EXPECT_EQ(points, 2);
 }
 
 TEST(CurveFiles, NameTheMemberThatDoesNotFit) {

@@ -116,7 +116,8 @@ data.layers.forEach((heads, layer) => heads.forEach((of, head) => {
   const button = document.createElement("button");
   button.append(document.createElement("canvas"), `${layer + 1}.${head + 1}`);
   Object.assign(button.dataset, {layer, head});
-  button.title = of.slope === null ? "" : `slope ${of.slope}, reach ${of.reach} tokens`;
+  button.title = of.slope === null ? "" : `slope ${of.slope}, reach `
+    + of.reach.map((reach, i) => `${reach} tokens at ${data.lengths[i]}`).join(", ");
   button.onclick = () => { state.layer = layer; state.head = head; draw(); };
   at("all").appendChild(button);
 }));
