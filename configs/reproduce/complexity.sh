@@ -1,0 +1,2 @@
+# Time and memory of attention by length, for all keys, sparse patterns and hashed keys, beside attention that keeps all scores.
+python3 "$steps/measure.py" "$alibi" "$out"
