@@ -1,5 +1,5 @@
 # Optimizers beside AdamW: the rate of each is chosen on one text, then three seeds of each are trained for several budgets and
-# measured on another. Cases are files of configs/reproduce/optimizers/; CASES=books-8k takes others.
+# measured on another. Cases are files of configs/reproduce/optimizers/; CASES="books-8k books-32k" takes others (scripts/unpack-books).
 for case in ${CASES:-quickstart-8k quickstart-32k}; do
   plan=runs/reproduce/optimizers/$case
   mkdir -p "$plan" "$out/$case"
