@@ -28,16 +28,22 @@ std::int64_t micro_batch_tokens_of(const BatchConfig& batch) {
   return std::min(*batch.micro_batch_tokens, batch_shape(batch).tokens() / lanes_of(batch));
 }
 
-std::int64_t default_decay_tokens(const RunConfig& run) {
-  return std::max<std::int64_t>(1, run.train_tokens.value_or(kDefaultTrainTokens) / 5);
+std::optional<std::int64_t> known_train_tokens(const RunConfig& run) {
+  if (!run.train_tokens && !run.train_seconds) return 2'000'000;
+  return run.train_tokens;
+}
+
+std::int64_t default_decay_tokens(std::int64_t train_tokens) {
+  return std::max<std::int64_t>(1, train_tokens / 5);
 }
 
 void resolve_by_train_tokens(Config& c) {
-  const std::int64_t tenth = std::max<std::int64_t>(1, *c.run.train_tokens / 10);
-  if (!c.run.save_every_tokens) c.run.save_every_tokens = tenth;
-  if (!c.run.evaluate_every_tokens) c.run.evaluate_every_tokens = tenth;
+  const std::int64_t tokens = *c.run.train_tokens;
+  const std::int64_t every = std::max<std::int64_t>(1, tokens / kDefaultValidations);
+  if (!c.run.save_every_tokens) c.run.save_every_tokens = every;
+  if (!c.run.evaluate_every_tokens) c.run.evaluate_every_tokens = every;
   if (c.schedule.kind == ScheduleKind::kWsd && !c.schedule.decay_tokens)
-    c.schedule.decay_tokens = default_decay_tokens(c.run);
+    c.schedule.decay_tokens = default_decay_tokens(tokens);
 }
 
 void resolve(Config& c) {
@@ -54,7 +60,7 @@ void resolve(Config& c) {
   if (!c.batch.micro_batch_tokens) c.batch.micro_batch_tokens = shape.tokens();
   if (c.batch.lanes == 1) c.batch.lanes.reset();  // one name for one thing: part of the identity
   if (c.tokenizer.kind == TokenizerKind::kBytes) c.tokenizer.vocabulary = 259;
-  if (!c.run.train_tokens && !c.run.train_seconds) c.run.train_tokens = kDefaultTrainTokens;
+  c.run.train_tokens = known_train_tokens(c.run);
   if (c.run.train_tokens) resolve_by_train_tokens(c);
   if (c.run.folder.empty()) c.run.folder = "runs/" + c.run.name;
 }

@@ -167,19 +167,19 @@ void check_places(const Config& c, Faults& faults) {
 void check_schedule(const Config& c, Faults& faults) {
   const ScheduleConfig& s = c.schedule;
   if (!faults.sound({"/schedule/warmup_tokens", "/run/train_tokens"})) return;  // all below reads
-  if (c.run.train_seconds && !c.run.train_tokens) return;  // asked again once they are known
-  const std::int64_t tokens = c.run.train_tokens.value_or(kDefaultTrainTokens);
-  if (s.warmup_tokens > tokens) {
+  const std::optional<std::int64_t> tokens = known_train_tokens(c.run);
+  if (!tokens) return;  // asked again once they are known
+  if (s.warmup_tokens > *tokens) {
     faults.add("/schedule/warmup_tokens",
-               cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", tokens));
+               cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", *tokens));
     return;
   }
   if (!faults.sound({"/schedule/kind", "/schedule/decay_tokens"}) || s.kind != ScheduleKind::kWsd)
     return;
-  const std::int64_t decay = s.decay_tokens.value_or(default_decay_tokens(c.run));
-  if (s.warmup_tokens + decay > tokens) {
+  const std::int64_t decay = s.decay_tokens.value_or(default_decay_tokens(*tokens));
+  if (s.warmup_tokens + decay > *tokens) {
     faults.add("/schedule/decay_tokens", cat("warm-up and decay take ", s.warmup_tokens + decay,
-                                             " tokens, run.train_tokens is ", tokens));
+                                             " tokens, run.train_tokens is ", *tokens));
   }
 }
 

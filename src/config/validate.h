@@ -22,11 +22,15 @@ std::vector<ConfigFault> validate(const Config& config, const std::set<std::stri
 // The sequences of a step that the lanes do not divide, at one of the scalings that it may have.
 std::optional<std::int64_t> undivided_sequences(const BatchConfig& batch);
 
-// What run.train_tokens stands for when neither it nor run.train_seconds is given.
-inline constexpr std::int64_t kDefaultTrainTokens = 2'000'000;
+// run.train_tokens, or what it stands for when it is not given; nothing where run.train_seconds
+// leaves it open.
+std::optional<std::int64_t> known_train_tokens(const RunConfig& run);
+
+// Of a run, unless run.evaluate_every_tokens and run.save_every_tokens say otherwise.
+inline constexpr std::int64_t kDefaultValidations = 10;
 
 // A fifth of the run: what schedule.decay_tokens stands for when it is not given.
-std::int64_t default_decay_tokens(const RunConfig& run);
+std::int64_t default_decay_tokens(std::int64_t train_tokens);
 
 // Fills every optional that has an effect with the value it stands for. Precision stays as it is,
 // and with run.train_seconds run.train_tokens and what follows from it: only a machine can resolve

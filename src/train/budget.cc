@@ -21,8 +21,8 @@ std::int64_t tokens_within(const Config& config, const Pace& pace, double second
     const double steps_each = std::max(1.0, static_cast<double>(*config.run.evaluate_every_tokens) /
                                                 static_cast<double>(step_tokens));
     steps = (free - pace.validation) / (pace.step + pace.validation / steps_each);
-  } else {  // a tenth of the tokens between them
-    steps = (free - 10 * pace.validation) / pace.step;
+  } else {
+    steps = (free - static_cast<double>(kDefaultValidations) * pace.validation) / pace.step;
   }
   return step_tokens * std::max<std::int64_t>(1, std::llround(std::floor(steps)));
 }

@@ -36,7 +36,7 @@ TEST(Budget, TokensAreOpenUntilTheyAreFixed) {
   EXPECT_EQ(fixed.run.save_every_tokens, 2'000);
   EXPECT_EQ(fixed.schedule.decay_tokens, 4'000);
   EXPECT_THROW(with_train_tokens(open, 4'000), Error);
-  EXPECT_EQ(load_config({}, {}).run.train_tokens, kDefaultTrainTokens);
+  EXPECT_EQ(load_config({}, {}).run.train_tokens, 2'000'000);
 }
 
 }  // namespace
