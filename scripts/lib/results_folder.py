@@ -2,7 +2,7 @@
 import json
 import os
 
-OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit", "complexity", "optimizers")  # written by hand, or by their scripts
+OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch")  # written by hand, or by their scripts
 
 
 def table(head, rows):

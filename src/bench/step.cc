@@ -8,6 +8,7 @@
 #include "device/libtorch.h"
 #include "device/memory.h"
 #include "model/gpt.h"
+#include "model/linear_choice.h"
 #include "model/loss/cross_entropy.h"
 #include "train/optimizer/optimizer.h"
 
@@ -19,9 +20,9 @@ class Stepper {
  public:
   Stepper(const StepBench& bench, std::int64_t length)
       : config_(bench.config),
-        model_(std::make_shared<GptImpl>(bench.config.model, bench.vocabulary,
-                                         activation_type(bench.config.runtime.precision),
-                                         bench.config.runtime.attention)) {
+        model_(std::make_shared<GptImpl>(
+            bench.config.model, bench.vocabulary, activation_type(bench.config.runtime.precision),
+            bench.config.runtime.attention, bench.config.runtime.linear_layers)) {
     model_->initialize(0, *config_.initialize.standard_deviation);
     model_->to(bench.device);
     parameters_ = model_->parameters();
@@ -209,7 +210,17 @@ BenchRecord bench_step(const StepBench& bench) {
   BenchRecord record{.benchmark = "step"};
   record.table.columns = {{"part"},         right("ms"),   right("share"),    right("GFLOP/s"),
                           right("of rate"), right("GB/s"), right("of a copy")};
-  for (const std::int64_t length : bench.lengths) bench_length(bench, length, record);
+  StepBench settled = bench;
+  RuntimeConfig& runtime = settled.config.runtime;
+  if (runtime.linear_layers == LinearLayers::kAuto && bench.device.is_cpu()) {
+    const auto times =
+        time_linear_layers(bench.config.model, activation_type(runtime.precision), bench.tokens);
+    if (times) {
+      runtime.linear_layers = times->faster();
+      record.notes.push_back(times->text());
+    }
+  }
+  for (const std::int64_t length : bench.lengths) bench_length(settled, length, record);
   return record;
 }
 

@@ -25,6 +25,7 @@
 #include "distributed/device_exchange.h"
 #include "evaluate/generate/generate.h"
 #include "evaluate/protocol.h"
+#include "model/linear_choice.h"
 #include "report/table.h"
 #include "train/due.h"
 #include "train/log_sink.h"
@@ -183,6 +184,24 @@ void connect_devices(World& world, const torch::Device& device) {
     log_info(cat("note: ranks exchange gradients through the host: ", reason));
 }
 
+// Fixes runtime.linear_layers for all ranks and for as long as the run lives, by the first rank's
+// measurement. It stays open where there is nothing to choose.
+void settle_linear_layers(Config& config, std::int64_t rows, World& world) {
+  if (config.runtime.linear_layers != LinearLayers::kAuto) return;
+  std::string found;
+  world.while_others_wait([&] {
+    if (!world.is_first()) return;
+    const auto times =
+        time_linear_layers(config.model, activation_type(config.runtime.precision), rows);
+    if (!times) return;
+    found = name_of(times->faster());
+    log_info(times->text());
+  });
+  found = world.gather(found)[0];
+  for (const LinearLayers layers : {LinearLayers::kPacked, LinearLayers::kLibtorch})
+    if (found == name_of(layers)) config.runtime.linear_layers = layers;
+}
+
 // Sets the deadline of run.train_seconds, of which a resumed run has the share that is left of its
 // tokens; measures how many tokens those are where that is not known yet. `config` is parts.config.
 void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Checkpoint>& resume) {
@@ -225,6 +244,7 @@ int train(World& world, Config config, RunFolder& folder, bool resumes, Machine 
   connect_devices(world, machine.device);
   const std::int64_t most =
       plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
+  if (machine.device.is_cpu()) settle_linear_layers(config, most, world);
   TrainerParts parts{config, text, folder, machine.device, world, most};
   if (config.run.train_seconds) fit_into_budget(config, parts, resume);
   Trainer trainer(parts, resume);

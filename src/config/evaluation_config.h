@@ -54,6 +54,9 @@ struct AttentionConfig {
 enum class Recompute { kNone, kBlocks };
 constexpr auto enum_names(Recompute) { return std::array{"none", "blocks"}; }
 
+enum class LinearLayers { kAuto, kPacked, kLibtorch };
+constexpr auto enum_names(LinearLayers) { return std::array{"auto", "packed", "libtorch"}; }
+
 struct RuntimeConfig {
   Device device = Device::kAuto;
   Precision precision = Precision::kAuto;
@@ -61,7 +64,8 @@ struct RuntimeConfig {
   std::int64_t loss_chunk_rows = 1024;
   std::int64_t mlp_chunk_rows = 0;
   Recompute recompute = Recompute::kNone;
-  std::optional<std::int64_t> memory_limit_bytes;  // what the machine has free
+  std::optional<std::int64_t> memory_limit_bytes;    // what the machine has free
+  LinearLayers linear_layers = LinearLayers::kAuto;  // of training; resolved at its start
   AttentionConfig attention;
 };
 

@@ -267,6 +267,11 @@ Fields runtime_fields(RuntimeConfig& r) {
       "rest for the gradient: less memory, more time, the same bits (except gradients that blocks "
       "share: T5 buckets, learned slopes). Reversible layers do without it.")
       .free();
+  add(f, "linear_layers", choice(r.linear_layers),
+      "How training multiplies bf16 on a CPU. packed: on weights packed once a step, sums and GELU "
+      "within; libtorch: by its operators. auto: packed, unless a measurement at the first start "
+      "finds the other faster; fixed then.")
+      .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
       "A training run that is estimated to need more gets smaller micro batches, or is refused. "
       "Default: the smallest of free memory, control group limits and ulimit -v.")

@@ -64,7 +64,7 @@ ForwardOptions training_options(const Config& config) {
 }
 
 GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
-                 AttentionConfig attention)
+                 AttentionConfig attention, LinearLayers linear)
     : Module(parameter_shapes(model, vocabulary)),
       config_(model),
       vocabulary_(vocabulary),
@@ -79,8 +79,9 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
     ensure(mine.defined() && mine.sizes() == value.sizes(), "a method's parameters are in its row");
     return mine.copy_(value);
   });
-  const auto affine = [this](const std::string& name) {
-    return std::make_shared<AffineImpl>(parameter(name + ".weight"), parameter(name + ".bias"));
+  const auto affine = [&](const std::string& name) {
+    return std::make_shared<AffineImpl>(parameter(name + ".weight"), parameter(name + ".bias"),
+                                        linear != LinearLayers::kLibtorch);
   };
   const auto norm = [&](const std::string& name) {
     return std::make_shared<NormImpl>(
@@ -382,9 +383,9 @@ torch::Tensor GptImpl::mlp_of(std::int64_t layer, const torch::Tensor& base,
   const torch::Tensor summed = outer > 0 ? torch::Tensor() : base;
   const auto part = static_cast<std::uint64_t>(layer);
   torch::Tensor sum;
-  if (m.activation == Activation::kGelu && inner == 0)
-    sum = fused_mlp(*block.up, *block.down, summed, normed);
-  if (!sum.defined()) {
+  if (inner == 0) {
+    sum = mlp(*block.up, *block.down, m.activation, summed, normed);
+  } else {
     const torch::Tensor h = dropout(activate(block.up->forward(normed), m.activation), inner,
                                     options.random.with("mlp").with(part), first);
     sum = block.down->add_to(summed, h);

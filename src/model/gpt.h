@@ -54,7 +54,7 @@ class GptImpl : public Module {
  public:
   // Weights are zero until `initialize` or loading fills them. `type` is that of activations.
   GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::ScalarType type,
-          AttentionConfig attention = {});
+          AttentionConfig attention = {}, LinearLayers linear = LinearLayers::kPacked);
   ~GptImpl();
 
   // Draws every weight from (seed, its name): the same for any thread count and, where names and

@@ -33,9 +33,7 @@ void add_norm(Stages& stages, const NormImpl& norm, const torch::Tensor& x,
 bool GptImpl::has_stages() const {
   const ModelConfig& m = config_;
   const BlockImpl& block = *blocks_.front();
-  const auto packed = [&](const Affine& layer) {
-    return LinearProducts::best_kind(layer->weight_OI, type_) == LinearProducts::Kind::kPacked;
-  };
+  const auto packed = [&](const Affine& layer) { return layer->packs_for(type_); };
   if (m.reversible || hashes_keys(m) || type_ != torch::kBFloat16 ||
       m.activation != Activation::kGelu || m.scalable_softmax || positions_->moves_heads() ||
       !RowNorm::takes(norm_->parts()) || !packed(block.qkv) || !packed(block.out) ||

@@ -42,7 +42,6 @@ std::unique_ptr<const HashedKeys> hashed_keys(const ModelConfig& model, std::int
 
 // Some positions at a time: together they would take a number for each half of the buckets.
 torch::Tensor HashedKeys::buckets(const torch::Tensor& k_BHSD, std::int64_t round) const {
-  constexpr std::int64_t kMostNumbers = 1 << 22;
   const std::int64_t half = parts_.buckets / 2, keys = k_BHSD.size(2);
   const torch::Tensor rotation_HDW = rotations_RHDW_[round].to(k_BHSD.device());
   const std::int64_t some =

@@ -25,6 +25,9 @@ struct KeyGroups {
 
 class HashedKeys {
  public:
+  // Hashing takes a few tensors of at most so many numbers (fp64) at once.
+  static constexpr std::int64_t kMostNumbers = 1 << 22;
+
   // W of each round and head: (R, H, D, buckets / 2).
   HashedKeys(const KeyParts& parts, const torch::Tensor& rotations_RHDW);
   // k: as it is scored, of any length: its direction counts. first_BS: where each key's document

@@ -26,12 +26,16 @@ bool wants_gradients(std::initializer_list<torch::Tensor> of) {
 
 }  // namespace
 
+bool AffineImpl::packs_for(torch::ScalarType type) const {
+  return packs_ && LinearProducts::best_kind(weight_OI, type) == LinearProducts::Kind::kPacked;
+}
+
 SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
   const torch::ScalarType type = x.scalar_type();
-  const auto kind = LinearProducts::best_kind(weight_OI, type);
-  if (kind == LinearProducts::Kind::kLibtorch) return {};
-  if (!products_ || !products_->matches(weight_OI, type))
-    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, kind);
+  if (!packs_for(type)) return {};
+  if (!products_ || !products_->matches(weight_OI, type)) {
+    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, LinearProducts::Kind::kPacked);
+  }
   return products_;
 }
 
@@ -46,17 +50,6 @@ torch::Tensor AffineImpl::add_to(const torch::Tensor& base, const torch::Tensor&
   return wants_gradients({base, x, weight_OI, bias_O})
              ? packed_linear(base, x, {weight_OI, bias_O, packed})
              : packed->forward(x, bias_O, base);
-}
-
-torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& base,
-                        const torch::Tensor& x) {
-  const SharedProducts first = up.packed_for(x), second = down.packed_for(x);
-  if (!first || !second) return {};
-  if (wants_gradients({base, x, up.weight_OI, up.bias_O, down.weight_OI, down.bias_O})) {
-    return packed_mlp(base, x, {up.weight_OI, up.bias_O, first},
-                      {down.weight_OI, down.bias_O, second});
-  }
-  return second->forward(first->forward_gelu(x, up.bias_O, false).after, down.bias_O, base);
 }
 
 namespace {
@@ -98,6 +91,19 @@ torch::Tensor activate(const torch::Tensor& x, Activation activation) {
   if (exact && x.is_cpu() && x.scalar_type() == torch::kBFloat16 && has_avx512_bf16())
     return Gelu::apply(x.contiguous());
   return at::gelu(x, exact ? "none" : "tanh");
+}
+
+torch::Tensor mlp(AffineImpl& up, AffineImpl& down, Activation activation,
+                  const torch::Tensor& base, const torch::Tensor& x) {
+  const bool fuses = activation == Activation::kGelu;
+  const SharedProducts first = fuses ? up.packed_for(x) : SharedProducts(),
+                       second = fuses ? down.packed_for(x) : SharedProducts();
+  if (!first || !second) return down.add_to(base, activate(up.forward(x), activation));
+  if (wants_gradients({base, x, up.weight_OI, up.bias_O, down.weight_OI, down.bias_O})) {
+    return packed_mlp(base, x, {up.weight_OI, up.bias_O, first},
+                      {down.weight_OI, down.bias_O, second});
+  }
+  return second->forward(first->forward_gelu(x, up.bias_O, false).after, down.bias_O, base);
 }
 
 torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key, std::int64_t first) {

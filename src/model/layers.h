@@ -14,16 +14,19 @@
 namespace alibi {
 
 struct AffineImpl {
-  AffineImpl(const torch::Tensor& weight, const torch::Tensor& bias)
-      : weight_OI(weight), bias_O(bias) {}
+  // `packs`: products of bf16 on packed weights, where these can be.
+  AffineImpl(const torch::Tensor& weight, const torch::Tensor& bias, bool packs = true)
+      : weight_OI(weight), bias_O(bias), packs_(packs) {}
   torch::Tensor forward(const torch::Tensor& x);  // (..., I) -> (..., O) in x's type
   // base + forward(x), in one pass where products are packed. base is undefined or in x's type.
   torch::Tensor add_to(const torch::Tensor& base, const torch::Tensor& x);
+  bool packs_for(torch::ScalarType type) const;
   // The products of the weight as it is, for x of this type; null where LibTorch computes them.
   SharedProducts packed_for(const torch::Tensor& x);
   torch::Tensor weight_OI, bias_O;  // bias_O undefined without bias
 
  private:
+  bool packs_;
   SharedProducts products_;  // of the weight as it was last used
 };
 using Affine = std::shared_ptr<AffineImpl>;
@@ -37,10 +40,9 @@ struct NormImpl {
 };
 using Norm = std::shared_ptr<NormImpl>;
 
-// base (or nothing, if undefined) + down(gelu(up(x))) in one go; undefined where it has to be
-// computed part by part.
-torch::Tensor fused_mlp(AffineImpl& up, AffineImpl& down, const torch::Tensor& base,
-                        const torch::Tensor& x);
+// base (or nothing, if undefined) + down(activation(up(x))), in one go where it can be.
+torch::Tensor mlp(AffineImpl& up, AffineImpl& down, Activation activation,
+                  const torch::Tensor& base, const torch::Tensor& x);
 
 // Of x's shape and type, differentiable. Exact GELU of bf16 on a CPU goes through
 // kernels/row_ops.h where the processor can, all else through LibTorch.

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "config/key_pattern.h"
 #include "device/memory.h"
+#include "model/hashed_keys.h"
 #include "model/shapes.h"
 #include "train/optimizer/optimizer.h"
 #include "train/shards.h"
@@ -82,7 +83,7 @@ struct HashingBytes {
 };
 
 HashingBytes hashing_bytes(const ModelConfig& m, std::int64_t item) {
-  constexpr std::int64_t kAtOnce = 3 * 8 << 22;  // HashedKeys::buckets
+  constexpr std::int64_t kAtOnce = 3 * 8 * HashedKeys::kMostNumbers;
   HashingBytes bytes;
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     const KeyParts parts = key_parts(m, layer, 0);

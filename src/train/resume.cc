@@ -21,9 +21,11 @@ constexpr const char* kOtherBits =
 
 std::string describe_step_arithmetic(const Config& config, torch::Device device, Gpt& model) {
   const BatchShape shape = batch_shape(config.batch);
-  return cat(describe_arithmetic(device), ", attention ",
-             model->attention_kernel(shape.rows, shape.length, device, true), ", skip ",
-             name_of(config.runtime.attention.skip));
+  return cat(
+      describe_arithmetic(device), ", attention ",
+      model->attention_kernel(shape.rows, shape.length, device, true), ", skip ",
+      name_of(config.runtime.attention.skip),
+      config.runtime.linear_layers == LinearLayers::kLibtorch ? ", linear layers by LibTorch" : "");
 }
 
 }  // namespace
@@ -33,6 +35,8 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
   const auto before = resume ? stored_config(config.run.folder) : std::nullopt;
   if (before && config.runtime.precision == Precision::kAuto)
     config.runtime.precision = before->runtime.precision;
+  if (before && config.runtime.linear_layers == LinearLayers::kAuto)
+    config.runtime.linear_layers = before->runtime.linear_layers;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
   // With run.train_seconds they are measured, once.
   if (before && !config.run.train_tokens && before->run.train_tokens)

@@ -16,7 +16,8 @@ namespace {
 
 Gpt build_model(const Config& c, const PreparedText& text, torch::Device device) {
   Gpt model = std::make_shared<GptImpl>(c.model, text.tokenizer.vocabulary(),
-                                        activation_type(c.runtime.precision), c.runtime.attention);
+                                        activation_type(c.runtime.precision), c.runtime.attention,
+                                        c.runtime.linear_layers);
   if (c.initialize.from.empty())
     model->initialize(static_cast<std::uint64_t>(c.run.seed), *c.initialize.standard_deviation);
   model->to(device);

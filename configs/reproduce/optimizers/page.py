@@ -1,6 +1,6 @@
 """What optimizers reach, and how soon they reach AdamW's loss: a page in Markdown.
 
-usage: page.py FOLDER      holds CASE/rates/comparison.json and CASE/budgets/comparison.json for each case
+usage: page.py FOLDER      holds CASE/rates/comparison.json and CASE/runs/comparison.json for each case
 
 Time is tokens by the median speed of a run's steps, so that other work on the machine in part of a run does not count.
 The time until AdamW's loss lies between two budgets, each with a schedule that ends there: by the straight line of loss over
@@ -102,8 +102,8 @@ held-out documents, and losses (nats per token, at the trained length) are repor
 under trial for the matrices of the blocks, AdamW and the config's rate for all else. Each budget has a schedule of its own, which
 decays to its end. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
 [page.py](../../../configs/reproduce/optimizers/page.py).""")
-    for case in sorted(path.parent.parent for path in pathlib.Path(folder).glob("*/budgets/comparison.json")):
-        comparison, runs = read_runs(case / "budgets" / "comparison.json")
+    for case in sorted(path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")):
+        comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = comparison["variants"][0]["parameters"]
         print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {comparison['protocol']['device']}.\n")
         rates_table(read_runs(case / "rates" / "comparison.json")[1])
@@ -111,4 +111,5 @@ decays to its end. `scripts/reproduce optimizers` wrote this; how times are foun
         crossings_table(runs)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,165 @@
+"""How soon the program reaches the loss that a PyTorch twin ends with.
+
+usage: race.py PROGRAM FOLDER "LENGTHS" "SEEDS" [--trial]     writes FOLDER/against-pytorch.json and FOLDER/README.md
+
+The same text, tokenizer, model (configs/quickstart.json, 4.2M parameters), tokens and batch. Each contestant's rate is the best of
+three, with one seed, on half of the held-out documents; then all run in turns, one round for each seed, and are measured on the other
+half. The program is given several budgets, each with a schedule that ends there: its time until a loss lies between two of them.
+Its seconds are those of the whole process, the twin's those of its steps alone. What is done is kept in runs/reproduce/.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "optimizers")]
+from page import crossing, mean_and_spread  # noqa: E402
+from plan import split_text  # noqa: E402
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "alibi"
+PYTHON = os.environ.get("ALIBI_VERIFY_PYTHON", CACHE / "verify-1/bin/python")
+TOKENS, BATCH = 1000000, 8192
+SHARES = (0.3, 0.4, 0.5, 0.65, 0.8, 1)
+OURS = "alibi, NorMuon"
+RATES = {  # AdamW's of all weights, else of the blocks' matrices
+    "PyTorch, AdamW": ("adamw", [0.0015, 0.003, 0.006]),
+    "PyTorch, Muon": ("muon", [0.006, 0.012, 0.024]),
+    OURS: ("normuon", [0.006, 0.012, 0.024]),
+}
+
+
+def output_of(command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"race: error: {command[:2]} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+class Race:
+    """With `trial` everything runs once and short: its figures say nothing."""
+
+    def __init__(self, program, work, trial):
+        self.program, self.work, self.trial = program, work, trial
+        self.tokens = BATCH if trial else TOKENS
+        self.shares = (1,) if trial else SHARES
+        self.rates = {name: (kind, tried[:1] if trial else tried) for name, (kind, tried) in RATES.items()}
+
+    def config(self, half, changes):
+        values = {"data.valid": json.dumps([str(self.work / half)]), **changes}
+        return ["configs/quickstart.json", *(part for key, value in values.items() for part in ("--set", f"{key}={value}"))]
+
+    def prepare(self):
+        self.work.mkdir(parents=True, exist_ok=True)
+        split_text("data/default/valid.jsonl", self.work)
+        for half in ("choose", "report"):
+            folder = self.work / f"text-{half}"
+            if not folder.exists():
+                output_of([self.program, "prepare", *self.config(f"{half}.jsonl", {})])  # for the program, outside its clock
+                output_of([self.program, "prepare", *self.config(f"{half}.jsonl", {}), "--output", folder])
+
+    def run_twin(self, half, length, kind, rate, seed, tokens):
+        return json.loads(output_of([PYTHON, HERE / "train_twin.py", self.work / f"text-{half}", "--length", length, "--tokens", tokens, "--optimizer", kind,
+                                     "--rate", rate, "--seed", seed, "--batch", BATCH, *(["--trial"] if self.trial else [])]).splitlines()[-1])
+
+    def run_ours(self, half, length, kind, rate, seed, tokens):
+        folder = self.work / "run"
+        config = self.config(f"{half}.jsonl", {
+            "run.folder": folder, "run.train_tokens": tokens, "run.seed": seed, "schedule.warmup_tokens": tokens // 10, "optimizer.kind": kind,
+            "optimizer.matrix_learning_rate": rate, "batch.sequence_length": length, "batch.sequences": BATCH // length,
+            "batch.train_sequence_length_scaling": 1, "evaluate.max_tokens": 100000000})
+        shutil.rmtree(folder, ignore_errors=True)
+        start = time.perf_counter()
+        output_of([self.program, "train", *config])
+        seconds = time.perf_counter() - start
+        curve = self.work / "curve"
+        output_of([self.program, "evaluate", folder, "--lengths", "1x", "--output", curve, "--overwrite"])
+        return {"seconds": seconds, "tokens": -(-tokens // BATCH) * BATCH,
+                "loss": json.loads((curve / "curve.json").read_text())["curves"][0]["points"][0]["loss"]}
+
+    def measured(self, name, half, length, rate, seed, share=1):
+        """A contestant's {loss, seconds, tokens}, from its file where it has run before."""
+        kind, tokens = self.rates[name][0], int(self.tokens * share)
+        what = [name, half, length, rate, seed, tokens]
+        file = self.work / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:12]}.json"
+        if not file.exists():
+            run = self.run_ours if name == OURS else self.run_twin
+            done = {"what": what, **run(half, length, kind, rate, seed, tokens)}
+            file.write_text(json.dumps(done))
+            print(f"{name}, length {length}, {half}, rate {rate}, seed {seed}, {tokens} tokens: {done}", flush=True)
+        return json.loads(file.read_text())
+
+    def length(self, length, seeds):
+        rates = {name: {rate: self.measured(name, "choose", length, rate, 0)["loss"] for rate in tried} for name, (_, tried) in self.rates.items()}
+        best = {name: min(losses, key=losses.get) for name, losses in rates.items()}
+        rounds = []
+        for seed in seeds:
+            theirs = {name: self.measured(name, "report", length, best[name], seed) for name in RATES if name != OURS}
+            rounds.append({**theirs, OURS: [self.measured(OURS, "report", length, best[OURS], seed, share) for share in self.shares]})
+        return {"length": length, "rates": rates, "best": best, "rounds": rounds}
+
+
+def time_to(points, loss):
+    """Seconds until the loss, by the tokens where the line through the budgets meets it; None where none does."""
+    tokens, at_most = crossing([(one["tokens"], one["loss"]) for one in points], loss)
+    if tokens is None:
+        return None, False
+    return tokens * statistics.median(one["seconds"] / one["tokens"] for one in points), at_most
+
+
+def section(found):
+    best = found["best"]
+    lines = [f"\n## Trained on {found['length']} tokens\n",
+             "| | loss by rate (one seed, the first half) |", "|---|---|"]
+    for name, losses in found["rates"].items():
+        edge = " (at the edge of what was tried)" if best[name] in (min(losses), max(losses)) else ""
+        lines.append(f"| {name} | {', '.join(f'{rate}: {loss:.3f}' for rate, loss in losses.items())}; taken {best[name]}{edge} |")
+    lines += ["", "| | tokens | loss (second half) | seconds | alibi reaches that loss in | sooner by |", "|---|---|---|---|---|---|"]
+    for name in RATES:
+        if name == OURS:
+            continue
+        theirs = [one[name] for one in found["rounds"]]
+        times = [time_to(one[OURS], one[name]["loss"]) for one in found["rounds"]]
+        cells = ["not reached", "-"]
+        if all(seconds is not None for seconds, _ in times):
+            mark = "at most " if any(at_most for _, at_most in times) else ""
+            cells = [f"{mark}{mean_and_spread([seconds for seconds, _ in times], 1)} s",
+                     ("at least " if mark else "") + mean_and_spread([one["seconds"] / seconds for one, (seconds, _) in zip(theirs, times)], 2)]
+        lines.append(f"| {name} | {theirs[0]['tokens'] / 1e6:.2f}M | {mean_and_spread([one['loss'] for one in theirs], 3)} "
+                     f"| {mean_and_spread([one['seconds'] for one in theirs], 0)} | {cells[0]} | {cells[1]} |")
+    for place in range(len(found["rounds"][0][OURS])):
+        mine = [one[OURS][place] for one in found["rounds"]]
+        lines.append(f"| {OURS} | {mine[0]['tokens'] / 1e6:.2f}M | {mean_and_spread([one['loss'] for one in mine], 3)} "
+                     f"| {mean_and_spread([one['seconds'] for one in mine], 1)} | | |")
+    return "\n".join(lines)
+
+
+def machine():
+    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    flags = next((line for line in open("/proc/cpuinfo") if line.startswith("flags")), "")
+    return f"{model}, {os.cpu_count()} cores, {' '.join(name for name in ('avx512_bf16', 'amx_bf16') if name in flags) or 'no bf16 products'}"
+
+
+def main(program, out, lengths, seeds, *trial):
+    out = pathlib.Path(out)
+    race = Race(program, out / "work" if trial else pathlib.Path("runs/reproduce/against-pytorch"), bool(trial))
+    race.prepare()
+    found = [race.length(int(length), [int(seed) for seed in seeds.split()]) for length in lengths.split()]
+    (out / "against-pytorch.json").write_text(json.dumps({"machine": machine(), "lengths": found}, indent=1) + "\n")
+    text = f"""# Time to the same loss, beside PyTorch
+
+The quickstart's model (4.2M parameters) and text, {BATCH:,} tokens a step, bf16; the PyTorch twin is compiled, its attention has ALiBi as a
+mask. Losses are nats per token of held-out text at the trained length. All ran in turns on one machine: {machine()}. Means of
+{len(seeds.split())} seeds, least and most. How rates are chosen and times are found is in the head of
+[race.py](../../../configs/reproduce/against-pytorch/race.py); `scripts/reproduce against-pytorch` wrote this.
+"""
+    (out / "README.md").write_text(text + "\n".join(section(one) for one in found) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,83 @@
+"""A comparison in which every arm has its own learning rate: trials on one half of the held-out documents, then runs on the other.
+
+usage: plan.py rates CASE.toml FOLDER                     writes FOLDER/rates.json and the two halves
+       plan.py runs CASE.toml FOLDER COMPARISON.json      writes FOLDER/runs.json, with the rates chosen there
+
+CASE.toml: title; base (configs); text (held-out documents); seeds; tokens, and trial_tokens where trials are shorter; config (changes
+for all); rates; and [arms.NAME], each with what differs from these:
+  config   changes of this arm
+  rates    tried, of optimizer.learning_rate, or of the key that `rate` names
+  budgets  shares of `tokens`, each a run with a schedule of its own, "NAME-SHARE"
+  as       it is trained as that arm, and takes its rate
+"""
+import json
+import pathlib
+import sys
+import tomllib
+
+
+def merged(*parts):
+    whole = {}
+    for part in parts:
+        for key, value in part.items():
+            whole[key] = merged(whole[key], value) if isinstance(value, dict) and isinstance(whole.get(key), dict) else value
+    return whole
+
+
+def variant(arm, rate, tokens):
+    schedule = {"run": {"train_tokens": tokens}, "schedule": {"warmup_tokens": tokens // 10}}
+    return merged(arm.get("config", {}), {"optimizer": {arm.get("rate", "learning_rate"): rate}}, schedule)
+
+
+def comparison(case, folder, name, half, variants, seeds):
+    data = {"data": {"valid": [str(folder / half)]}}
+    return {"name": f"{case['name']}-{name}", "title": case["title"], "base": case["base"], "config": merged(case.get("config", {}), data),
+            "folder": str(folder / name), "variants": variants, "seeds": seeds}
+
+
+def split_text(text, folder):
+    """Documents in turn: the first to choose by, the second to report on."""
+    lines = pathlib.Path(text).read_text(encoding="utf-8").splitlines(keepends=True)
+    for half, first in (("choose.jsonl", 0), ("report.jsonl", 1)):
+        (folder / half).write_text("".join(lines[first::2]), encoding="utf-8")
+
+
+def rates_of(case, arm):
+    return arm.get("rates", case.get("rates"))
+
+
+def plan_rates(case, folder):
+    split_text(case["text"], folder)
+    tokens = case.get("trial_tokens", case["tokens"])
+    variants = {f"{name}-{rate}": variant(arm, rate, tokens)
+                for name, arm in case["arms"].items() if "as" not in arm for rate in rates_of(case, arm)}
+    only_loss = {"evaluate": {"lengths": ["1x"], "max_tokens": 200000, "far_context_tokens": 0}}
+    return comparison({**case, "config": merged(case.get("config", {}), only_loss)}, folder, "rates", "choose.jsonl", variants, [0])
+
+
+def chosen_rates(case, measured):
+    losses = {run["variant"]: run["losses"][0]["loss"] for run in measured["runs"] if not run["failure"]}
+    return {name: min((rate for rate in rates_of(case, arm) if f"{name}-{rate}" in losses), key=lambda rate: losses[f"{name}-{rate}"])
+            for name, arm in case["arms"].items() if "as" not in arm}
+
+
+def plan_runs(case, folder, measured):
+    chosen = chosen_rates(case, measured)
+    variants = {}
+    for name, arm in case["arms"].items():
+        rate = chosen[arm.get("as", name)]
+        for share in arm.get("budgets", [None]):
+            variants[name if share is None else f"{name}-{share}"] = variant(arm, rate, int(case["tokens"] * (share or 1)))
+    return comparison(case, folder, "runs", "report.jsonl", variants, case["seeds"])
+
+
+def main(step, case_file, folder, measured=None):
+    case = tomllib.loads(pathlib.Path(case_file).read_text(encoding="utf-8"))
+    case["name"] = "-".join(pathlib.Path(case_file).with_suffix("").parts[-2:])
+    folder = pathlib.Path(folder)
+    plan = plan_rates(case, folder) if step == "rates" else plan_runs(case, folder, json.loads(pathlib.Path(measured).read_text(encoding="utf-8")))
+    (folder / f"{step}.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
