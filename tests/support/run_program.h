@@ -39,6 +39,7 @@ struct ProgramResult {
   std::string out, err;
   double seconds = 0;  // of the clock
   double processor_seconds = 0;
+  std::int64_t peak_bytes = 0;  // of resident memory, pages of files among it
   std::int64_t error_lines() const { return std::count(err.begin(), err.end(), '\n'); }
 };
 
@@ -88,6 +89,7 @@ class RunningProgram {
     child_ = -1;
     for (const timeval& time : {usage.ru_utime, usage.ru_stime})
       result_.processor_seconds += double(time.tv_sec) + 1e-6 * double(time.tv_usec);
+    result_.peak_bytes = std::int64_t{usage.ru_maxrss} * 1024;
     result_.killed = WIFSIGNALED(status);
     result_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     result_.seconds = seconds_now() - start_;

@@ -28,7 +28,7 @@ TOKENS, BATCH = 1000000, 8192
 SHARES = (0.3, 0.4, 0.5, 0.65, 0.8, 1)
 OURS = "alibi, NorMuon"
 RATES = {  # AdamW's of all weights, else of the blocks' matrices
-    "PyTorch, AdamW": ("adamw", [0.0015, 0.003, 0.006]),
+    "PyTorch, AdamW": ("adamw", [0.00075, 0.0015, 0.003]),
     "PyTorch, Muon": ("muon", [0.006, 0.012, 0.024]),
     OURS: ("normuon", [0.006, 0.012, 0.024]),
 }
