@@ -26,7 +26,7 @@ void encode(const Corpus& corpus, const Tokenizer& tokenizer, int threads,
   const auto encode_text = [&](const TextCorpus& text) {
     ParallelEncoder encoder(tokenizer, threads, sink);
     for_each_part(text, false, [&](const DocumentView& part, Split split) {
-      return encoder.add(part.text, split, part.prompt);
+      return encoder.add(part.text, split, part.turns);
     });
     encoder.flush();
   };
@@ -42,7 +42,7 @@ void encode(const TextFiles& text, const Tokenizer& tokenizer, int threads,
     return for_each_part(all_tokens(text.files, tokenizer), tokenizer, sink);
   ParallelEncoder encoder(tokenizer, threads, sink);
   for_each_document(text.files, [&](const DocumentView& document) {
-    return encoder.add(document.text, kValid, document.prompt);
+    return encoder.add(document.text, kValid, document.turns);
   });
   encoder.flush();
 }

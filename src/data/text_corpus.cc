@@ -61,7 +61,7 @@ std::int64_t count(const std::vector<fs::path>& files, Division& division) {
   division.empty_documents += for_each_document(files, [&](const DocumentView& document) {
     const auto size = static_cast<std::int64_t>(document.text.size());
     division.bytes += size;
-    division.prompts = division.prompts || document.prompt > 0;
+    division.prompts = division.prompts || document.has_prompts();
     if (!validates(document, division)) kept += size;
     return true;
   });
@@ -100,9 +100,9 @@ void for_each_part(const TextCorpus& corpus, bool train_only, const PartCall& ca
     const auto before =
         static_cast<std::size_t>(std::clamp<std::int64_t>(corpus.cut_byte - start, 0, size));
     start += size;
-    const std::size_t prompt = std::min(document.prompt, before);
-    return hand({document.id, text.substr(0, before), prompt}, kTrain) &&
-           hand({document.id, text.substr(before), document.prompt - prompt}, kValid);
+    const CutTurns turns = cut_turns(document.turns, before, text.size());
+    return hand({document.id, text.substr(0, before), turns.first}, kTrain) &&
+           hand({document.id, text.substr(before), turns.rest}, kValid);
   });
   if (!more || train_only || corpus.division.rule != HoldOutRule::kGiven) return;
   for_each_document(corpus.valid_files,

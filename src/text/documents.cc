@@ -1,6 +1,7 @@
 #include "text/documents.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,10 +34,15 @@ constexpr std::size_t kLongestQuote = 160;  // of a library's message about a li
 // the library's event reader keeps nesting on the heap, so depth cannot exhaust the stack.
 class LineReader : public nlohmann::json_sax<json> {
  public:
+  struct Message {
+    std::optional<std::string> role, content;
+  };
   std::optional<std::string> text, prompt, completion;
+  std::optional<std::vector<Message>> messages;
   std::string id;
   std::string problem;       // why the reader stopped
   std::string prompt_fault;  // of prompt and completion
+  std::string messages_fault;
 
   bool null() override { return value("null"); }
   bool boolean(bool) override { return value("a boolean"); }
@@ -49,6 +55,11 @@ class LineReader : public nlohmann::json_sax<json> {
       return true;
     }
     if (depth_ == 1 && key_ == "id") id = std::move(string);
+    if (in_messages_ && depth_ == 3) {
+      if (key_ == "role") messages->back().role = std::move(string);
+      if (key_ == "content") messages->back().content = std::move(string);
+      return true;
+    }
     return value("a string");
   }
   bool binary(binary_t&) override { return value("binary"); }
@@ -56,14 +67,26 @@ class LineReader : public nlohmann::json_sax<json> {
     return (depth_ == 0 || value("an object")) && ++depth_;
   }
   bool key(string_t& name) override {
+    if (in_messages_ && depth_ == 3) key_ = std::move(name);
     if (depth_ != 1) return true;
     key_ = std::move(name);
     wanted_ = place_of(key_);
     return wanted_ == nullptr || !*wanted_ || refuse("occurs twice");
   }
   bool end_object() override { return --depth_, true; }
-  bool start_array(std::size_t) override { return value("an array") && ++depth_; }
-  bool end_array() override { return --depth_, true; }
+  bool start_array(std::size_t) override {
+    if (depth_ == 1 && key_ == "messages") {
+      if (messages) set_messages_fault("occurs twice");
+      in_messages_ = true;
+      messages.emplace();
+      return ++depth_;
+    }
+    return value("an array") && ++depth_;
+  }
+  bool end_array() override {
+    in_messages_ = in_messages_ && depth_ > 2;
+    return --depth_, true;
+  }
   bool parse_error(std::size_t position, const std::string&,
                    const json::exception& error) override {
     std::string what = error.what();
@@ -92,6 +115,8 @@ class LineReader : public nlohmann::json_sax<json> {
   // Any value but a string under a key that is read; and the whole line must be an object.
   bool value(const char* kind) {
     if (depth_ == 0) return fail(cat("the line is ", kind));
+    if (in_messages_ && depth_ == 2) messages->emplace_back();  // what is no object stays empty
+    if (depth_ == 1 && key_ == "messages") set_messages_fault(cat("is ", kind));
     return depth_ != 1 || wanted_ == nullptr || refuse(cat("is ", kind));
   }
   // In a line with "text" the other keys mean nothing, which is known at its end only.
@@ -101,8 +126,12 @@ class LineReader : public nlohmann::json_sax<json> {
     if (prompt_fault.empty()) prompt_fault = fault;
     return true;
   }
+  void set_messages_fault(const std::string& what) {
+    if (messages_fault.empty()) messages_fault = cat("key \"messages\" ", what);
+  }
 
   std::size_t depth_ = 0;
+  bool in_messages_ = false;
   std::string key_;
   std::optional<std::string>* wanted_ = nullptr;  // by the last key
 };
@@ -110,7 +139,7 @@ class LineReader : public nlohmann::json_sax<json> {
 struct LineDocument {
   std::string id;
   std::string text;
-  std::size_t prompt = 0;  // bytes
+  std::vector<std::size_t> turns = {};
 };
 
 void check_length(std::size_t bytes, const std::string& place) {
@@ -119,19 +148,53 @@ void check_length(std::size_t bytes, const std::string& place) {
               "expected at most 1 GiB a line");
 }
 
+bool is_learned(const LineReader::Message& message) { return message.role == "assistant"; }
+
+std::string fault_of(const std::vector<LineReader::Message>& messages) {
+  static const std::array known{"system", "developer", "user", "tool", "assistant"};
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& [role, content] = messages[i];
+    if (!role || !content)
+      return cat("message ", i + 1, " has no \"", role ? "content" : "role", "\" that is a string");
+    if (std::ranges::find(known, *role) == known.end())
+      return cat("message ", i + 1, " has the role \"", *role, "\"");
+  }
+  return "";
+}
+
+// Contents side by side; nothing where none is learned.
+LineDocument document_of(std::string id, const std::vector<LineReader::Message>& messages) {
+  LineDocument document{std::move(id), ""};
+  bool learned = false, any = false;
+  for (const LineReader::Message& message : messages) {
+    if (message.content->empty()) continue;
+    if (is_learned(message) != learned) document.turns.push_back(document.text.size());
+    learned = is_learned(message);
+    any = any || learned;
+    document.text += *message.content;
+  }
+  if (!any) document.text.clear();
+  return document;
+}
+
 // What a sound line holds; empty where that is no text.
 std::string fault_of(const LineReader& line) {
   if (line.text) return "";
   if (!line.prompt_fault.empty()) return line.prompt_fault;
+  if (!line.prompt && !line.completion) {
+    if (!line.messages_fault.empty()) return line.messages_fault;
+    return line.messages ? fault_of(*line.messages) : "key \"text\" is missing";
+  }
   if (line.prompt && !line.completion) return "has a \"prompt\" and no \"completion\"";
   if (line.completion && !line.prompt) return "has a completion and no \"prompt\"";
-  return line.prompt ? "" : "key \"text\" is missing";
+  return "";
 }
 
 LineDocument parse_line(std::string_view line, const std::string& place) {
   static const char* const kExpected =
-      "expected one object a line, such as {\"text\": \"...\"} or {\"prompt\": \"...\", "
-      "\"completion\": \"...\"}";
+      "expected one object a line, such as {\"text\": \"...\"}, {\"prompt\": \"...\", "
+      "\"completion\": \"...\"} or {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}, "
+      "...]}";
   check_length(line.size(), place);
   if (const std::size_t at = first_invalid_utf8(line); at != std::string::npos) {
     refuse_utf8(place, line, at);
@@ -143,8 +206,9 @@ LineDocument parse_line(std::string_view line, const std::string& place) {
     throw Error(place, fault, kExpected);
   if (reader.id.empty()) reader.id = place;
   if (reader.text) return {std::move(reader.id), std::move(*reader.text)};
+  if (!reader.prompt) return document_of(std::move(reader.id), *reader.messages);
   if (reader.completion->empty()) return {std::move(reader.id), ""};  // nothing to learn
-  return {std::move(reader.id), *reader.prompt + *reader.completion, reader.prompt->size()};
+  return {std::move(reader.id), *reader.prompt + *reader.completion, {reader.prompt->size()}};
 }
 
 // The lines of one file, a document each.
@@ -158,7 +222,7 @@ class Lines {
     ++number_;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return true;
     const LineDocument document = parse_line(line, cat(name_, ":", number_));
-    if (!document.text.empty()) return call_({document.id, document.text, document.prompt});
+    if (!document.text.empty()) return call_({document.id, document.text, document.turns});
     ++empty_;
     return true;
   }
@@ -217,6 +281,22 @@ std::int64_t unpacked_lines(const fs::path& file, const DocumentCall& call) {
 }
 
 }  // namespace
+
+CutTurns cut_turns(const std::vector<std::size_t>& turns, std::size_t before, std::size_t size) {
+  if (turns.empty()) return {};
+  CutTurns cut;
+  for (const std::size_t turn : turns) {
+    if (turn < before)
+      cut.first.push_back(turn);
+    else
+      cut.rest.push_back(turn - before);
+  }
+  const bool learned = cut.first.size() % 2 == 1;  // at the cut
+  if (cut.first.empty()) cut.first = {before};     // an empty list would be a text that is learned
+  if (learned) cut.rest.insert(cut.rest.begin(), 0);
+  if (cut.rest.empty()) cut.rest = {size - before};
+  return cut;
+}
 
 bool is_text_file(const fs::path& file) {
   const fs::path ending = unpacked_name(file).extension();

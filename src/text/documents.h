@@ -1,7 +1,9 @@
 // Raw text: a .txt file is one document, a .jsonl file has one per line, as {"text": "...", "id":
 // "..."} with "id" optional and other keys ignored; without "text", {"prompt": "...", "completion":
-// "..."} (or "response") is their text side by side, of which only the completion is learned. All
-// text is UTF-8. Either may be packed: .txt.gz, .jsonl.zst (text/packed_text.h).
+// "..."} (or "response") is their text side by side, of which only the completion is learned; and
+// without these {"messages": [{"role": "user", "content": "..."}, ...]} are their contents side by
+// side, of which only the assistant's are learned. All text is UTF-8. Either may be packed:
+// .txt.gz, .jsonl.zst (text/packed_text.h).
 #pragma once
 
 #include <cstdint>
@@ -14,10 +16,20 @@
 namespace alibi {
 
 struct DocumentView {
-  std::string id;          // the key "id", else the file's name (and line)
-  std::string_view text;   // not empty; valid during the call only
-  std::size_t prompt = 0;  // bytes of it that are read but not learned
+  std::string id;         // the key "id", else the file's name (and line)
+  std::string_view text;  // not empty; valid during the call only
+  // Bytes where it turns from read to learned, back, and so on; it begins with read. Empty: all of
+  // it is learned.
+  std::vector<std::size_t> turns = {};
+
+  bool has_prompts() const { return !turns.empty() && (turns[0] > 0 || turns.size() > 1); }
 };
+
+// The turns of a text's first `before` bytes, and of what follows them; `size` is the text's.
+struct CutTurns {
+  std::vector<std::size_t> first, rest;
+};
+CutTurns cut_turns(const std::vector<std::size_t>& turns, std::size_t before, std::size_t size);
 
 // Takes one document; returns false to stop reading.
 using DocumentCall = std::function<bool(const DocumentView&)>;

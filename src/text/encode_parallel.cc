@@ -20,7 +20,7 @@ constexpr std::size_t kPartBytes = 1 << 20;
 constexpr std::size_t kPartsPerThread = 4;
 
 // What a tokenizer that puts a space in front of every text makes of the middle of one.
-std::vector<std::int32_t> encode_behind_prompt(const Tokenizer& tokenizer, std::string_view text) {
+std::vector<std::int32_t> encode_behind(const Tokenizer& tokenizer, std::string_view text) {
   if (!tokenizer.adds_space()) return tokenizer.encode(text);
   if (!text.starts_with(' ')) {
     throw Error("tokenizer.file",
@@ -32,10 +32,9 @@ std::vector<std::int32_t> encode_behind_prompt(const Tokenizer& tokenizer, std::
 }
 
 void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
-  part.ids = part.follows_prompt ? encode_behind_prompt(tokenizer, part.text)
-                                 : tokenizer.encode(part.text);
+  part.ids = part.follows_piece ? encode_behind(tokenizer, part.text) : tokenizer.encode(part.text);
   count_ids(tokenizer, part);
-  part.survives = tokenizer.decode(part.ids, !part.follows_prompt) == part.text;
+  part.survives = tokenizer.decode(part.ids, !part.follows_piece) == part.text;
   if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
   if (part.ends_document) part.ids.push_back(tokenizer.end());
 }
@@ -54,16 +53,21 @@ ParallelEncoder::ParallelEncoder(Tokenizer tokenizer, int threads, Sink sink)
       threads_(static_cast<std::size_t>(std::max(threads, 1))),
       sink_(std::move(sink)) {}
 
-bool ParallelEncoder::add(std::string_view document, int stream, std::size_t prompt) {
+bool ParallelEncoder::add(std::string_view document, int stream,
+                          const std::vector<std::size_t>& turns) {
   EncodedPart part;
   part.stream = stream;
-  part.learned = false;
-  part.ends_document = prompt == document.size();
-  add_parts(document.substr(0, prompt), part);
-  part.learned = true;
-  part.follows_prompt = prompt > 0;
-  part.ends_document = true;
-  add_parts(document.substr(prompt), part);
+  part.learned = turns.empty();
+  std::size_t first = 0;
+  for (std::size_t i = 0; i <= turns.size(); ++i) {
+    const std::size_t end =
+        i < turns.size() ? std::min(turns[i], document.size()) : document.size();
+    part.ends_document = end == document.size();
+    part.follows_piece = first > 0;
+    add_parts(document.substr(first, end - first), part);
+    part.learned = !part.learned;
+    first = end;
+  }
   return !done_;
 }
 

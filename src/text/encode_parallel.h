@@ -16,8 +16,8 @@ struct EncodedPart {
   std::string text;
   int stream = 0;  // what add() was given
   bool ends_document = false;
-  bool learned = true;  // false: of a prompt, the ids are marked
-  bool follows_prompt = false;
+  bool learned = true;            // false: of a prompt, the ids are marked
+  bool follows_piece = false;     // of the document, which was encoded on its own
   std::vector<std::int32_t> ids;  // with the end token when ends_document
   std::int64_t unknown = 0;       // unknown tokens in ids
   std::int64_t byte_fallback = 0;
@@ -33,10 +33,11 @@ class ParallelEncoder {
   using Sink = std::function<bool(const EncodedPart&)>;
   ParallelEncoder(Tokenizer tokenizer, int threads, Sink sink);
 
-  // Copies; encodes when enough has come together. The first `prompt` bytes are encoded on their
-  // own, as generation will see them. Returns false once the sink takes no more; throws Error where
-  // the tokenizer puts a space in front of what follows the prompt and none stands there.
-  bool add(std::string_view document, int stream, std::size_t prompt = 0);
+  // Copies; encodes when enough has come together. What lies between turns (text/documents.h)
+  // is encoded on its own, as generation will see it. Returns false once the sink takes no more;
+  // throws Error where the tokenizer puts a space in front of what follows a turn and none stands
+  // there.
+  bool add(std::string_view document, int stream, const std::vector<std::size_t>& turns = {});
   void flush();  // call after the last document
 
  private:

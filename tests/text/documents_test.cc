@@ -60,6 +60,22 @@ TEST(Documents, AJsonLinesFileHasOnePerLine) {
   EXPECT_EQ(read.empty, 1);
 }
 
+using TextsAndTurns = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+
+std::pair<TextsAndTurns, std::int64_t> texts_and_turns(const fs::path& path) {
+  TextsAndTurns read;
+  const std::int64_t empty = for_each_document(path, [&](const DocumentView& document) {
+    read.emplace_back(document.text, document.turns);
+    return true;
+  });
+  return {read, empty};
+}
+
+bool is_learned(const std::vector<std::size_t>& turns, std::size_t byte) {
+  if (turns.empty()) return true;
+  return std::ranges::count_if(turns, [&](std::size_t turn) { return turn <= byte; }) % 2 == 1;
+}
+
 TEST(Documents, APromptStandsBeforeWhatIsLearned) {
   const TemporaryFolder folder;
   const auto path =
@@ -68,15 +84,50 @@ TEST(Documents, APromptStandsBeforeWhatIsLearned) {
           "{\"response\": \"five\", \"id\": 7, \"prompt\": \"\"}\n"
           "{\"prompt\": \"no answer\", \"completion\": \"\"}\n"
           "{\"prompt\": 5, \"completion\": [], \"text\": \"whole\", \"response\": null}\n");
-  std::vector<std::pair<std::string, std::size_t>> read;
-  const std::int64_t empty = for_each_document(path, [&](const DocumentView& document) {
-    read.emplace_back(document.text, document.prompt);
-    return true;
-  });
-  const std::vector<std::pair<std::string, std::size_t>> expected = {
-      {"2 + 2 = 4", 8}, {"five", 0}, {"whole", 0}};
+  const auto [read, empty] = texts_and_turns(path);
+  const TextsAndTurns expected = {{"2 + 2 = 4", {8}}, {"five", {0}}, {"whole", {}}};
   EXPECT_EQ(read, expected);
   EXPECT_EQ(empty, 1);
+}
+
+// Seen failing with messages of one role side by side counted as turns.
+TEST(Documents, OfMessagesTheAssistantsAreLearned) {
+  const TemporaryFolder folder;
+  const auto line = [](const std::string& messages) {
+    return "{\"messages\": [" + messages + "]}\n";
+  };
+  const auto path =
+      put(folder, "a.jsonl",
+          line(R"({"role": "system", "content": "be"}, {"content": " kind", "role": "user"}, )"
+               R"({"role": "assistant", "content": " yes", "weight": [{"role": 1}]}, )"
+               R"({"role": "tool", "content": ""}, {"role": "assistant", "content": "!"}, )"
+               R"({"role": "user", "content": " bye"})") +
+              line(R"({"role": "assistant", "content": "hi"}, {"role": "user", "content": "?"})") +
+              line(R"({"role": "user", "content": "nobody answers"})") + line("") +
+              R"({"messages": 3, "text": "whole"})"
+              "\n"
+              R"({"messages": 3, "prompt": "a", "completion": "b"})");
+  const auto [read, empty] = texts_and_turns(path);
+  const TextsAndTurns expected = {
+      {"be kind yes! bye", {7, 12}}, {"hi?", {0, 2}}, {"whole", {}}, {"ab", {1}}};
+  EXPECT_EQ(read, expected);
+  EXPECT_EQ(empty, 2);
+}
+
+TEST(Documents, ACutKeepsWhatIsLearned) {
+  const std::vector<std::size_t> none,
+      turns{3, 5, 9};  // 0-2 read, 3-4 learned, 5-8 read, 9- learned
+  for (std::size_t before = 0; before <= 12; ++before) {
+    EXPECT_EQ(cut_turns(none, before, 12).first, none);
+    EXPECT_EQ(cut_turns(none, before, 12).rest, none);
+    const CutTurns cut = cut_turns(turns, before, 12);
+    for (std::size_t i = 0; i < 12; ++i) {
+      const bool in_first = i < before;
+      EXPECT_EQ(is_learned(in_first ? cut.first : cut.rest, in_first ? i : i - before),
+                is_learned(turns, i))
+          << before << " " << i;
+    }
+  }
 }
 
 TEST(Documents, ReadingStopsWhenAsked) {
@@ -109,7 +160,11 @@ TEST(Documents, BrokenLinesAreNamed) {
       {"{\"prompt\": 1, \"completion\": \"x\"}", "prompt"},
       {"{\"prompt\": \"\", \"completion\": [\"x\"]}", "completion"},
       {"{\"prompt\": \"\", \"completion\": \"x\", \"response\": \"y\"}", "response"},
-      {"{\"messages\": [{\"role\": \"user\"}]}", "text"},
+      {"{\"messages\": [{\"role\": \"user\"}]}", "message 1"},
+      {"{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, \"y\"]}", "message 2"},
+      {"{\"messages\": [{\"role\": \"poet\", \"content\": \"x\"}]}", "poet"},
+      {"{\"messages\": {\"role\": \"user\"}}", "messages"},
+      {"{\"messages\": [], \"messages\": []}", "messages"},
       {"[\"text\"]", "array"},
       {"\"text\"", "string"},
       {"17", "number"},
