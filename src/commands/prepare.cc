@@ -5,11 +5,13 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "commands/commands.h"
+#include "commands/prepare_task.h"
 #include "commands/text_progress.h"
 #include "config/load.h"
 #include "data/prepare.h"
 #include "device/device.h"
 #include "report/table.h"
+#include "text/tasks.h"
 
 namespace alibi {
 namespace {
@@ -17,9 +19,20 @@ namespace {
 struct Options {
   std::vector<std::string> configs, overrides;
   std::string output;
+  TaskFile task;
 };
 
+int make_task(const Options& options) {
+  if (!options.configs.empty() || !options.overrides.empty())
+    throw usage_error("--task", "takes no config: its texts are made, not read");
+  TaskFile file = options.task;
+  file.output = options.output;
+  write_task_file(file);
+  return 0;
+}
+
 int run(const Options& options) {
+  if (!options.task.task.empty()) return make_task(options);
   allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
                   "has no effect on prepare");
   const Config config = load_config(options.configs, options.overrides);
@@ -42,12 +55,41 @@ int run(const Options& options) {
 Command prepare_command() {
   auto options = std::make_shared<Options>();
   return {.name = "prepare",
-          .summary = "Tokenise text into a folder that data.train can name",
-          .footer = example("alibi prepare configs/quickstart.json --output prepared/python"),
+          .summary =
+              "Tokenise text into a folder that data.train can name, or make the texts of a task",
+          .footer = example("alibi prepare configs/quickstart.json --output prepared/python\n"
+                            "alibi prepare --task recall --sizes 4,32 --output recall.jsonl"),
           .options = {config_files(options->configs),
                       {.name = "--output",
-                       .meaning = "Folder to make; without it the user's cache folder",
+                       .meaning =
+                           "Folder to make; without it the user's cache folder. Of a task: a file",
                        .target = &options->output},
+                      {.name = "--task",
+                       .meaning = "Write texts of this task, of which answers are learned",
+                       .target = &options->task.task,
+                       .choices = task_names()},
+                      {.name = "--sizes",
+                       .meaning = "Least and most size of a text, in the task's units",
+                       .target = &options->task.sizes,
+                       .commas = true,
+                       .needs = "--task"},
+                      {.name = "--texts",
+                       .meaning = "How many",
+                       .target = &options->task.texts,
+                       .shows_default = true,
+                       .range = OptionRange{1, 1e9},
+                       .needs = "--task"},
+                      {.name = "--seed",
+                       .meaning = "Other texts for another seed",
+                       .target = &options->task.seed,
+                       .shows_default = true,
+                       .needs = "--task"},
+                      {.name = "--ignored",
+                       .meaning = "Share of a flip-flop's instructions that are ignored",
+                       .target = &options->task.ignored,
+                       .shows_default = true,
+                       .range = OptionRange{0, 1},
+                       .needs = "--task"},
                       set_option(options->overrides)},
           .run = [options](const CommandLine&) { return run(*options); }};
 }
