@@ -158,6 +158,17 @@ void write_file_atomic(const fs::path& path, std::string_view text) {
   staged.commit();
 }
 
+void check_file_name(const std::filesystem::path& name, const std::string& option) {
+  const std::filesystem::path folder = name.has_parent_path() ? name.parent_path() : ".";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(name, ignored))
+    throw usage_error(option, cat(name.string(), " is a folder, expected the name of a file"),
+                      "name a file in it");
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw usage_error(option, cat(name.string(), ": found no folder ", folder.string()),
+                      "make it, or name another file");
+}
+
 fs::path without_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }

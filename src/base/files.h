@@ -67,6 +67,10 @@ void write_file_synced(const std::filesystem::path& path, std::string_view text)
 // The same, beside it, then renamed over it: old or new, never half.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
+// Throws a usage error at `option` where no file can stand under this name: a folder does, or its
+// folder is missing. What takes long to make is not made for nothing.
+void check_file_name(const std::filesystem::path& name, const std::string& option);
+
 // "out/" names the folder "out".
 std::filesystem::path without_slash(const std::filesystem::path& path);
 

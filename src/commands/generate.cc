@@ -103,7 +103,7 @@ Command generate_command() {
                    .target = &options->prompt_file,
                    .excludes = "--prompt"},
                   {.name = "--prompts",
-                   .meaning = "JSON file, a prompt a line, to continue all of them",
+                   .meaning = "JSON Lines, an object with \"prompt\" a line: continue all of them",
                    .target = &options->prompts.file,
                    .excludes = "--prompt"},
                   {.name = "--parallel",

@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kRowStart = "{\"line\":";
 constexpr std::size_t kDepth = 100;  // of keys that are ignored
 
 std::string digest(const std::string& text) { return sha256_hex(text).substr(0, 16); }
@@ -54,13 +55,13 @@ std::string job_of(const LoadedModel& loaded, const GenerateOptions& options) {
 
 // Throws unless the name is that of a file, or free: what is neither cannot be gone on with.
 void check_output_name(const std::string& name) {
+  check_file_name(name, "--output");
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(name, ignored).type();
   if (type == fs::file_type::not_found || type == fs::file_type::regular) return;
-  const char* const kind = type == fs::file_type::directory ? "a folder"
-                           : type == fs::file_type::symlink ? "a link"
-                           : type == fs::file_type::fifo    ? "a pipe"
-                                                            : "no file";
+  const char* const kind = type == fs::file_type::symlink ? "a link"
+                           : type == fs::file_type::fifo  ? "a pipe"
+                                                          : "no file";
   throw usage_error("--output", cat(name, " is ", kind, ", expected a file or a free name"),
                     "name another one, or leave it out to write to standard output");
 }
@@ -159,9 +160,9 @@ class PromptFile {
     request.sample.seed += static_cast<std::uint64_t>(row.line - 1);
     request.tokens = options_.tokens;
     if (const auto tokens = reader.find("tokens")) {
-      request.tokens = tokens->count();
+      request.tokens = tokens->json().as_integer().value_or(0);
       if (request.tokens < 1 || request.tokens > kMostNewTokens)
-        tokens->expected(cat("1 to ", kMostNewTokens));
+        tokens->expected(cat("a whole number from 1 to ", kMostNewTokens));
     }
     if (const auto seed = reader.find("seed"))
       request.sample.seed = static_cast<std::uint64_t>(seed->count());
@@ -210,6 +211,7 @@ class ResultFile {
 
   std::int64_t rows() const { return std::ssize(done_); }  // that an earlier call has written
   std::int64_t bad_rows() const { return bad_; }           // of these, and not made again
+  std::int64_t written() const { return written_; }        // by this call
   // Whether an earlier call has answered the line that comes after all that were asked for: a bad
   // one that has changed is made again. Throws where it answered another one.
   bool has(const Row& row) {
@@ -240,6 +242,7 @@ class ResultFile {
         write_json(result, {.invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) + "\n";
     if (!done_.empty() && row.line <= done_.back().line) {
       again_.emplace(row.line, line);
+      ++written_;
       waiting_.erase(row.line);
     } else {
       waiting_.at(row.line) = line;
@@ -283,9 +286,9 @@ class ResultFile {
 
   // Whether a line's beginning is that of this job's rows.
   bool is_ours(std::string_view line) const {
-    const std::string_view start = "{\"line\":";
-    if (!line.starts_with(start)) return false;
-    line.remove_prefix(std::min(line.size(), line.find_first_not_of("0123456789", start.size())));
+    if (!line.starts_with(kRowStart)) return false;
+    line.remove_prefix(
+        std::min(line.size(), line.find_first_not_of("0123456789", kRowStart.size())));
     return line.starts_with(cat(",\"job\":\"", job_, "\","));
   }
 
@@ -302,6 +305,7 @@ class ResultFile {
       }
       whole += line.size() + 1;
       const std::string place = cat(name_, ":", lines.number());
+      if (!line.starts_with(kRowStart)) refuse(cat("line ", lines.number(), " is no such answer"));
       const Json json = parse_json(line, place);
       const JsonReader reader(json, place);
       if (reader.at("job").text() != job_)
@@ -314,6 +318,7 @@ class ResultFile {
   }
 
   void write(const std::string& line) {
+    ++written_;
     if (file_) {
       file_->write(line);
     } else if (std::fputs(line.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
@@ -326,7 +331,7 @@ class ResultFile {
   std::optional<OutputFile> file_;
   std::vector<Done> done_;
   std::size_t next_ = 0;
-  std::int64_t bad_ = 0;
+  std::int64_t bad_ = 0, written_ = 0;
   std::map<std::int64_t, std::optional<std::string>> waiting_;  // by line; nothing: in work
   std::map<std::int64_t, std::string> again_;                   // of lines that were bad
 };
@@ -341,7 +346,6 @@ class PromptJob {
         most_waiting_(16 * prompts.parallel) {}
 
   ResultFile& results() { return results_; }
-  std::int64_t rows() const { return rows_; }
   std::int64_t bad() const { return bad_; }
 
   std::optional<Request> next() {
@@ -353,7 +357,6 @@ class PromptJob {
       }
       if (results_.has(*row)) continue;
       file_.encode(*row);
-      ++rows_;
       results_.expect(row->line);
       if (row->error.empty())
         return in_work_.emplace(row->line, std::move(*row)).first->second.request;
@@ -379,7 +382,7 @@ class PromptJob {
   ResultFile results_;
   std::int64_t most_waiting_;
   std::map<std::int64_t, Row> in_work_;
-  std::int64_t rows_ = 0, bad_ = 0;
+  std::int64_t bad_ = 0;
 };
 
 }  // namespace
@@ -392,9 +395,14 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::s
 
 int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
                      const GenerateOptions& options) {
+  if (prompts.file == "-") {
+    throw usage_error("--prompts", "found -, expected a file: a call that goes on reads it again",
+                      "write the lines to a file");
+  }
   PromptJob job(loaded, prompts, options);
   if (job.results().rows() > 0)
-    log_info(cat(prompts.output, " holds ", with_commas(job.results().rows()), " rows: going on"));
+    log_info(cat(prompts.output,
+                 ": rows that an earlier call has answered: ", with_commas(job.results().rows())));
   const double start = seconds_now();
   const BatchUse use = generate_batch(
       loaded.model, options, prompts.parallel, loaded.device, [&] { return job.next(); },
@@ -403,14 +411,15 @@ int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
   job.results().finish();
   const double seconds = seconds_now() - start;
   const std::int64_t bad = job.bad() + job.results().bad_rows();
-  log_info(cat(with_commas(job.rows()), " rows, ", with_commas(use.new_tokens), " tokens written, ",
+  log_info(cat("rows written: ", with_commas(job.results().written()),
+               "; tokens made: ", with_commas(use.new_tokens), ", ",
                fixed(static_cast<double>(use.new_tokens) / seconds, 1), " tokens/s; ",
                with_commas(use.shared_tokens), " of ", with_commas(use.prompt_tokens),
                " prompt tokens shared"));
-  log_info(cat("cache: at most ", with_commas(use.positions), " positions in ",
-               with_commas(use.pages), " pages of ", kPage, ", ", fixed(100 * use.unused(), 1),
+  log_info(cat("cache: positions at most ", with_commas(use.positions), ", in pages of ", kPage,
+               ": ", with_commas(use.pages), ", ", fixed(100 * use.unused(), 1),
                " % of whose places held nothing"));
-  if (bad > 0) log_warning(cat(with_commas(bad), " bad rows, answered by \"error\""));
+  if (bad > 0) log_warning(cat("bad rows, answered by \"error\": ", with_commas(bad)));
   if (stop_signal() != 0) {
     if (!prompts.output.empty()) log_info("stopped; the same command goes on from here");
     return 128 + stop_signal();

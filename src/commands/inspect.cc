@@ -43,7 +43,7 @@ int inspect_bias(const Options& options) {
   if (slopes.empty()) {
     throw usage_error("/model/position",
                       cat("found ", name_of(config.model.position), ", expected alibi"),
-                      "only ALiBi's bias is known before training");
+                      "it shows slopes; others have none");
   }
   std::string text;
   for (std::size_t h = 0; h < slopes.size(); ++h) {

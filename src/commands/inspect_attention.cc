@@ -1,5 +1,7 @@
 #include "commands/inspect_attention.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -25,13 +27,17 @@ std::vector<std::int64_t> lengths_of(const AttentionView& view, const Config& co
   std::string past;
   for (const std::string& text : view.lengths) {
     const auto length = length_in_tokens(text, trained);
-    if (!length) throw usage_error("--lengths", "\"" + text + "\" is no whole number of tokens");
+    if (!length) {
+      throw usage_error(
+          "--lengths", cat("found \"", text, "\""),
+          "write a multiple of the trained length, such as 4x, or tokens, such as 512");
+    }
     const std::string why = past_position_limit(config.model, *length);
-    if (why.empty()) {
-      lengths.push_back(*length);
-    } else {
+    if (!why.empty()) {
       left_out.push_back(text);
       past = why;
+    } else if (std::ranges::find(lengths, *length) == lengths.end()) {
+      lengths.push_back(*length);
     }
   }
   if (lengths.empty()) {
@@ -79,6 +85,7 @@ void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPic
 }  // namespace
 
 std::string describe_attention(const AttentionView& view, const CommandLine& command_line) {
+  if (!view.output.empty()) check_file_name(view.output, "--out");
   LoadedModel loaded = load_model(view.target, view.overrides);
   AttentionPicture picture = picture_of(loaded, view, command_line);
   const std::string text = attention_tables(picture);

@@ -83,9 +83,10 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
   const double passes = total / static_cast<double>(text.train.size());
   const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
   return format_pairs(
-      {{"model", cat(human_count(static_cast<double>(plan.parameters)),
-                     " parameters: ", c.model.layers, " layers, width ", c.model.width, ", ",
-                     c.model.heads, " heads, vocabulary ", model.vocabulary())},
+      {{"model",
+        cat(human_count(static_cast<double>(plan.parameters)), " parameters: ", c.model.layers,
+            " layers, width ", c.model.width, ", ", c.model.heads, " heads, vocabulary ",
+            model.vocabulary(), c.model.reversible ? ", reversible" : "")},
        {"positions", position_text(c, model)},
        {"text", token_counts_text(text)},
        {"step", step_text(c, plan.micro_batch_tokens)},
@@ -95,7 +96,9 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
             " times the text)")},
        {"device", describe_device(device)},
        {"precision", describe_precision(c.runtime.precision)},
-       {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_reason(device) : "")},
+       {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_reason(device) : "",
+                         c.model.attention_pattern.empty() ? "" : "; keys: ",
+                         join(c.model.attention_pattern, ", "))},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"memory", human_bytes(static_cast<double>(
                       estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())) +
@@ -103,10 +106,12 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
 }
 
 std::string end_summary(const Config& config, const Progress& p, double seconds, int signal) {
+  const bool by_deadline = signal == 0 && p.step < total_steps(config) && config.run.train_seconds;
   std::vector<std::pair<std::string, std::string>> pairs = {
       {signal == 0 ? "finished" : "stopped",
        cat("step ", p.step, " of ", total_steps(config), ", ", with_commas(p.tokens), " tokens, ",
-           human_seconds(seconds), " since it was started")}};
+           human_seconds(seconds), " since it was started",
+           by_deadline ? ": run.train_seconds ended it within its schedule" : "")}};
   if (std::isfinite(p.best_validation_loss)) {
     pairs.emplace_back("best",
                        cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",

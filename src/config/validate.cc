@@ -171,7 +171,9 @@ void check_schedule(const Config& c, Faults& faults) {
   if (!tokens) return;  // asked again once they are known
   if (s.warmup_tokens > *tokens) {
     faults.add("/schedule/warmup_tokens",
-               cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", *tokens));
+               cat("found ", s.warmup_tokens, ", expected at most run.train_tokens ", *tokens),
+               c.run.train_seconds ? "give more run.train_seconds, or a shorter warm-up"
+                                   : "train on more tokens, or set a shorter warm-up");
     return;
   }
   if (!faults.sound({"/schedule/kind", "/schedule/decay_tokens"}) || s.kind != ScheduleKind::kWsd)

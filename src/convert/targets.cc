@@ -105,7 +105,7 @@ std::vector<std::string> obstacles(Dialect target, const ModelConfig& model) {
   need(found, !model.reversible, "model.reversible: it has one residual stream");
   need(found, target != Dialect::kOwn || position_method(model.position).python != nullptr,
        cat("model.position ", name_of(model.position),
-           ": the modeling file that goes with an export has none"));
+           ": the modelling file that goes with an export has none"));
   need(found, target == Dialect::kOwn || !model.scalable_softmax,
        "model.scalable_softmax: its scores have one scale at all lengths");
   return found;

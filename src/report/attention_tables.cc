@@ -59,7 +59,7 @@ bool has_slopes(const AttentionPicture& picture) {
 
 std::string blind_advice(const AttentionPicture& picture) {
   return has_slopes(picture)
-             ? "smaller slopes (model.slope_bias_max), model.learned_slopes or "
+             ? "smaller slopes (a larger model.slope_bias_max), model.learned_slopes or "
                "model.position=kerple"
              : "a bias that grows more slowly with the distance (model.position=kerple)";
 }
@@ -144,7 +144,9 @@ std::string reach_legend(const AttentionPicture& picture) {
       windows_text(picture),
       " tokens); farthest bias: a slope's nats at the farthest key of the length; reach: the "
       "distance within which 90 % of a head's weight lies; 0 in bf16, fp32: share of the keys that "
-      "a query sees whose weight is 0 in that type; first token: the mean weight of the window's");
+      "a query sees whose weight is 0 in that type; first token: the mean weight on the window's "
+      "first "
+      "token. Layers and heads count from 1");
 }
 
 std::vector<std::string> attention_notes(const AttentionPicture& picture) {

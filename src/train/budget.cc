@@ -22,7 +22,10 @@ std::int64_t tokens_within(const Config& config, const Pace& pace, double second
                                                 static_cast<double>(step_tokens));
     steps = (free - pace.validation) / (pace.step + pace.validation / steps_each);
   } else {
-    steps = (free - static_cast<double>(kDefaultValidations) * pace.validation) / pace.step;
+    // A run has no more of them than steps.
+    steps = free / (pace.step + pace.validation);
+    const auto validations = static_cast<double>(kDefaultValidations);
+    if (steps > validations) steps = (free - validations * pace.validation) / pace.step;
   }
   return step_tokens * std::max<std::int64_t>(1, std::llround(std::floor(steps)));
 }

@@ -68,6 +68,7 @@ TEST(BudgetOfSeconds, IsADeadlineForTokensThatAreGiven) {
   EXPECT_TRUE(last["finished"]);
   EXPECT_EQ(last["validated_step"], last["step"]);
   EXPECT_LT(last["tokens"], 1000000000);
+  EXPECT_NAMES(result.err, "finished:", "run.train_seconds");
 }
 
 // A run that was stopped keeps its tokens, and has the rest of its time.

@@ -189,6 +189,21 @@ TEST(Inspect, SaysWhichLengthsPositionsCannotReach) {
   EXPECT_EQ(none.out, "");
 }
 
+// Seen failing after all was measured.
+TEST(Inspect, RefusesAPageThatCannotBeWrittenBeforeItMeasures) {
+  const CliFixture place;
+  place.works({"train", "tiny.json", "--set", "run.train_tokens=1280"});
+  for (const char* name : {"missing/a.html", "runs"}) {
+    const ProgramResult result = place.run({"inspect", "attention", "runs/tiny", "--out", name});
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_ERROR_AT(result.err, "--out", name);
+    EXPECT_EQ(result.err.find("measuring"), std::string::npos) << result.err;
+  }
+  const ProgramResult wrong =
+      place.run({"inspect", "attention", "runs/tiny", "--lengths", "1x,0x"});
+  EXPECT_ERROR_AT(wrong.err, "--lengths", "\"0x\"", "4x");
+}
+
 TEST(Inspect, NotesSteepAndFlatHeads) {
   const CliFixture place;
   place.works(

@@ -70,7 +70,8 @@ class Race:
     def run_ours(self, half, length, kind, rate, seed, tokens):
         folder = self.work / "run"
         config = self.config(f"{half}.jsonl", {
-            "run.folder": folder, "run.train_tokens": tokens, "run.seed": seed, "schedule.warmup_tokens": tokens // 10, "optimizer.kind": kind,
+            "run.folder": folder, "run.train_tokens": tokens, "run.seed": seed, "run.evaluate_every_tokens": tokens,
+            "run.save_every_tokens": tokens, "schedule.warmup_tokens": tokens // 10, "optimizer.kind": kind,
             "optimizer.matrix_learning_rate": rate, "batch.sequence_length": length, "batch.sequences": BATCH // length,
             "batch.train_sequence_length_scaling": 1, "evaluate.max_tokens": 100000000})
         shutil.rmtree(folder, ignore_errors=True)
@@ -151,11 +152,13 @@ def main(program, out, lengths, seeds, *trial):
     race.prepare()
     found = [race.length(int(length), [int(seed) for seed in seeds.split()]) for length in lengths.split()]
     (out / "against-pytorch.json").write_text(json.dumps({"machine": machine(), "lengths": found}, indent=1) + "\n")
+    count = len(seeds.split())
+    spread = "One seed." if count == 1 else f"Means of {count} seeds, least and most."
     text = f"""# Time to the same loss, beside PyTorch
 
 The quickstart's model (4.2M parameters) and text, {BATCH:,} tokens a step, bf16; the PyTorch twin is compiled, its attention has ALiBi as a
-mask. Losses are nats per token of held-out text at the trained length. All ran in turns on one machine: {machine()}. Means of
-{len(seeds.split())} seeds, least and most. How rates are chosen and times are found is in the head of
+mask. Losses are nats per token of held-out text at the trained length. All ran in turns on one machine: {machine()}. {spread}
+How rates are chosen and times are found is in the head of
 [race.py](../../../configs/reproduce/against-pytorch/race.py); `scripts/reproduce against-pytorch` wrote this.
 """
     (out / "README.md").write_text(text + "\n".join(section(one) for one in found) + "\n")
