@@ -35,9 +35,9 @@ def comparison(case, folder, name, half, variants, seeds):
             "folder": str(folder / name), "variants": variants, "seeds": seeds}
 
 
-def split_text(text, folder):
-    """Documents in turn: the first to choose by, the second to report on."""
-    lines = pathlib.Path(text).read_text(encoding="utf-8").splitlines(keepends=True)
+def split_text(text, folder, most=None):
+    """Documents in turn, `most` of them or all: the first to choose by, the second to report on."""
+    lines = pathlib.Path(text).read_text(encoding="utf-8").splitlines(keepends=True)[:most]
     for half, first in (("choose.jsonl", 0), ("report.jsonl", 1)):
         (folder / half).write_text("".join(lines[first::2]), encoding="utf-8")
 

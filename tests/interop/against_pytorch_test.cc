@@ -15,7 +15,7 @@ namespace {
 
 const std::string kSteps = ALIBI_SOURCE_DIR "/configs/reproduce/against-pytorch/";
 
-ProgramResult python(const char* program, const std::vector<std::string>& arguments) {
+ProgramResult run_here(const char* program, const std::vector<std::string>& arguments) {
   ProgramOptions options;
   options.folder = ALIBI_SOURCE_DIR;
   options.program = program;
@@ -25,19 +25,21 @@ ProgramResult python(const char* program, const std::vector<std::string>& argume
 TEST(AgainstPytorchInterop, RunsToItsPageAndBothMeasureOneLoss) {
   const char* const twin = std::getenv("ALIBI_VERIFY_PYTHON");
   if (twin == nullptr) GTEST_SKIP() << "ALIBI_VERIFY_PYTHON is not set (scripts/test --all)";
+  const ProgramResult corpus = run_here(ALIBI_SOURCE_DIR "/scripts/default-corpus", {});
+  ASSERT_EQ(corpus.code, 0) << corpus.err;
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
-  const ProgramResult race =
-      python("/usr/bin/python3",
-             {kSteps + "race.py", tested_program(), folder.path().string(), "128", "0", "--trial"});
+  const ProgramResult race = run_here(
+      "/usr/bin/python3",
+      {kSteps + "race.py", tested_program(), folder.path().string(), "128", "0", "--trial"});
   ASSERT_EQ(race.code, 0) << race.err;
   const std::string page = read_file(path("README.md"));
   for (const char* name : {"| PyTorch, AdamW |", "| PyTorch, Muon |", "| alibi, NorMuon |"})
     EXPECT_NE(page.find(name), std::string::npos) << page;
 
   const ProgramResult measured =
-      python(twin, {kSteps + "train_twin.py", path("work/text-report"), "--length", "128",
-                    "--weights", path("work/run/checkpoints/step-00000001/weights.safetensors")});
+      run_here(twin, {kSteps + "train_twin.py", path("work/text-report"), "--length", "128",
+                      "--weights", path("work/run/checkpoints/step-00000001/weights.safetensors")});
   ASSERT_EQ(measured.code, 0) << measured.err;
   const auto curve = nlohmann::json::parse(read_file(path("work/curve/curve.json")));
   const double ours = curve["curves"][0]["points"][0]["loss"];

@@ -56,7 +56,7 @@ class Race:
 
     def prepare(self):
         self.work.mkdir(parents=True, exist_ok=True)
-        split_text("data/default/valid.jsonl", self.work)
+        split_text("data/default/valid.jsonl", self.work, 12 if self.trial else None)
         for half in ("choose", "report"):
             folder = self.work / f"text-{half}"
             if not folder.exists():
