@@ -211,15 +211,9 @@ BenchRecord bench_step(const StepBench& bench) {
   record.table.columns = {{"part"},         right("ms"),   right("share"),    right("GFLOP/s"),
                           right("of rate"), right("GB/s"), right("of a copy")};
   StepBench settled = bench;
-  RuntimeConfig& runtime = settled.config.runtime;
-  if (runtime.linear_layers == LinearLayers::kAuto && bench.device.is_cpu()) {
-    const auto times =
-        time_linear_layers(bench.config.model, activation_type(runtime.precision), bench.tokens);
-    if (times) {
-      runtime.linear_layers = times->faster();
-      record.notes.push_back(times->text());
-    }
-  }
+  const std::string chosen =
+      settle_linear_layers(settled.config.runtime, bench.config.model, bench.device, bench.tokens);
+  if (!chosen.empty()) record.notes.push_back(chosen);
   for (const std::int64_t length : bench.lengths) bench_length(settled, length, record);
   return record;
 }

@@ -184,22 +184,17 @@ void connect_devices(World& world, const torch::Device& device) {
     log_info(cat("note: ranks exchange gradients through the host: ", reason));
 }
 
-// Fixes runtime.linear_layers for all ranks and for as long as the run lives, by the first rank's
-// measurement. It stays open where there is nothing to choose.
-void settle_linear_layers(Config& config, std::int64_t rows, World& world) {
-  if (config.runtime.linear_layers != LinearLayers::kAuto) return;
-  std::string found;
+// On all ranks as the first measures. A run that goes on keeps what it has.
+void settle_linear_layers(Config& config, torch::Device device, std::int64_t rows, World& world) {
   world.while_others_wait([&] {
     if (!world.is_first()) return;
-    const auto times =
-        time_linear_layers(config.model, activation_type(config.runtime.precision), rows);
-    if (!times) return;
-    found = name_of(times->faster());
-    log_info(times->text());
+    const std::string chosen = settle_linear_layers(config.runtime, config.model, device, rows);
+    if (!chosen.empty()) log_info(chosen);
   });
-  found = world.gather(found)[0];
-  for (const LinearLayers layers : {LinearLayers::kPacked, LinearLayers::kLibtorch})
-    if (found == name_of(layers)) config.runtime.linear_layers = layers;
+  const std::string first = world.gather(name_of(config.runtime.linear_layers))[0];
+  for (const LinearLayers layers :
+       {LinearLayers::kAuto, LinearLayers::kPacked, LinearLayers::kLibtorch})
+    if (first == name_of(layers)) config.runtime.linear_layers = layers;
 }
 
 // Sets the deadline of run.train_seconds, of which a resumed run has the share that is left of its
@@ -244,7 +239,7 @@ int train(World& world, Config config, RunFolder& folder, bool resumes, Machine 
   connect_devices(world, machine.device);
   const std::int64_t most =
       plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
-  if (machine.device.is_cpu()) settle_linear_layers(config, most, world);
+  if (!resume) settle_linear_layers(config, machine.device, most, world);
   TrainerParts parts{config, text, folder, machine.device, world, most};
   if (config.run.train_seconds) fit_into_budget(config, parts, resume);
   Trainer trainer(parts, resume);

@@ -25,4 +25,9 @@ struct LinearTimes {
 std::optional<LinearTimes> time_linear_layers(const ModelConfig& model, torch::ScalarType type,
                                               std::int64_t rows);
 
+// Fixes runtime.linear_layers by such a measurement and returns the times as text; leaves it open,
+// and returns "", where there is nothing to choose. `runtime.precision` is resolved.
+std::string settle_linear_layers(RuntimeConfig& runtime, const ModelConfig& model,
+                                 torch::Device device, std::int64_t rows);
+
 }  // namespace alibi
