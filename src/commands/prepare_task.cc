@@ -7,6 +7,7 @@
 #include "base/json/write.h"
 #include "base/stop.h"
 #include "base/strings.h"
+#include "commands/atomic_output.h"
 #include "report/table.h"
 #include "text/tasks.h"
 
@@ -50,31 +51,30 @@ void write_task_file(const TaskFile& options) {
   if (!options.output.ends_with(".jsonl"))
     throw usage_error("--output",
                       cat("found \"", options.output, "\", expected a name that ends in .jsonl"));
-  if (std::filesystem::exists(options.output))
-    throw usage_error(options.output, "is there already", "remove it, or choose another --output");
+  refuse_existing(options.output);
   const RandomKey key = RandomKey{options.seed}.with("task").with(task.name);
-  StagedPath staged(options.output);
-  OutputFile out(staged.path());
   std::int64_t bytes = 0, answers = 0;
-  for (std::int64_t text = 0; text < options.texts; ++text) {
-    leave_if_stopped("writing");
-    const RandomKey own = key.with(static_cast<std::uint64_t>(text));
-    const double range = static_cast<double>(sizes.most - sizes.least + 1);
-    const std::vector<TaskPiece> pieces = task_text(
-        task,
-        {.size = sizes.least + static_cast<std::int64_t>(uniform(own.with("size"), 0) * range),
-         .depth = uniform(own.with("depth"), 0),
-         .ignored = options.ignored},
-        own);
-    for (const TaskPiece& piece : pieces) {
-      bytes += std::ssize(piece.text);
-      answers += piece.answer ? 1 : 0;
+  write_atomically(options.output, [&](const std::filesystem::path& path) {
+    OutputFile out(path);
+    for (std::int64_t text = 0; text < options.texts; ++text) {
+      leave_if_stopped("writing");
+      const RandomKey own = key.with(static_cast<std::uint64_t>(text));
+      const double range = static_cast<double>(sizes.most - sizes.least + 1);
+      const std::vector<TaskPiece> pieces = task_text(
+          task,
+          {.size = sizes.least + static_cast<std::int64_t>(uniform(own.with("size"), 0) * range),
+           .depth = uniform(own.with("depth"), 0),
+           .ignored = options.ignored},
+          own);
+      for (const TaskPiece& piece : pieces) {
+        bytes += std::ssize(piece.text);
+        answers += piece.answer ? 1 : 0;
+      }
+      out.write(write_json(messages_of(pieces), kLogLine) + "\n");
     }
-    out.write(write_json(messages_of(pieces), kLogLine) + "\n");
-  }
-  out.sync();
-  out.close();
-  staged.commit();
+    out.sync();
+    out.close();
+  });
   std::printf("%s: %s texts of %s to %s %s, %s of text, %s answers: %s\n", task.name,
               with_commas(options.texts).c_str(), with_commas(sizes.least).c_str(),
               with_commas(sizes.most).c_str(), task.unit,
