@@ -18,7 +18,8 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "optimizers")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "optimizers"), str(HERE.parents[2] / "scripts/lib")]
+import processor  # noqa: E402
 from page import crossing, mean_and_spread  # noqa: E402
 from plan import split_text  # noqa: E402
 
@@ -51,7 +52,7 @@ class Race:
         self.rates = {name: (kind, tried[:1] if trial else tried) for name, (kind, tried) in RATES.items()}
 
     def config(self, half, changes):
-        values = {"data.valid": json.dumps([str(self.work / half)]), **changes}
+        values = {"data.train": json.dumps([str(self.work / f"text-{half}")]), "data.valid": "[]", **changes}
         return ["configs/quickstart.json", *(part for key, value in values.items() for part in ("--set", f"{key}={value}"))]
 
     def prepare(self):
@@ -60,8 +61,7 @@ class Race:
         for half in ("choose", "report"):
             folder = self.work / f"text-{half}"
             if not folder.exists():
-                output_of([self.program, "prepare", *self.config(f"{half}.jsonl", {})])  # for the program, outside its clock
-                output_of([self.program, "prepare", *self.config(f"{half}.jsonl", {}), "--output", folder])
+                output_of([self.program, "prepare", "configs/quickstart.json", "--set", f'data.valid=["{self.work / half}.jsonl"]', "--output", folder])
 
     def run_twin(self, half, length, kind, rate, seed, tokens):
         return json.loads(output_of([PYTHON, HERE / "train_twin.py", self.work / f"text-{half}", "--length", length, "--tokens", tokens, "--optimizer", kind,
@@ -69,7 +69,7 @@ class Race:
 
     def run_ours(self, half, length, kind, rate, seed, tokens):
         folder = self.work / "run"
-        config = self.config(f"{half}.jsonl", {
+        config = self.config(half, {
             "run.folder": folder, "run.train_tokens": tokens, "run.seed": seed, "run.evaluate_every_tokens": tokens,
             "run.save_every_tokens": tokens, "schedule.warmup_tokens": tokens // 10, "optimizer.kind": kind,
             "optimizer.matrix_learning_rate": rate, "batch.sequence_length": length, "batch.sequences": BATCH // length,
@@ -140,24 +140,18 @@ def section(found):
     return "\n".join(lines)
 
 
-def machine():
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    flags = next((line for line in open("/proc/cpuinfo") if line.startswith("flags")), "")
-    return f"{model}, {os.cpu_count()} cores, {' '.join(name for name in ('avx512_bf16', 'amx_bf16') if name in flags) or 'no bf16 products'}"
-
-
 def main(program, out, lengths, seeds, *trial):
     out = pathlib.Path(out)
     race = Race(program, out / "work" if trial else pathlib.Path("runs/reproduce/against-pytorch"), bool(trial))
     race.prepare()
     found = [race.length(int(length), [int(seed) for seed in seeds.split()]) for length in lengths.split()]
-    (out / "against-pytorch.json").write_text(json.dumps({"machine": machine(), "lengths": found}, indent=1) + "\n")
+    (out / "against-pytorch.json").write_text(json.dumps({"machine": processor.describe(), "lengths": found}, indent=1) + "\n")
     count = len(seeds.split())
     spread = "One seed." if count == 1 else f"Means of {count} seeds, least and most."
     text = f"""# Time to the same loss, beside PyTorch
 
 The quickstart's model (4.2M parameters) and text, {BATCH:,} tokens a step, bf16; the PyTorch twin is compiled, its attention has ALiBi as a
-mask. Losses are nats per token of held-out text at the trained length. All ran in turns on one machine: {machine()}. {spread}
+mask. Losses are nats per token of held-out text at the trained length. All ran in turns on one machine: {processor.describe()}. {spread}
 How rates are chosen and times are found is in the head of
 [race.py](../../../configs/reproduce/against-pytorch/race.py); `scripts/reproduce against-pytorch` wrote this.
 """

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts/lib"))
+import processor  # noqa: E402
+
 LENGTHS = (1024, 4096, 16384, 65536)
 LONGEST_WHOLE = 16384  # scores of all pairs at 65,536 tokens are 64 GiB
 ROWS = (  # name, options, longest length
@@ -88,8 +91,7 @@ def main(program, folder):
         points = [measure(program, options, length, libtorch=number == 0) for length in LENGTHS if length <= longest]
         rows.append({"name": name, "options": options, "points": points})
         print(f"{name}: " + ", ".join(f"{1e3 * p['both_seconds']:.1f} ms" for p in points), flush=True)
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), "?")
-    device = f"{model}, {os.cpu_count()} threads"
+    device = f"{processor.model_name()}, {os.cpu_count()} threads"
     folder = pathlib.Path(folder)
     text = json.dumps({"device": device, "base_memory_bytes": base, "rows": rows}, indent=1)
     (folder / "complexity.json").write_text(text + "\n", encoding="utf-8")

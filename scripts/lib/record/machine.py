@@ -3,19 +3,9 @@ import pathlib
 import platform
 import re
 
+from processor import fields, flags
+
 FLAGS = ("avx2", "fma", "avx512f", "avx512vl", "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile", "amx_bf16")
-
-
-def processor():
-    fields = {}
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
-    return fields
-
-
-def flags():
-    return set(processor().get("flags", "").split())
 
 
 def can_run(job):
@@ -30,7 +20,7 @@ def compilers(binary):
 
 def kind(program):
     """What has to be the same for weights to be the same bits."""
-    about = processor()
+    about = fields()
     version = program.works("/", "--version").out.decode()
     return {"vendor": about.get("vendor_id", ""), "family": about.get("cpu family", ""), "model": about.get("model", ""),
             "flags": [flag for flag in FLAGS if flag in flags()],
