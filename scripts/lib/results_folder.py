@@ -63,9 +63,15 @@ def folder_page(results, name, what):
     return text
 
 
+def finished(results, name):
+    """Whether an experiment has its results there: a page of its own comes last."""
+    folder = os.path.join(results, name)
+    return os.path.exists(os.path.join(folder, "README.md")) if name in OWN_README else os.path.isdir(folder)
+
+
 def folder_pages(results, folders):
     for name, what in folders:
-        if name not in OWN_README and os.path.isdir(os.path.join(results, name)):
+        if name not in OWN_README and finished(results, name):
             yield os.path.join(name, "README.md"), folder_page(results, name, what)
 
 
