@@ -1,6 +1,7 @@
 // alibi train: config in, run folder out.
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -207,7 +208,8 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
     const TrainerParts probe_parts{open,         parts.text,  parts.folder,
                                    parts.device, parts.world, parts.most_micro_batch_tokens};
     const Pace pace = Trainer(probe_parts, std::nullopt).probe(std::clamp(seconds / 20, 0.5, 5.0));
-    const double left = seconds - (seconds_now() - start);
+    // Ranks began at different moments, and another count of tokens would be another run.
+    const double left = parts.world.gather(std::array{seconds - (seconds_now() - start)})[0][0];
     config = with_train_tokens(config, tokens_within(config, pace, left));
     log_info(cat("budget: ", human_seconds(seconds), " (run.train_seconds); steps of ",
                  fixed(pace.step, 3), " s and validations of ", fixed(pace.validation, 2),

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "config/key_pattern.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
 #include "report/table.h"
@@ -45,6 +46,14 @@ std::string token_counts_text(const PreparedText& text) {
       with_commas(tokens), " tokens to train on",
       learned < tokens ? cat(" (", with_commas(learned), " learned, the others prompts)") : "",
       ", ", with_commas(text.valid.size()), " held out");
+}
+
+std::string keys_text(const ModelConfig& model, std::int64_t length) {
+  if (model.attention_pattern.empty()) return "";
+  return cat("; keys: ", join(model.attention_pattern, ", "),
+             hides_keys_within(model, length)
+                 ? ""
+                 : cat(" (no key hidden within the ", length, " trained tokens)"));
 }
 
 // Why no other one.
@@ -97,8 +106,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
        {"device", describe_device(device)},
        {"precision", describe_precision(c.runtime.precision)},
        {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_reason(device) : "",
-                         c.model.attention_pattern.empty() ? "" : "; keys: ",
-                         join(c.model.attention_pattern, ", "))},
+                         keys_text(c.model, shape.length))},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"memory", human_bytes(static_cast<double>(
                       estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())) +

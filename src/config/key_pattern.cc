@@ -143,12 +143,18 @@ void join(KeyParts& all, const KeyParts& part) {
 }
 
 // Buckets come in pairs of opposite directions. The largest numbers keep places within 64 bits.
-std::string lsh_problem(const KeyParts& parts) {
-  constexpr std::int64_t kMostBuckets = 1 << 16, kMostRounds = 64;
-  if (parts.buckets % 2 == 0 && parts.buckets <= kMostBuckets && parts.rounds <= kMostRounds)
-    return "";
-  return cat("expected lsh(B, M, R) with an even number of buckets B up to ", kMostBuckets,
-             " and rounds R up to ", kMostRounds);
+constexpr std::int64_t kMostBuckets = 1 << 16, kMostRounds = 64;
+
+bool hashes_well(const KeyParts& parts) {
+  return parts.buckets % 2 == 0 && parts.buckets <= kMostBuckets && parts.rounds <= kMostRounds;
+}
+
+std::string expected_numbers(const Part& part) {
+  if (part.name == std::string_view("lsh"))
+    return cat("expected lsh(B, M, R) with an even number of buckets B up to ", kMostBuckets,
+               ", chunks of M keys and rounds R up to ", kMostRounds);
+  return cat("expected ", part.name, " with ", part.numbers, " whole number",
+             part.numbers == 1 ? "" : "s", " from 1 to ", kMost, " in brackets");
 }
 
 std::string read_parts(Words& words, KeyParts& all) {
@@ -158,15 +164,13 @@ std::string read_parts(Words& words, KeyParts& all) {
     const auto part = std::ranges::find(kParts, name, &Part::name);
     if (part == std::end(kParts)) return kExpected;
     const auto numbers = read_numbers(words, part->numbers);
-    if (!numbers)
-      return cat("expected ", name, " with ", part->numbers, " whole number",
-                 part->numbers == 1 ? "" : "s", " from 1 to ", kMost, " in brackets");
     KeyParts parts;
-    part->add(parts, *numbers);
+    if (numbers) part->add(parts, *numbers);
+    if (!numbers || !hashes_well(parts)) return expected_numbers(*part);
     if (parts.buckets > 0) {
       if (!all.show_all() || !words.at_end()) return "expected lsh alone, without other parts";
       all = parts;
-      return lsh_problem(parts);
+      return "";
     }
     if (clash(all, parts))
       return cat(name, " gives a number twice: one window, segment, global and random part each");
@@ -184,6 +188,14 @@ bool names(const std::vector<std::int64_t>& some, std::int64_t one) {
 }
 
 }  // namespace
+
+bool KeyParts::hide_within(std::int64_t length) const {
+  if (show_all()) return false;
+  const bool near = dilation == 1 && window + global >= length;
+  const bool all_steps = stride == 1 || (period > 0 && columns >= period);
+  const bool all_blocks = random > 0 && random >= (length - 1) / 64;
+  return !(near || all_steps || all_blocks || segment >= length);
+}
 
 PatternEntry parse_pattern_entry(const std::string& text) {
   PatternEntry entry;
@@ -224,6 +236,13 @@ bool shows_all_keys(const ModelConfig& model) {
     for (std::int64_t head = 0; head < model.heads; ++head)
       if (!key_parts(model, layer, head).show_all()) return false;
   return true;
+}
+
+bool hides_keys_within(const ModelConfig& model, std::int64_t length) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    for (std::int64_t head = 0; head < model.heads; ++head)
+      if (key_parts(model, layer, head).hide_within(length)) return true;
+  return false;
 }
 
 }  // namespace alibi

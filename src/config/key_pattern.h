@@ -25,6 +25,8 @@ struct KeyParts {
   std::int64_t buckets = 0, bucket_chunk = 0, rounds = 0;
 
   bool show_all() const { return *this == KeyParts(); }
+  // Whether a query of a sequence of `length` may miss an earlier key.
+  bool hide_within(std::int64_t length) const;
   // Whether a part asks where a key stands, not only how far before the query.
   bool ask_for_places() const { return segment + columns + global + random + buckets > 0; }
   bool operator==(const KeyParts&) const = default;
@@ -42,6 +44,7 @@ PatternEntry parse_pattern_entry(const std::string& text);
 // Of a validated config.
 KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head);
 bool shows_all_keys(const ModelConfig& model);
+bool hides_keys_within(const ModelConfig& model, std::int64_t length);  // in any layer and head
 bool hashes_keys(const ModelConfig& model, std::int64_t layer);
 bool hashes_keys(const ModelConfig& model);  // any layer
 

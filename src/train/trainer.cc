@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
+#include "device/memory.h"
 #include "train/due.h"
+#include "train/memory_plan.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/schedule.h"
 #include "train/rank_check.h"
@@ -116,7 +118,16 @@ bool Trainer::validate() {
   if (!record) return false;
   emitter_.emit(*record);
   if (record->best && !done()) checkpointer_.save(true);
+  give_back_idle_memory();
   return true;
+}
+
+// A validation's tensors fit badly into the holes that steps leave in the heap, which so grows: not
+// beyond what was estimated.
+void Trainer::give_back_idle_memory() {
+  const MemoryParts estimate = estimate_memory(parts_.config, state_.model->vocabulary(),
+                                               micro_batch_tokens(), parts_.world.size());
+  if (resident_bytes() > estimate.total()) give_back_freed_memory();
 }
 
 bool Trainer::done() const {

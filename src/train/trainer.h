@@ -60,6 +60,7 @@ class Trainer {
   [[noreturn]] void end_at(StepRecord record, const Error& error);
   void emit_changes();
   bool validate();
+  void give_back_idle_memory();
   bool done() const;
   void note_deadline(double step_seconds);
   std::vector<std::int64_t> window_starts(std::int64_t step) const;

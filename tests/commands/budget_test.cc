@@ -81,11 +81,13 @@ TEST(BudgetOfSeconds, IsKeptByAResumedRun) {
   EXPECT_EQ(program.wait().code, 128 + SIGINT);
   const std::int64_t planned = place.json("runs/timed/config.json")["run"]["train_tokens"];
   const ProgramResult result = place.works(train({"run.train_seconds=8"}, "--resume"));
-  EXPECT_LT(result.seconds, beside + 8);
+  EXPECT_LT(result.seconds, beside + 0.9 * 8 + 2);  // others may compute
   EXPECT_EQ(place.json("runs/timed/config.json")["run"]["train_tokens"], planned);
   EXPECT_TRUE(progress(place, "runs/timed")["finished"]);
 }
 
+// Seen failing, now and then, where each rank counted the seconds left by its own clock: ranks that
+// planned other steps exchanged other messages.
 TEST(BudgetOfSeconds, IsTheFirstRanks) {
   const TimedPlace place;
   std::vector<std::string> arguments = train({"batch.lanes=2", "runtime.threads=1"});

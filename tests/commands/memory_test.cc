@@ -114,7 +114,7 @@ TEST(MemorySlow, WhatInspectPrintsRunsAtTheLimit) {
     place.works(with({"train"}, {"--set", "batch.sequence_length=" + length, "--set",
                                  "batch.sequences=" + std::to_string(sequences), "--set",
                                  "batch.micro_batch_tokens=" + step, "--set",
-                                 "run.train_tokens=" + std::to_string(3 * std::stoll(step)),
+                                 "run.train_tokens=" + std::to_string(12 * std::stoll(step)),
                                  "--set", "run.save_every_tokens=" + step, "--set",
                                  "run.evaluate_every_tokens=" + step}));
     std::int64_t peak = 0;
