@@ -1,8 +1,8 @@
 """What optimizers reach, and how soon they reach AdamW's loss: a page in Markdown.
 
-usage: page.py FOLDER      holds CASE/rates/comparison.json and CASE/runs/comparison.json for each case
+usage: page.py FOLDER      holds CASE/{rates,runs}/comparison.json and CASE/steps.json for each case
 
-Time is tokens by the median speed of a run's steps, so that other work on the machine in part of a run does not count.
+Time is tokens by the time of a step, which steps.py measures for all optimizers in turns: runs lie hours apart.
 The time until AdamW's loss lies between two budgets, each with a schedule that ends there: by the straight line of loss over
 the logarithm of tokens, seed by seed.
 """
@@ -20,14 +20,13 @@ def kind_of(variant):
 
 
 def read_runs(file):
-    """{variant: [(loss, tokens, seconds) by seed]}"""
+    """{variant: [(loss, tokens) by seed]}"""
     comparison = json.loads(file.read_text(encoding="utf-8"))
     tokens = {variant["name"]: variant["train_targets"] for variant in comparison["variants"]}
     runs = {variant["name"]: [] for variant in comparison["variants"]}
     for run in comparison["runs"]:
         if not run["failure"]:
-            count = tokens[run["variant"]]
-            runs[run["variant"]].append((run["losses"][0]["loss"], count, count / run["train_tokens_per_second"]))
+            runs[run["variant"]].append((run["losses"][0]["loss"], tokens[run["variant"]]))
     return comparison, runs
 
 
@@ -60,38 +59,38 @@ def rates_table(runs):
         print(f"| {name} | {', '.join(f'{rate}: {mine[rate]:.3f}' for rate in rates)} | {best}{edge} |")
 
 
-def budgets_table(runs):
-    base = runs["adamw-1"]
-    base_seconds = statistics.mean(run[2] for run in base)
-    print("\n| optimizer | tokens | loss (second half; mean, least and most of the seeds) | seconds | of AdamW's |\n|---|---|---|---|---|")
+def relative_steps(steps, kind):
+    """Time of a step by AdamW's, round by round."""
+    return [mine / adamw for mine, adamw in zip(steps[kind], steps["adamw"])]
+
+
+def budgets_table(runs, steps):
+    tokens = runs["adamw-1"][0][1]
+    print("\n| optimizer | tokens | loss (second half; mean, least and most of the seeds) | time, of AdamW's |\n|---|---|---|---|")
     for variant, values in runs.items():
         if values:
-            seconds = statistics.mean(run[2] for run in values)
-            print(f"| {KINDS[kind_of(variant)]} | {values[0][1] / 1e6:.2f}M | {mean_and_spread([run[0] for run in values], 3)} "
-                  f"| {seconds:.0f} | {seconds / base_seconds:.2f} |")
+            time = statistics.median(relative_steps(steps, kind_of(variant))) * values[0][1] / tokens
+            print(f"| {KINDS[kind_of(variant)]} | {values[0][1] / 1e6:.2f}M | {mean_and_spread([run[0] for run in values], 3)} | {time:.2f} |")
 
 
-def crossings_table(runs):
+def crossings_table(runs, steps):
     base = runs["adamw-1"]
-    print("\n| optimizer | tokens until AdamW's loss | time until AdamW's loss, of AdamW's |\n|---|---|---|")
-    for kind in ("muon", "normuon"):
+    print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss | time until AdamW's loss, of AdamW's |")
+    print("|---|---|---|---|")
+    for kind in steps:
         budgets = [values for variant, values in runs.items() if kind_of(variant) == kind and values]
-        if not budgets:
+        if kind == "adamw":
             continue
-        shares, times, bounded = [], [], False
-        for seed, (loss, tokens, seconds) in enumerate(base):
-            found, at_most = crossing([(values[seed][1], values[seed][0]) for values in budgets], loss)
-            if found is None:
-                break
-            speed = statistics.mean(values[seed][1] / values[seed][2] for values in budgets)
-            shares.append(found / tokens)
-            times.append(found / speed / seconds)
-            bounded |= at_most
-        if len(shares) == len(base):
-            mark = "at most " if bounded else ""
-            print(f"| {KINDS[kind]} | {mark}{mean_and_spread(shares, 2)} | {mark}{mean_and_spread(times, 2)} |")
-        else:
-            print(f"| {KINDS[kind]} | not reached | |")
+        relative = relative_steps(steps, kind)
+        step = f"{statistics.median(relative):.2f} ({min(relative):.2f} .. {max(relative):.2f})"
+        found = [crossing([(values[seed][1], values[seed][0]) for values in budgets], loss) for seed, (loss, _) in enumerate(base)]
+        if any(tokens is None for tokens, _ in found):
+            print(f"| {KINDS[kind]} | {step} | not reached | |")
+            continue
+        shares = [tokens / all_tokens for (tokens, _), (_, all_tokens) in zip(found, base)]
+        mark = "at most " if any(at_most for _, at_most in found) else ""
+        times = [share * statistics.median(relative) for share in shares]
+        print(f"| {KINDS[kind]} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{mean_and_spread(times, 2)} |")
 
 
 def main(folder):
@@ -102,13 +101,14 @@ held-out documents, and losses (nats per token, at the trained length) are repor
 under trial for the matrices of the blocks, AdamW and the config's rate for all else. Each budget has a schedule of its own, which
 decays to its end. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
 [page.py](../../../configs/reproduce/optimizers/page.py).""")
-    for case in sorted(path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")):
+    for case in sorted(path.parent for path in pathlib.Path(folder).glob("*/steps.json")):
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = comparison["variants"][0]["parameters"]
         print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {comparison['protocol']['device']}.\n")
         rates_table(read_runs(case / "rates" / "comparison.json")[1])
-        budgets_table(runs)
-        crossings_table(runs)
+        steps = json.loads((case / "steps.json").read_text(encoding="utf-8"))
+        budgets_table(runs, steps)
+        crossings_table(runs, steps)
 
 
 if __name__ == "__main__":
