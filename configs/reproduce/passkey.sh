@@ -11,5 +11,5 @@ for method in alibi sinusoidal rotary t5 learned-4x none; do
 done
 for documents in 1 2; do
   "$alibi" evaluate "${runs[@]}" "${names[@]}" --lengths 128,256,512,1024,2048 --set evaluate.task=passkey --set evaluate.max_tokens=100000 \
-    "${options[@]}" --set evaluate.passkey.documents=$documents --output "$out/documents-$documents" --overwrite
+    "${options[@]}" --set evaluate.answers.documents=$documents --output "$out/documents-$documents" --overwrite
 done

@@ -29,22 +29,21 @@ def curves_section(folder, file, found):
     return text + f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
 
 
-def passkey_section(_folder, file, result):
-    """Shares of keys found, over all depths."""
-    found, lengths = {}, set()
-    for cell in result["cells"]:
-        lengths.add(cell["length"])
-        if not cell["note"]:
-            total = found.setdefault(cell["name"], {}).setdefault(cell["length"], [0, 0])
-            total[0] += cell["found"]
-            total[1] += cell["trials"]
-    rows = [[name, *(f"{100 * of[length][0] / of[length][1]:.0f} %" if length in of else "-" for length in sorted(lengths))]
-            for name, of in found.items()]
-    text = table(["keys given back whole at", *(f"{length:,}" for length in sorted(lengths))], rows)
+def answers_section(_folder, file, found):
+    """Shares of answers that are right, over all depths."""
+    rows = []
+    lengths = sorted({cell["length"] for result in found["results"] for cell in result["cells"]})
+    for result in found["results"]:
+        shares = {}
+        for cell in result["cells"]:
+            if not cell["note"]:
+                shares.setdefault(cell["length"], []).append(cell["share"])
+        rows.append([result["name"], *(f"{100 * sum(shares[length]) / len(shares[length]):.0f} %" if length in shares else "-" for length in lengths)])
+    text = table([f"{found['task']}: answers that are right at", *(f"{length:,}" for length in lengths)], rows)
     return text + f"\nTokens of context; over all depths. By depth, gains and intervals: [{file}]({file}).\n"
 
 
-SECTIONS = {"comparison.json": curves_section, "curve.json": curves_section, "passkey.json": passkey_section}
+SECTIONS = {"comparison.json": curves_section, "curve.json": curves_section, "answers.json": answers_section}
 
 
 def folder_page(results, name, what):

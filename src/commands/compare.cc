@@ -62,7 +62,7 @@ class Terminal {
 
 void print_plan(const ExperimentPlan& plan) {
   std::printf("%zu runs in %s, measured at %s tokens\n", plan.runs.size(), plan.folder.c_str(),
-              lengths_text(plan, ", ").c_str());
+              lengths_text(plan.lengths, ", ").c_str());
   for (const PlannedRun& run : plan.runs) std::printf("%s\n", run.name.c_str());
 }
 

@@ -14,13 +14,14 @@
 #include "base/version.h"
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
-#include "commands/evaluate_passkey.h"
+#include "commands/evaluate_answers.h"
 #include "commands/evaluation_plan.h"
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
 #include "commands/ranks.h"
 #include "evaluate/curve.h"
 #include "evaluate/protocol.h"
+#include "evaluate/questions.h"
 #include "report/curve_files.h"
 #include "report/curve_plots.h"
 
@@ -97,16 +98,16 @@ void refuse_without_effect(const Options& options) {
 }
 
 // A measurement is made again under its name; what another command measured is not lost unasked.
-void check_earlier(const Options& options, bool passkey, const std::string& command_line) {
-  for (const bool of_passkey : {false, true}) {
+void check_earlier(const Options& options, bool asks, const std::string& command_line) {
+  for (const bool of_answers : {false, true}) {
     const auto file =
-        std::filesystem::path(options.output) / (of_passkey ? "passkey.json" : "curve.json");
+        std::filesystem::path(options.output) / (of_answers ? "answers.json" : "curve.json");
     if (!std::filesystem::exists(file)) continue;
     std::vector<JsonFault> faults;  // a damaged file is another command's
     const Json json = parse_json(read_file(file), {}, faults).value_or(Json::object());
     const JsonReader earlier(json, file.string());
     const std::string made_by = earlier.text("command_line", "an unknown command");
-    const bool same_kind = of_passkey == passkey;
+    const bool same_kind = of_answers == asks;
     if (!same_kind || (made_by != command_line && !options.overwrite)) {
       throw usage_error(file.string(), cat("was measured by ", made_by, ", not by this command"),
                         cat("name another --output", same_kind ? ", or add --overwrite" : ""));
@@ -146,12 +147,15 @@ int run(const Options& options, const CommandLine& command_line) {
   EvaluationRequest request = options.request;
   request.device_index = place.local_rank;
   std::vector<EvaluationCase> cases = plan_evaluation(request);
-  if (writes) check_earlier(options, cases.front().passkey(), command_line.text());
+  const Task task = cases.front().plan.config.evaluate.task;
+  if (!reads_text(task) && !options.text.empty())
+    throw usage_error("--text", cat("has no effect: the texts of ", name_of(task), " are made"));
+  if (writes) check_earlier(options, cases.front().asks(), command_line.text());
   Ranks ranks(options.ranks, place, command_line);
   return ranks.run([&](World& world) {
     share_evaluation(cases, request, world);
-    if (cases.front().passkey())
-      evaluate_passkeys(cases, {options.text, options.output, options.title}, world, command_line);
+    if (cases.front().asks())
+      evaluate_answers(cases, {options.text, options.output, options.title}, world, command_line);
     else
       evaluate_curves(cases, options, world, command_line);
     return 0;

@@ -31,10 +31,11 @@ EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
   return one;
 }
 
-std::string passkey_text(const EvaluationCase& one) {
-  const PasskeyConfig& p = one.plan.config.evaluate.passkey;
-  std::string text = cat(p.documents, " documents, ", p.trials, " trials, depths");
-  for (const double depth : p.depths) text += cat(" ", depth);
+std::string answers_text(const EvaluationCase& one) {
+  const AnswersConfig& a = one.plan.config.evaluate.answers;
+  std::string text =
+      cat(a.documents, " documents, ", a.ignored, " ignored, ", a.trials, " trials, depths");
+  for (const double depth : a.depths) text += cat(" ", depth);
   return text;
 }
 
@@ -51,7 +52,7 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
       {"evaluate.stretch", a.treatment, b.treatment},
       {"evaluate.far_context_tokens", cat(first.plan.config.evaluate.far_context_tokens),
        cat(other.plan.config.evaluate.far_context_tokens)},
-      {"evaluate.passkey", passkey_text(first), passkey_text(other)},
+      {"evaluate.answers", answers_text(first), answers_text(other)},
       {"evaluate.max_tokens", cat(first.plan.config.evaluate.max_tokens),
        cat(other.plan.config.evaluate.max_tokens)},
       {"data.separate_documents", a.document_borders, b.document_borders},

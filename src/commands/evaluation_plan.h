@@ -23,7 +23,7 @@ struct EvaluationCase {
   ModelPlan plan;
   std::vector<std::int64_t> lengths;
   CurveProtocol protocol;
-  bool passkey() const { return plan.config.evaluate.task == Task::kPasskey; }
+  bool asks() const { return plan.config.evaluate.task != Task::kPerplexity; }  // for answers
 };
 
 // Throws Error when two checkpoints would be measured by different rules or have different

@@ -16,8 +16,9 @@ namespace {
 constexpr std::uint64_t kLargestFile = 16u << 20;
 constexpr std::size_t kMostVariants = 100, kMostSeeds = 100;
 
-const std::vector<std::string> kKeys = {"name",     "title", "folder",    "base", "config",
-                                        "variants", "seeds", "reference", "text", "$schema"};
+const std::vector<std::string> kKeys = {"name",   "title",    "folder", "base",
+                                        "config", "variants", "seeds",  "reference",
+                                        "text",   "tasks",    "$schema"};
 
 // Names become names of files.
 bool is_plain_name(const std::string& name) {
@@ -67,6 +68,7 @@ class Reader {
     read_variants();
     read_seeds();
     read_reference();
+    read_tasks();
   }
 
   void read_text(const char* key, std::string& to) {
@@ -119,6 +121,29 @@ class Reader {
       if (!is_plain_name(name)) fault(pointer, std::string("as a name: ") + kNameRule);
       result_.variants.push_back({name, {}});
       read_fragment(changes, pointer, result_.variants.back().changes);
+    }
+  }
+
+  void read_tasks() {
+    const Json* tasks = root_.find("tasks");
+    if (tasks == nullptr) return;
+    if (!tasks->is_object())
+      return fault("/tasks", "found " + describe(*tasks) + ", expected an object",
+                   "{\"recall\": {\"answers\": {\"trials\": 100}}}");
+    const auto all = enum_names(Task());
+    const std::vector<std::string> known(all.begin() + 1, all.end());  // perplexity is no task here
+    for (const auto& [name, rules] : *tasks->as_object()) {
+      const std::string pointer = "/tasks/" + pointer_part(name);
+      if (std::ranges::find(known, name) == known.end()) {
+        fault(pointer, "is no task", "known: " + join(known, ", "));
+      } else if (!rules.is_object()) {
+        fault(pointer, "found " + describe(rules) + ", expected an object of keys of \"evaluate\"");
+      } else {
+        ComparisonTask task{name, {"evaluate.task=" + name}};
+        for (const auto& [key, value] : *rules.as_object())
+          task.overrides.push_back(cat("evaluate.", key, "=", write_json(value)));
+        result_.tasks.push_back(std::move(task));
+      }
     }
   }
 

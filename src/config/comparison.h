@@ -8,7 +8,10 @@
 //    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
 //    "seeds": [0, 1, 2],
 //    "reference": "alibi",                      // others are compared with it; default: the first
-//    "text": ["held-out.txt"]}                  // default: what the runs held out
+//    "text": ["held-out.txt"],                  // default: what the runs held out
+//    "tasks": {"recall": {"lengths": ["1x", "4x"], "answers": {"trials": 100}}}}
+//                                               // asked of every run, too: evaluate.task, and keys
+//                                               // of "evaluate" that differ from the runs'
 //
 // Comments are allowed; names of files are relative to the current folder, as in a config.
 #pragma once
@@ -26,6 +29,11 @@ struct ComparisonVariant {
   ConfigFragment changes;
 };
 
+struct ComparisonTask {
+  std::string name;                    // of evaluate.task
+  std::vector<std::string> overrides;  // of every variant's config, that task among them
+};
+
 struct ComparisonFile {
   std::string place;  // the file itself
   std::string name, title, folder, reference;
@@ -33,6 +41,7 @@ struct ComparisonFile {
   ConfigFragment common;
   std::vector<ComparisonVariant> variants;
   std::vector<std::int64_t> seeds = {0, 1, 2};
+  std::vector<ComparisonTask> tasks;
 };
 
 // Throws Error (exit code 2) with one line per fault. The variants' configs are not judged here.

@@ -16,8 +16,25 @@ enum class Protocol { kNonOverlapping, kSliding, kStreaming, kOnePass };
 constexpr auto enum_names(Protocol) {
   return std::array{"non_overlapping", "sliding", "streaming", "one_pass"};
 }
-enum class Task { kPerplexity, kPasskey };
-constexpr auto enum_names(Task) { return std::array{"perplexity", "passkey"}; }
+// After the first: what asks for answers. All but passkey are made by text/tasks.h.
+enum class Task {
+  kPerplexity,
+  kPasskey,
+  kRecall,
+  kCopy,
+  kLookup,
+  kFlipFlop,
+  kNeedle,
+  kNeedles,
+  kVariables,
+  kCommonWords,
+  kFrequentWords
+};
+constexpr auto enum_names(Task) {
+  return std::array{"perplexity", "passkey",      "recall",        "copy",
+                    "lookup",     "flip_flop",    "needle",        "needles",
+                    "variables",  "common_words", "frequent_words"};
+}
 enum class Stretch { kNone, kLinear, kNtk, kYarn };
 constexpr auto enum_names(Stretch) { return std::array{"none", "linear", "ntk", "yarn"}; }
 enum class Device { kAuto, kCpu, kCuda };
@@ -25,10 +42,11 @@ constexpr auto enum_names(Device) { return std::array{"auto", "cpu", "cuda"}; }
 enum class Precision { kAuto, kFp32, kBf16, kTf32 };
 constexpr auto enum_names(Precision) { return std::array{"auto", "fp32", "bf16", "tf32"}; }
 
-struct PasskeyConfig {
+struct AnswersConfig {
   std::vector<double> depths = {0, 0.25, 0.5, 0.75, 1};
   std::int64_t trials = 20;    // at each length and depth
-  std::int64_t documents = 1;  // each with a key of its own; one of them is asked for
+  std::int64_t documents = 1;  // of passkey: each with a key of its own; one of them is asked for
+  double ignored = 0.8;        // of a flip-flop's instructions
 };
 
 struct EvaluateConfig {
@@ -43,7 +61,7 @@ struct EvaluateConfig {
   std::int64_t batch_tokens = 8192;
   Stretch stretch = Stretch::kNone;
   std::optional<double> stretch_factor;  // each length over the trained length; else refused
-  PasskeyConfig passkey;
+  AnswersConfig answers;
 };
 
 struct AttentionConfig {

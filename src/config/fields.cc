@@ -60,7 +60,7 @@ std::vector<Section> sections(Config& c) {
        run_fields(c.run, c.schedule.kind, c.guard.rolls_back())},
       {"distributed", "Several processes.", distributed_fields(c.distributed)},
       {"evaluate", "Extrapolation curves.", evaluate_fields(c.evaluate)},
-      {"evaluate.passkey", "Retrieval of a hidden key.", passkey_fields(c.evaluate)},
+      {"evaluate.answers", "Questions to a text.", answers_fields(c.evaluate)},
       {"runtime", "Device, precision, threads, memory.", runtime_fields(c.runtime)},
       {"runtime.attention", "Attention kernels.", attention_fields(c.runtime.attention)},
   };
@@ -70,6 +70,7 @@ const std::vector<RenamedKey>& renamed_keys() {
   static const std::vector<RenamedKey> keys = {
       {"guard", "most_skips", "max_consecutive_skips"},
       {"guard", "most_rollbacks", "max_rollbacks"},
+      {"evaluate", "passkey", "answers"},
   };
   return keys;
 }

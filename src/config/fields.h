@@ -20,7 +20,8 @@ struct Section {
 // values.
 std::vector<Section> sections(Config& config);
 
-// Keys that had another name in earlier versions: read under both, written under the new one.
+// Keys and sections that had another name in earlier versions: read under both, written under the
+// new one.
 struct RenamedKey {
   std::string section, before, now;
 };

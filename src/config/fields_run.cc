@@ -163,7 +163,9 @@ Fields evaluate_fields(EvaluateConfig& e) {
   const ProtocolRow& protocol = protocol_row(e.protocol);
   Fields f;
   add(f, "task", choice(e.task),
-      "perplexity: loss of held-out text. passkey: retrieval of a key hidden in it.")
+      "perplexity: loss of held-out text. passkey: retrieval of a key hidden in it. Others: "
+      "answers "
+      "in texts that the program makes (alibi prepare --task).")
       .free();
   add(f, "lengths", &e.lengths,
       "Lengths to score: \"4x\" is four times the trained length, \"512\" is absolute.")
@@ -213,22 +215,27 @@ Fields evaluate_fields(EvaluateConfig& e) {
   return f;
 }
 
-Fields passkey_fields(EvaluateConfig& e) {
-  const bool asked = e.task == Task::kPasskey;
-  const char* condition = "evaluate.task is \"passkey\"";
+Fields answers_fields(EvaluateConfig& e) {
+  const bool asks = e.task != Task::kPerplexity;
+  const char* condition = "evaluate.task is not \"perplexity\"";
   Fields f;
-  add(f, "depths", &e.passkey.depths,
-      "Position of the key in the text: 0 at the start, 1 at the end.")
-      .only_if(asked, condition)
+  add(f, "depths", &e.answers.depths,
+      "Where in a text stands what is asked for: 0 at the start, 1 at the end. Of passkey, lookup, "
+      "needle and needles.")
+      .only_if(asks, condition)
       .free();
-  add(f, "trials", &e.passkey.trials, "Texts at each length and depth.")
+  add(f, "trials", &e.answers.trials, "Texts at each length and depth.")
       .range(1, 1e6)
-      .only_if(asked, condition)
+      .only_if(asks, condition)
       .free();
-  add(f, "documents", &e.passkey.documents,
+  add(f, "documents", &e.answers.documents,
       "Documents in the text, each with its own key; one key is asked for.")
       .range(1, 26)
-      .only_if(asked, condition)
+      .only_if(e.task == Task::kPasskey, "evaluate.task is \"passkey\"")
+      .free();
+  add(f, "ignored", &e.answers.ignored, "Share of instructions that are to be ignored.")
+      .range(0, 0.999)
+      .only_if(e.task == Task::kFlipFlop, "evaluate.task is \"flip_flop\"")
       .free();
   return f;
 }

@@ -99,7 +99,8 @@ class Reader {
     std::vector<Section> all = sections(config_);
     for (const auto& [key, value] : *object.as_object()) {
       if (path.empty() && key == "$schema") continue;
-      const std::string child = path.empty() ? key : path + "." + key;
+      const std::string name = present_name(object, path, key, place);
+      const std::string child = path.empty() ? name : path + "." + name;
       const bool dotted = key.find('.') != std::string::npos;  // dots belong to --set
       if (!dotted &&
           std::any_of(all.begin(), all.end(), [&](const Section& s) { return s.path == child; })) {
@@ -110,7 +111,6 @@ class Reader {
         }
         continue;
       }
-      const std::string name = present_name(object, path, key, place);
       Field* field = find_field(all, path, name);
       if (field == nullptr) {
         unknown(all, path, key, place);

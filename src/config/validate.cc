@@ -241,12 +241,12 @@ void check_protocol(const Config& c, Faults& faults) {
     faults.add("/evaluate/task", "a key is asked for beyond the end of its document",
                "data.separate_documents keeps this model from seeing it");
   }
-  if (e.passkey.depths.empty())
-    faults.add("/evaluate/passkey/depths", "found an empty list", "write [0, 0.5, 1]");
-  for (std::size_t i = 0; i < e.passkey.depths.size(); ++i) {
-    const double depth = e.passkey.depths[i];
+  if (e.answers.depths.empty())
+    faults.add("/evaluate/answers/depths", "found an empty list", "write [0, 0.5, 1]");
+  for (std::size_t i = 0; i < e.answers.depths.size(); ++i) {
+    const double depth = e.answers.depths[i];
     if (depth >= 0 && depth <= 1) continue;
-    faults.add(cat("/evaluate/passkey/depths/", i),
+    faults.add(cat("/evaluate/answers/depths/", i),
                cat("found ", depth, ", expected 0 (start) to 1 (end)"));
   }
 }

@@ -65,6 +65,14 @@ Comparison describe_plan(const ExperimentPlan& plan) {
     if (planned.name == plan.file.reference) c.settings = config_json(planned.config);
     c.variants.push_back(std::move(variant));
   }
+  for (const PlannedTask& planned : plan.tasks) {
+    ComparedTask task{planned.name, {}, {}};
+    for (std::size_t i = 0; i < c.variants.size(); ++i) {
+      auto& points = task.variants.emplace_back();
+      for (const std::int64_t length : planned.lengths) points.push_back({.length = length});
+    }
+    c.tasks.push_back(std::move(task));
+  }
   return c;
 }
 

@@ -79,6 +79,46 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   point.verdict = judge(point.difference);
 }
 
+// Of a run's answers at a length, the mean over depths of what `value` takes of a cell.
+template <class Value>
+double over_depths(const AnswersResult& result, std::int64_t length, const Value& value) {
+  std::vector<double> values;
+  for (const AnswersCell& cell : result.cells)
+    if (cell.length == length && cell.note.empty()) values.push_back(value(cell));
+  return values.empty() ? kNotMeasured : mean_of(values);
+}
+
+void fill_answers(const Comparison& all, std::size_t task, const std::string& variant,
+                  ComparedAnswers& point) {
+  const auto seeds_of = [&](const std::string& name, const auto& value) {
+    std::vector<double> values;
+    for (const std::int64_t seed : all.seeds) {
+      values.push_back(kNotMeasured);
+      for (const ComparedRun& run : all.runs) {
+        if (run.variant == name && run.seed == seed && task < run.answers.size())
+          values.back() = over_depths(run.answers[task], point.length, value);
+      }
+    }
+    return values;
+  };
+  const auto paired = [&](const auto& value, Estimate& mean, Estimate& difference) {
+    std::vector<double> values = seeds_of(variant, value);
+    mean = estimate(values);
+    const std::vector<double> reference = seeds_of(all.reference, value);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= reference[i];
+    if (variant != all.reference) difference = estimate(values);
+  };
+  paired([](const AnswersCell& cell) { return cell.share; }, point.share, point.share_difference);
+  paired([](const AnswersCell& cell) { return cell.loss.mean; }, point.loss, point.loss_difference);
+  point.size = estimate(seeds_of(variant, [](const AnswersCell& cell) { return cell.size; })).mean;
+  point.verdict = variant == all.reference ? Verdict::kReference : judge(point.loss_difference);
+  for (const ComparedRun& run : all.runs) {
+    if (run.variant != variant || task >= run.answers.size()) continue;
+    for (const AnswersCell& cell : run.answers[task].cells)
+      if (cell.length == point.length && !cell.note.empty()) point.note = cell.note;
+  }
+}
+
 // The window that most seeds were measured in, the narrowest of those: seeds may differ in what
 // they still read and in whether memory lasted, and another window leaves out another stretch.
 std::int64_t common_window(const std::vector<const FarContext*>& seeds) {
@@ -166,6 +206,11 @@ void fill_estimates(Comparison& comparison) {
     variant.train_tokens_per_second = estimate(rates).mean;
     for (ComparedPoint& point : variant.points) fill_point(comparison, variant, point);
     fill_far_context(comparison, variant);
+  }
+  for (std::size_t task = 0; task < comparison.tasks.size(); ++task) {
+    for (std::size_t i = 0; i < comparison.variants.size(); ++i)
+      for (ComparedAnswers& point : comparison.tasks[task].variants[i])
+        fill_answers(comparison, task, comparison.variants[i].name, point);
   }
 }
 

@@ -87,12 +87,13 @@ void check_start(const Config& config) {
     checkpoint_config(resolve_checkpoint(config.initialize.from));
 }
 
-void refuse_passkeys(const ExperimentPlan& plan) {
+void refuse_other_tasks(const ExperimentPlan& plan) {
   for (const PlannedVariant& variant : plan.variants) {
     if (variant.config.evaluate.task == Task::kPerplexity) continue;
     throw usage_error(plan.file.place + ": /variants/" + variant.name,
-                      "has evaluate.task \"passkey\", expected \"perplexity\"",
-                      "alibi evaluate takes several runs: ask them for passkeys there");
+                      cat("has evaluate.task \"", name_of(variant.config.evaluate.task),
+                          "\", expected \"perplexity\""),
+                      "name what is to be asked under \"tasks\"");
   }
 }
 
@@ -113,14 +114,28 @@ void refuse_other_rules(const ExperimentPlan& plan) {
   }
 }
 
-std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan) {
+// Of all variants together; `rules_of` gives one's.
+template <class RulesOf>
+std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan, const RulesOf& rules_of) {
   std::set<std::int64_t> lengths;
   for (const PlannedVariant& variant : plan.variants) {
     const auto own =
-        parse_lengths(variant.config.evaluate.lengths, batch_shape(variant.config.batch).length);
+        parse_lengths(rules_of(variant.config).lengths, batch_shape(variant.config.batch).length);
     lengths.insert(own.begin(), own.end());
   }
   return {lengths.begin(), lengths.end()};
+}
+
+// Judged as `alibi evaluate` will judge it beside what a run has stored.
+PlannedTask plan_task(const ExperimentPlan& plan, const ComparisonTask& task) {
+  const std::string place = cat(plan.file.place, ": /tasks/", task.name);
+  try {
+    return {task.name, task.overrides, all_lengths(plan, [&](const Config& config) {
+              return parse_config(config_json(config), place, task.overrides).evaluate;
+            })};
+  } catch (const Error& error) {  // its place is no command line
+    throw usage_error(place, error.what());
+  }
 }
 
 // The tokens that are scored. Throws when the held-out text has not one window of the longest
@@ -226,9 +241,9 @@ void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes)
 
 }  // namespace
 
-std::string lengths_text(const ExperimentPlan& plan, std::string_view separator) {
+std::string lengths_text(const std::vector<std::int64_t>& lengths, std::string_view separator) {
   std::vector<std::string> texts;
-  for (const std::int64_t length : plan.lengths) texts.push_back(cat(length));
+  for (const std::int64_t length : lengths) texts.push_back(cat(length));
   return join(texts, separator);
 }
 
@@ -241,9 +256,10 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     plan.variants.push_back(
         {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}});
   }
-  refuse_passkeys(plan);
+  refuse_other_tasks(plan);
   refuse_other_rules(plan);
-  plan.lengths = all_lengths(plan);
+  plan.lengths = all_lengths(plan, [](const Config& config) { return config.evaluate; });
+  for (const ComparisonTask& task : file.tasks) plan.tasks.push_back(plan_task(plan, task));
   std::map<std::string, PreparedText> texts;  // variants mostly share one
   std::map<std::string, ScoredText> scored;
   std::vector<std::string> data_hashes;

@@ -30,16 +30,23 @@ struct PlannedVariant {
   ScoredText text;
 };
 
+struct PlannedTask {
+  std::string name;
+  std::vector<std::string> overrides;  // of a run's stored config
+  std::vector<std::int64_t> lengths;   // of all variants together
+};
+
 struct ExperimentPlan {
   ComparisonFile file;
   std::filesystem::path folder;
   std::vector<PlannedVariant> variants;
   std::vector<PlannedRun> runs;       // seed by seed: what is stopped early has compared something
   std::vector<std::int64_t> lengths;  // of all variants together
-  bool one_tokenizer = true;          // else only bits per byte can be compared
+  std::vector<PlannedTask> tasks;
+  bool one_tokenizer = true;  // else only bits per byte can be compared
 };
 
-std::string lengths_text(const ExperimentPlan& plan, std::string_view separator);
+std::string lengths_text(const std::vector<std::int64_t>& lengths, std::string_view separator);
 
 // Prepares the text (which is kept), so that the data hashes are known and the held-out text is
 // long enough. Throws Error, with exit code 2 for faults of the file and the configs.

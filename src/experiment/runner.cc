@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include "base/checksums.h"
 #include "base/error.h"
@@ -73,6 +74,17 @@ std::vector<std::string> protocol_arguments(const Config& config) {
   return as_options(sets);
 }
 
+// All that decides answers but their lengths.
+std::vector<std::string> task_arguments(const Config& config, const PlannedTask& task) {
+  const EvaluateConfig& e = config.evaluate;
+  std::vector<std::string> sets = {
+      cat("evaluate.batch_tokens=", e.batch_tokens), cat("evaluate.stretch=", name_of(e.stretch)),
+      cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
+      cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
+  sets.insert(sets.end(), task.overrides.begin(), task.overrides.end());
+  return as_options(sets);
+}
+
 // Where a curve is measured: by this comparison's config, not the run's own.
 std::vector<std::string> place_arguments(const Config& config) {
   return as_options({cat("runtime.device=", name_of(config.runtime.device)),
@@ -100,6 +112,7 @@ class Runner {
     ComparedRun result = not_made(plan_, index);
     result.failure = train(index);
     if (result.failure.empty()) result.failure = measure(index, result.curve);
+    if (result.failure.empty()) result.failure = ask(index, result.answers);
     if (!result.failure.empty()) return result;
     try {
       add_cost(planned, result);
@@ -110,13 +123,17 @@ class Runner {
   }
 
   const CurveSet& measured() const { return measured_; }  // protocol and text of the last run
+  const std::map<std::string, std::string>& units() const { return units_; }  // of tasks' sizes
 
   // Trained and measured.
   bool is_done(std::size_t index) const {
     const PlannedRun& run = plan_.runs[index];
     if (!fs::exists(usage_file(run))) return false;
     const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
-    return checkpoint && fs::exists(curve_folder(run, *checkpoint) / "curve.json");
+    return checkpoint && fs::exists(curve_folder(run, *checkpoint) / "curve.json") &&
+           std::ranges::all_of(plan_.tasks, [&](const PlannedTask& task) {
+             return fs::exists(answers_folder(run, *checkpoint, task) / "answers.json");
+           });
   }
 
  private:
@@ -179,9 +196,10 @@ class Runner {
     const fs::path file = folder / "curve.json";
     std::error_code ignored;
     if (!fs::exists(file, ignored)) {
-      std::vector<std::string> arguments{
-          "evaluate",  run.config.run.folder,    "--name",   plan_.variants[run.variant].name,
-          "--lengths", lengths_text(plan_, ","), "--output", folder.string()};
+      std::vector<std::string> arguments{"evaluate",  run.config.run.folder,
+                                         "--name",    plan_.variants[run.variant].name,
+                                         "--lengths", lengths_text(plan_.lengths, ","),
+                                         "--output",  folder.string()};
       for (const std::string& text : plan_.file.text)
         arguments.insert(arguments.end(), {"--text", text});
       for (const auto& sets : {protocol_arguments(run.config), place_arguments(run.config)})
@@ -200,12 +218,52 @@ class Runner {
     return {};
   }
 
+  // The answers to every task.
+  std::string ask(std::size_t index, std::vector<AnswersResult>& answers) {
+    const PlannedRun& run = plan_.runs[index];
+    const fs::path checkpoint = *newest_valid_checkpoint(checkpoints(run));  // measured before
+    for (const PlannedTask& task : plan_.tasks) {
+      const fs::path folder = answers_folder(run, checkpoint, task);
+      const fs::path file = folder / "answers.json";
+      std::error_code ignored;
+      if (!fs::exists(file, ignored)) {
+        std::vector<std::string> arguments{"evaluate",  run.config.run.folder,
+                                           "--name",    plan_.variants[run.variant].name,
+                                           "--lengths", lengths_text(task.lengths, ","),
+                                           "--output",  folder.string()};
+        for (const auto& sets : {task_arguments(run.config, task), place_arguments(run.config)})
+          arguments.insert(arguments.end(), sets.begin(), sets.end());
+        if (hooks_.progress) hooks_.progress({index, "asking " + task.name, 0, 0});
+        const auto [result, why] = call(run, arguments, [] {});
+        if (stop_signal() != 0) throw_stopped();
+        if (result.code != 0) return cat("asking ", task.name, ": ", why);
+      }
+      const AnswersSet set = parse_answers(read_file(file), file.string());
+      answers.push_back(set.results.at(0));
+      units_[task.name] = set.unit;
+      if (std::ranges::any_of(answers.back().cells,
+                              [](const AnswersCell& cell) { return cell.note == kOutOfMemory; }))
+        fs::remove(file, ignored);
+    }
+    return {};
+  }
+
+  fs::path answers_folder(const PlannedRun& run, const fs::path& checkpoint,
+                          const PlannedTask& task) const {
+    const std::string key =
+        cat(sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model),
+            kAnswersFormat, lengths_text(task.lengths, ","),
+            join(task_arguments(run.config, task), " "));
+    return plan_.folder / "answers" /
+           cat(run.name, "-", task.name, "-", sha256_hex(key).substr(0, 8));
+  }
+
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
     const std::string key =
         cat(sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model),
-            kCurveFormat, lengths_text(plan_, ","), join(protocol_arguments(run.config), " "),
-            plan_.variants[run.variant].text.hash);
+            kCurveFormat, lengths_text(plan_.lengths, ","),
+            join(protocol_arguments(run.config), " "), plan_.variants[run.variant].text.hash);
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }
 
@@ -239,10 +297,11 @@ class Runner {
   std::string program_;
   const RunnerHooks& hooks_;
   CurveSet measured_;
+  std::map<std::string, std::string> units_;
 };
 
 void make_plan_folders(const ExperimentPlan& plan) {
-  for (const char* folder : {"configs", "logs", "runs", "curves", "locks"})
+  for (const char* folder : {"configs", "logs", "runs", "curves", "answers", "locks"})
     make_folders(plan.folder / folder);
 }
 
@@ -316,6 +375,9 @@ Comparison run_experiment(const ExperimentPlan& plan, const std::string& program
     }
     comparison.runs.push_back(std::move(run));
   }
+  for (ComparedTask& task : comparison.tasks)
+    if (const auto unit = runner.units().find(task.name); unit != runner.units().end())
+      task.unit = unit->second;
   label_failures(comparison);
   fill_estimates(comparison);
   return comparison;

@@ -18,7 +18,7 @@ namespace alibi {
 // What a run is doing, for a line on the terminal: tokens trained so far, or targets scored.
 struct RunProgress {
   std::size_t run;   // index in the plan
-  const char* task;  // "training", "measuring"
+  std::string task;  // "training", "measuring"
   double done, total;
 };
 

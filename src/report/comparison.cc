@@ -230,7 +230,7 @@ std::string comparison_table(const Comparison& c) {
   std::string notes;
   for (const std::string& note : comparison_notes(c)) notes += cat("note: ", printable(note), "\n");
   return cat(costs(c), "\n", visited(c), comparison_context(c), comparison_slopes(c),
-             format_table(table), notes, "\n", foot(c));
+             format_table(table), notes, "\n", comparison_tasks(c), foot(c));
 }
 
 std::string comparison_summary(const Comparison& c) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "report/answers.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -61,13 +62,30 @@ struct ComparedVariant {
   std::vector<ComparedFarBin> far_context;
 };
 
+// A task's answers at a length, each seed's the mean over depths.
+struct ComparedAnswers {
+  std::int64_t length = 0;
+  std::string note = {};                                 // why nothing was measured, or empty
+  double size = kNotMeasured;                            // of a text, in the task's units
+  Estimate share = {};                                   // of answers that are right
+  Estimate loss = {};                                    // nats per token of the answers
+  Estimate share_difference = {}, loss_difference = {};  // from the reference, seed by seed
+  Verdict verdict = Verdict::kUnknown;                   // by the loss
+};
+
+struct ComparedTask {
+  std::string name, unit;
+  std::vector<std::vector<ComparedAnswers>> variants;  // as Comparison::variants, by length
+};
+
 struct ComparedRun {
   std::string variant, folder, failure;  // failure: empty, or why there are no losses
   std::int64_t seed = 0;
   double train_seconds = kNotMeasured, train_tokens_per_second = kNotMeasured;
   std::int64_t peak_memory_bytes = 0;
   std::int64_t train_targets = 0;
-  Curve curve;  // as `alibi evaluate` measured it
+  Curve curve;                         // as `alibi evaluate` measured it
+  std::vector<AnswersResult> answers;  // as Comparison::tasks
 };
 
 enum class Measure { kLoss, kBitsPerByte };
@@ -81,6 +99,7 @@ struct Comparison {
   CurveText text;
   std::vector<ComparedVariant> variants;
   std::vector<ComparedRun> runs;
+  std::vector<ComparedTask> tasks;
   std::string settings;  // JSON of the reference's resolved config
   std::string program_version, command_line, created;
 };

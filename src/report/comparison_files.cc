@@ -81,7 +81,41 @@ Json reach(const ComparedRun& run, Reach (*of)(const FarContext&)) {
   return reach_text(of(run.curve.far_context));
 }
 
-Json run_object(const ComparedRun& run) {
+Json answers_list(const Comparison& c, const ComparedRun& run) {
+  Json tasks = Json::list();
+  for (std::size_t task = 0; task < run.answers.size(); ++task) {
+    Json cells = Json::list();
+    for (const AnswersCell& cell : run.answers[task].cells) {
+      cells.push_back({{"length", cell.length},
+                       {"depth", cell.depth},
+                       {"note", cell.note},
+                       {"share", cell.share},
+                       {"loss", cell.loss.mean}});
+    }
+    tasks.push_back({{"task", c.tasks[task].name}, {"cells", std::move(cells)}});
+  }
+  return tasks;
+}
+
+Json task_object(const Comparison& c, const ComparedTask& task) {
+  Json variants = Json::list();
+  for (std::size_t i = 0; i < c.variants.size(); ++i) {
+    Json points = Json::list();
+    for (const ComparedAnswers& found : task.variants[i]) {
+      Json point = {{"length", found.length}, {"note", found.note}, {"size", found.size}};
+      add_estimate(point, "share", found.share);
+      add_estimate(point, "share_difference", found.share_difference);
+      add_estimate(point, "loss", found.loss);
+      add_estimate(point, "loss_difference", found.loss_difference);
+      point.append("verdict", verdict_name(found.verdict));
+      points.push_back(std::move(point));
+    }
+    variants.push_back({{"name", c.variants[i].name}, {"points", std::move(points)}});
+  }
+  return {{"name", task.name}, {"unit", task.unit}, {"variants", std::move(variants)}};
+}
+
+Json run_object(const Comparison& c, const ComparedRun& run) {
   Json losses = Json::list();
   for (const CurvePoint& point : run.curve.points) {
     losses.push_back(
@@ -98,7 +132,8 @@ Json run_object(const ComparedRun& run) {
           {"far_context_window", run.curve.far_context.window},
           {"useful_context", reach(run, useful_context)},
           {"noticed_context", reach(run, noticed_context)},
-          {"losses", std::move(losses)}};
+          {"losses", std::move(losses)},
+          {"answers", answers_list(c, run)}};
 }
 
 Json csv_row(const ComparedVariant& variant, const ComparedPoint& point) {
@@ -110,9 +145,10 @@ Json csv_row(const ComparedVariant& variant, const ComparedPoint& point) {
 }  // namespace
 
 Json comparison_value(const Comparison& c) {
-  Json variants = Json::list(), runs = Json::list();
+  Json variants = Json::list(), runs = Json::list(), tasks = Json::list();
   for (const ComparedVariant& variant : c.variants) variants.push_back(variant_object(variant));
-  for (const ComparedRun& run : c.runs) runs.push_back(run_object(run));
+  for (const ComparedRun& run : c.runs) runs.push_back(run_object(c, run));
+  for (const ComparedTask& task : c.tasks) tasks.push_back(task_object(c, task));
   return {{"format_version", kComparisonFormat},
           {"kind", "comparison"},
           {"program_version", c.program_version},
@@ -126,7 +162,8 @@ Json comparison_value(const Comparison& c) {
           {"protocol", protocol_json(c.protocol)},
           {"text", text_json(c.text)},
           {"variants", std::move(variants)},
-          {"runs", std::move(runs)}};
+          {"runs", std::move(runs)},
+          {"tasks", std::move(tasks)}};
 }
 
 std::string comparison_json(const Comparison& c) {

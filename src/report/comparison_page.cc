@@ -45,6 +45,17 @@ PlotSpec difference_plot(const Comparison& c, const CurveSet& curves) {
   return plot;
 }
 
+// A table for each task.
+Json asked(const Comparison& c) {
+  Json tasks = Json::list();
+  for (const ComparedTask& task : c.tasks) {
+    Json one = table_value(task_table(c, task));
+    one["task"] = task.name;
+    tasks.push_back(std::move(one));
+  }
+  return tasks;
+}
+
 double loss_at_the_longest(const ComparedRun& run) {
   double last = kNotMeasured;
   for (const CurvePoint& point : run.curve.points)
@@ -69,6 +80,7 @@ std::string comparison_page(const Comparison& c) {
                {"figures", std::move(figures)},
                {"slopes", table_value(slopes_table(c))},
                {"visited", table_value(visited_table(c))},
+               {"asked", asked(c)},
                {"unit", measure_unit(c)},
                {"notes", comparison_notes(c)},
                {"settings", c.settings}});

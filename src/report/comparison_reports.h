@@ -15,7 +15,11 @@
 //    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes, slopes: [..], far_context_window, useful_context,
 //      noticed_context (words),
-//      losses: [{length, loss, bits_per_byte}]}]}
+//      losses: [{length, loss, bits_per_byte}],
+//      answers: [{task, cells: [{length, depth, note, share, loss}]}]}],
+//    tasks: [{name, unit, variants: [{name, points: [{length, note, size, share, share_low,
+//      share_high, share_difference, .., loss, .., loss_difference, .., verdict}]}]}]}
+//   tasks and answers are absent in older files.
 // comparison.csv: one line per variant and length.
 #pragma once
 
@@ -49,6 +53,10 @@ Json comparison_context_value(const Comparison& comparison);   // for the page
 // variants have the same.
 Table slopes_table(const Comparison& comparison);
 std::string comparison_slopes(const Comparison& comparison);  // for the terminal
+
+// A task's answers: one row for each variant and length.
+Table task_table(const Comparison& comparison, const ComparedTask& task);
+std::string comparison_tasks(const Comparison& comparison);  // for the terminal
 
 // The share of key blocks that attention visited: one row for each variant, one column for each
 // length; without rows where nothing was counted.

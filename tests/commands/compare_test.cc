@@ -91,6 +91,37 @@ std::string wait_for(const CliFixture& place, const std::string& folder, const s
   return "";
 }
 
+// Tasks beside the text: asked of every run, kept, and paired by seed.
+TEST(Compare, AsksTasksBesideTheText) {
+  const CliFixture place;
+  const std::string tasks =
+      R"("tasks": {"flip_flop": {"lengths": ["64"], "answers": {"trials": 3}},
+                   "needle": {"lengths": ["256"], "answers": {"trials": 2, "depths": [0, 1]}}}, )";
+  std::string text = kTwo;
+  text.insert(text.find("\"base\""), tasks);
+  place.put("two.json", text);
+  const ProgramResult first = place.works({"compare", "two.json", "--output", "page"});
+  for (const char* words : {"task flip_flop", "instructions", "task needle", "sentences"})
+    EXPECT_NAMES(first.out, words);
+  const nlohmann::json json = place.json("page/comparison.json");
+  ASSERT_EQ(json["tasks"].size(), 2U);
+  const nlohmann::json& alibi = json["tasks"][0]["variants"][0]["points"];
+  ASSERT_EQ(alibi.size(), 2U) << "16, the trained length, and 64";
+  EXPECT_EQ(alibi[1]["verdict"], "reference");
+  EXPECT_GT(alibi[1]["loss"], 0);
+  const nlohmann::json& learned = json["tasks"][0]["variants"][1]["points"];
+  EXPECT_NAMES(learned[1]["note"].get<std::string>(), "learned", 16);
+  EXPECT_EQ(json["runs"][0]["answers"][1]["cells"].size(), 4U) << "two lengths by two depths";
+  EXPECT_NE(place.read("page/index.html").find("Task: needle"), std::string::npos);
+  // What was asked is kept; other rules ask again.
+  const auto asked = [](const ProgramResult& result) { return count_of(result.err, ": asking "); };
+  EXPECT_EQ(asked(first), 8) << first.err;
+  EXPECT_EQ(asked(place.works({"compare", "two.json", "--output", "page"})), 0);
+  text.replace(text.find("\"trials\": 3"), 11, "\"trials\": 4");
+  place.put("two.json", text);
+  EXPECT_EQ(asked(place.works({"compare", "two.json", "--output", "page"})), 4);
+}
+
 TEST(Compare, GoesOnWhereItWasStopped) {
   const CliFixture place;
   const std::vector<std::string> command{"compare", "two.json", "--set", "run.train_tokens=51200"};
@@ -220,6 +251,8 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
   const std::string pieces = "\"b\": {\"tokenizer\": {\"kind\": \"bpe\", \"vocabulary\": 300}}";
   expect_refused(place, with("\"variants\": {\"a\": {}, " + pieces + "}"), "evaluate.max_tokens");
   expect_refused(place, "{\"variants\": {\"a\": {}}}", "/data/train:");
+  expect_refused(place, with("\"variants\": {\"a\": {}}, \"tasks\": {\"recall\": {\"trails\": 1}}"),
+                 "/tasks/recall", "trails");
   expect_refused(place,
                  with("\"variants\": {\"a\": {\"initialize\": {\"from\": \"runs/nowhere\"}}}"),
                  "runs/nowhere:");

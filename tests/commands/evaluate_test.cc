@@ -114,16 +114,38 @@ TEST(Evaluate, OnePassAndStreamingAreProtocolsOfTheirOwn) {
 TEST(Evaluate, PasskeysAreAskedByLengthAndDepth) {
   const ProgramResult result = trained().works(
       {"evaluate", "runs/tiny", "--lengths", "64,256", "--set", "evaluate.task=passkey", "--set",
-       "evaluate.passkey.trials=2", "--set", "evaluate.passkey.depths=[0, 1]", "--output", "keys"});
+       "evaluate.answers.trials=2", "--set", "evaluate.answers.depths=[0, 1]", "--output", "keys"});
   EXPECT_NAMES(result.out, 16, "too short");
-  const auto json = trained().json("keys/passkey.json");
-  EXPECT_EQ(json["kind"], "passkey");
-  ASSERT_EQ(json["cells"].size(), 6U);  // 16, 64, 256 by two depths
-  EXPECT_EQ(json["cells"][5]["trials"], 2);
-  const std::string texts = trained().read("keys/passkey.jsonl");
+  const auto json = trained().json("keys/answers.json");
+  EXPECT_EQ(json["task"], "passkey");
+  const auto& cells = json["results"][0]["cells"];
+  ASSERT_EQ(cells.size(), 6U);  // 16, 64, 256 by two depths
+  EXPECT_EQ(cells[5]["trials"], 2);
+  const std::string texts = trained().read("keys/answers.jsonl");
   const auto first = nlohmann::json::parse(texts.substr(0, texts.find('\n')));
-  EXPECT_TRUE(first["text"].get<std::string>().ends_with(" " + first["key"].get<std::string>()));
+  EXPECT_TRUE(first["text"].get<std::string>().ends_with(first["answers"][0].get<std::string>()));
   EXPECT_TRUE(trained().has("keys/index.html"));
+}
+
+TEST(Evaluate, TasksThatTheProgramMakesAreAskedByLength) {
+  const std::vector<std::string> recall = {"evaluate",  "runs/tiny",
+                                           "--lengths", "64,256",
+                                           "--set",     "evaluate.task=recall",
+                                           "--set",     "evaluate.answers.trials=3",
+                                           "--output",  "recall"};
+  EXPECT_NAMES(trained().works(recall).out, "length", "pairs", "right", "loss");
+  const auto json = trained().json("recall/answers.json");
+  EXPECT_EQ(json["task"], "recall");
+  const auto& cells = json["results"][0]["cells"];
+  ASSERT_EQ(cells.size(), 3U);  // 16, 64, 256
+  EXPECT_EQ(cells[2]["trials"], 3);
+  EXPECT_EQ(cells[2]["answers"], 3 * cells[2]["size"].get<int>());
+  EXPECT_TRUE(cells[2]["depth"].is_null());
+  std::vector<std::string> with_text = recall;
+  with_text.insert(with_text.end(), {"--text", "train.txt"});
+  const ProgramResult refused = trained().run(with_text);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_ERROR_AT(refused.err, "--text", "recall");
 }
 
 TEST(Inspect, TheAttentionPageNeedsNothingFromElsewhere) {

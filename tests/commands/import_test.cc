@@ -21,6 +21,11 @@ void expect_comes_back(const std::vector<std::string>& changes, const std::strin
   for (const std::string name : {"tokenizer.model", "tokenizer.json"})
     EXPECT_EQ(place.has(folder + name), name == tokenizer);
   place.works({"generate", "imports/hf", "--prompt", "the", "--tokens", "5"});
+  // Layers times heads rows, whatever wrote the model.
+  const std::string heads =
+      place.works({"inspect", "attention", "imports/hf", "--text", "text.txt", "--lengths", "16"})
+          .out;
+  EXPECT_NE(heads.find("0 in bf16"), std::string::npos) << heads;
   place.works({"train", "imports/hf/train.json", "--set", "data.train=[\"text.txt\"]", "--set",
                "run.train_tokens=1024", "--set", "batch.sequence_length=16"});
   EXPECT_TRUE(place.has("runs/hf-on/checkpoints"));

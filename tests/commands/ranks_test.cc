@@ -86,8 +86,8 @@ void expect_same(const std::string& file, const std::vector<std::string>& rules)
 // Seen failing with losses that were not summed, and with a second process that prints.
 TEST(Ranks, TwoProcessesMeasureWhatOneMeasures) {
   expect_same("curves/curve.json", {});
-  expect_same("keys/passkey.json", {"--set", "evaluate.task=passkey", "--lengths", "256", "--set",
-                                    "evaluate.passkey.trials=3"});
+  expect_same("keys/answers.json", {"--set", "evaluate.task=passkey", "--lengths", "256", "--set",
+                                    "evaluate.answers.trials=3"});
   EXPECT_TRUE(everything_in(trained().path("temporary")).empty());
 }
 

@@ -89,6 +89,10 @@ TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
       {"{\"variants\": {\"a\": {}}, \"base\": 3}", "/base", "3"},
       {"{\"variants\": {\"a\": {}}, \"config\": []}", "/config", "object"},
       {"{\"variants\": {\"a\": {}, \"a\": {}}}", "/variants/a", "a"},
+      {"{\"variants\": {\"a\": {}}, \"tasks\": [\"recall\"]}", "/tasks", "object"},
+      {"{\"variants\": {\"a\": {}}, \"tasks\": {\"perplexity\": {}}}", "/tasks/perplexity",
+       "recall"},
+      {"{\"variants\": {\"a\": {}}, \"tasks\": {\"recall\": 3}}", "/tasks/recall", "3"},
       {"{\"variants\": {\"a\": {}}} x", "methods.json", "JSON"}};
   for (const auto& [text, place, value] : cases)
     EXPECT_ERROR_AT(faults(text), place, value) << text;

@@ -145,6 +145,7 @@ TEST(RenamedKeys, EachHasAKeyAndTakesNoOthersName) {
   std::set<std::string> keys;
   for (const Section& section : sections(defaults))
     for (const Field& field : section.fields) keys.insert(cat(section.path, ".", field.name));
+  for (const Section& section : sections(defaults)) keys.insert(section.path);
   for (const RenamedKey& one : renamed_keys()) {
     EXPECT_TRUE(keys.contains(cat(one.section, ".", one.now))) << one.now;
     EXPECT_FALSE(keys.contains(cat(one.section, ".", one.before))) << one.before;
@@ -195,6 +196,13 @@ TEST(Overrides, LeaveStoredEvaluationKeysWithoutEffectBehind) {
       << "given by hand";
 }
 
+TEST(Overrides, TakeSectionsByTheirEarlierNames) {
+  const std::string stored = R"({"evaluate": {"task": "passkey", "passkey": {"trials": 7}}})";
+  EXPECT_EQ(parse_config(stored, "x", {}).evaluate.answers.trials, 7);
+  EXPECT_EQ(parse_config(stored, "x", {"evaluate.passkey.trials=8"}).evaluate.answers.trials, 8);
+  EXPECT_EQ(parse_config(stored, "x", {"evaluate.answers.trials=9"}).evaluate.answers.trials, 9);
+}
+
 TEST(Overrides, NullTakesAnEarlierValueBack) {
   const std::string learned =
       "{\"model\": {\"position\": \"learned\", \"max_sequence_length\": 2048}}";
@@ -223,7 +231,7 @@ TEST(Overrides, OfKeysThatHaveNoEffectAreRefusedInEitherForm) {
   };
   EXPECT_NO_THROW(allowed("runtime.threads=2"));
   EXPECT_NO_THROW(allowed(R"(runtime={"threads": 2})"));
-  EXPECT_NO_THROW(allowed(R"(evaluate={"passkey": {"trials": 2}})"));
+  EXPECT_NO_THROW(allowed(R"(evaluate={"answers": {"trials": 2}})"));
   for (const char* change : {"runtime.precision=bf16", R"(runtime={"precision": "bf16"})",
                              R"(runtime={"threads": 2, "device": "cpu"})", "model.heads=2"})
     EXPECT_ERROR_AT(error_text([&] { allowed(change); }), cat("--set ", change), "given reason");

@@ -89,6 +89,7 @@ TEST(RoundTrip, EveryKeyByItself) {
       {"evaluate.protocol=sliding"},
       {"evaluate.protocol=streaming"},
       {"evaluate.task=passkey"},
+      {"evaluate.task=flip_flop"},
       {"model.slope_rule=exponential"},
       {"evaluate.stretch=ntk"},
       {"guard.spikes=roll_back"},

@@ -9,8 +9,9 @@
 
 #include "base/clock.h"
 #include "distributed/ranks.h"
+#include "evaluate/answers.h"
 #include "evaluate/curve.h"
-#include "evaluate/passkey.h"
+#include "evaluate/score.h"
 #include "evaluate/tiny_model.h"
 #include "report/curve_files.h"
 #include "support/error_place.h"
@@ -83,12 +84,13 @@ TEST(Share, ARankScoresItsOwnBatchesOnly) {
 TEST(Share, RanksAnswerPasskeysAsOneProcessDoes) {
   const auto cells = [](const ScoringShare& share) {
     LoadedModel loaded = tiny("alibi");
-    PasskeyOptions options{.lengths = {128, 256}, .rules = {}, .progress = {}, .share = share};
-    options.rules.passkey.trials = 5;
+    AnswersOptions options{.lengths = {128, 256}, .rules = {}, .progress = {}, .share = share};
+    options.rules.task = Task::kPasskey;
+    options.rules.answers.trials = 5;
     options.rules.batch_tokens = 512;
-    PasskeySet set;
-    set.results.push_back(measure_passkeys(loaded, whole(some_targets(400), 100), options));
-    return passkey_json(set);
+    AnswersSet set;
+    set.results.push_back(measure_answers(loaded, whole(some_targets(400), 100), options));
+    return answers_json(set);
   };
   const std::string alone = cells({});
   run_ranks(2, [&](World& world) { EXPECT_TRUE(cells(share_of(world)) == alone); });

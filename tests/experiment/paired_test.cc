@@ -124,6 +124,43 @@ TEST(FillEstimates, TakesVisitedSharesOverSeeds) {
   EXPECT_DOUBLE_EQ(c.variants[0].points[0].visited_share, 0.375);
 }
 
+// The mean over depths of each seed, then seeds paired; a depth without figures is left out.
+TEST(FillEstimates, PairsAnswersOfOneSeed) {
+  Comparison c;
+  c.reference = "a";
+  c.seeds = {1, 2};
+  c.runs = {run_of("a", 1, 3.0), run_of("b", 1, 3.0), run_of("a", 2, 3.0), run_of("b", 2, 3.0)};
+  const double losses[] = {2.0, 1.5, 4.0, 3.4}, shares[] = {0.5, 0.75, 0.25, 0.25};
+  for (std::size_t i = 0; i < 4; ++i) {
+    AnswersResult& answers = c.runs[i].answers.emplace_back();
+    for (const double depth : {0.0, 0.5, 1.0}) {
+      AnswersCell cell{.length = 64, .depth = depth};
+      cell.size = 8;
+      cell.loss.mean = losses[i] + depth;
+      cell.share = shares[i];
+      if (depth == 1.0) cell.note = "not measured";
+      answers.cells.push_back(cell);
+    }
+  }
+  ComparedTask task{"needle", "sentences", {}};
+  for (const char* name : {"a", "b"}) {
+    c.variants.emplace_back().name = name;
+    task.variants.push_back({{.length = 64}, {.length = 128}});
+  }
+  c.tasks.push_back(task);
+  fill_estimates(c);
+  const auto& of_a = c.tasks[0].variants[0][0];
+  const auto& of_b = c.tasks[0].variants[1][0];
+  EXPECT_EQ(of_a.verdict, Verdict::kReference);
+  EXPECT_NEAR(of_a.loss.mean, 3.25, 1e-12);
+  EXPECT_NEAR(of_a.share.mean, 0.375, 1e-12);
+  EXPECT_EQ(of_a.size, 8);
+  EXPECT_NEAR(of_b.loss_difference.mean, -0.55, 1e-12);
+  EXPECT_NEAR(of_b.share_difference.mean, 0.125, 1e-12);
+  EXPECT_EQ(of_b.loss_difference.count, 2);
+  EXPECT_EQ(c.tasks[0].variants[1][1].loss.count, 0) << "not asked at 128";
+}
+
 FarContext far_of(std::int64_t window, std::vector<FarBin> bins) {
   return {window, 100, std::move(bins)};
 }

@@ -139,6 +139,15 @@ TEST(HashedAttention, IsTheFormulaWithItsMask) {
   }
 }
 
+// Chunks of the recommended size, forward and backward, with whole tiles and tails.
+TEST(HashedAttention, IsTheFormulaWithWholeTiles) {
+  torch::manual_seed(12);
+  for (const std::int64_t length : {300, 384}) {
+    SCOPED_TRACE(length);
+    expect_formula(hashed_inputs(length, torch::kFloat, lsh(4, 64, 2), length == 300), "lsh", 2e-5);
+  }
+}
+
 TEST(HashedAttention, IsTheFormulaWithEveryBias) {
   torch::manual_seed(12);
   for (const char* kernel : {"lsh", "reference"}) {

@@ -106,6 +106,19 @@ TEST(Reversible, GradientsAreThoseOfStoredActivations) {
   }
 }
 
+// What recomputation adds to the streams' last bits grows with depth.
+TEST(Reversible, GradientsOf24LayersAreThoseOfStoredActivations) {
+  ModelConfig config = tiny_config(Position::kAlibi);
+  config.layers = 24;
+  config.reversible = true;
+  const torch::Tensor tokens_BT = tiny_tokens(2, 40);
+  for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+    Gpt model = tiny_model(config, type);
+    expect_near(gradients(model, tokens_BT, again()), gradients(model, tokens_BT, {}),
+                type == torch::kFloat ? 1e-4 : 3e-2);
+  }
+}
+
 TEST(Reversible, IsAnotherModelThanOneStream) {
   ModelConfig config = tiny_config(Position::kAlibi);
   Gpt one = tiny_model(config);

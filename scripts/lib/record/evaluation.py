@@ -27,7 +27,7 @@ ALIBI_PROTOCOLS = {
     "very-long": ("17000", ("evaluate.max_tokens=17000",)),
 }
 ROTARY_PROTOCOLS = {f"stretch-{rule}": ("1x,4x", (f"evaluate.stretch={rule}",)) for rule in ("linear", "ntk", "yarn")}
-PASSKEY = ("evaluate.task=passkey", "evaluate.passkey.trials=3", "evaluate.passkey.depths=[0,0.5,1]")
+PASSKEY = ("evaluate.task=passkey", "evaluate.answers.trials=3", "evaluate.answers.depths=[0,0.5,1]")
 
 
 def machine_bits(curve):
@@ -69,12 +69,12 @@ def passkeys(documents):
     def values(place):
         train(place)
         place.works("evaluate", "runs/small", *TEXT, "--lengths", "200,400", "--output", "keys",
-                    *settings((*PASSKEY, f"evaluate.passkey.documents={documents}")))
-        found = steady(json.loads(place.path("keys/passkey.json").read_text()))
+                    *settings((*PASSKEY, f"evaluate.answers.documents={documents}")))
+        found = steady(json.loads(place.path("keys/answers.json").read_text()))
         found.pop("device")
-        cells = marked([json.dumps(cell) for cell in found.pop("cells")])
-        return {"asked": digest(place.path("keys/passkey.jsonl").read_bytes()), **found, "cells": cells,
-                "csv": marked(pages.table(place.path("keys/passkey.csv"))),
+        cells = marked([json.dumps(cell) for result in found.pop("results") for cell in result["cells"]])
+        return {"asked": digest(place.path("keys/answers.jsonl").read_bytes()), **found, "cells": cells,
+                "csv": marked(pages.table(place.path("keys/answers.csv"))),
                 "page": marked(pages.page(place.path("keys/index.html")))}
     return values
 

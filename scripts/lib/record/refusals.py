@@ -74,8 +74,8 @@ evaluate.protocol=streaming data.separate_documents=true
 evaluate.stretch=yarn
 evaluate.stretch_factor=2
 model.position=rotary evaluate.protocol=streaming evaluate.sinks=4
-evaluate.passkey.trials=2
-evaluate.task=passkey evaluate.passkey.depths=[0,1.5]
+evaluate.answers.trials=2
+evaluate.task=passkey evaluate.answers.depths=[0,1.5]
 evaluate.task=passkey evaluate.stride=8
 runtime.precision=tf32
 runtime.attention.kernel=nonsense

@@ -1,0 +1,44 @@
+"""Writes the comparison of one task of tasks.toml, and has its texts made.
+
+usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train.jsonl, FOLDER/valid.jsonl and FOLDER/compare.json
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+VALID_TEXTS = 1000
+
+
+def main(program, task, folder):
+    rules = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {part: folder / f"{part}.jsonl" for part in ("train", "valid")}
+    for seed, (part, texts) in enumerate({"train": rules["texts"], "valid": VALID_TEXTS}.items()):
+        if not files[part].exists():
+            subprocess.run([program, "prepare", "--task", task, "--sizes", ",".join(map(str, rules["sizes"][task])), "--texts", str(texts),
+                            "--seed", str(seed), "--output", files[part]], check=True)
+    tokens = rules["tokens"]
+    config = {
+        "model": {"layers": 4, "width": 128, "heads": 4},
+        "data": {"train": [str(files["train"])], "valid": [str(files["valid"])], "separate_documents": True},
+        "tokenizer": {"kind": "bytes"},
+        "batch": {"sequence_length": rules["sequence_length"], "sequences": 16},
+        "optimizer": {"learning_rate": 0.004},
+        "schedule": {"warmup_tokens": tokens // 10},
+        "run": {"train_tokens": tokens, "validation_tokens": 32768},
+        "evaluate": {"lengths": ["1x"], "max_tokens": 32768, "far_context_tokens": 0},
+    }
+    comparison = {
+        "name": task, "title": f"Task: {task}", "folder": str(folder), "config": config, "seeds": rules["seeds"],
+        "variants": {name: {"model": model} if model else {} for name, model in rules["arms"].items()},
+        "tasks": {task: {"lengths": rules["lengths"], "answers": {"trials": rules["trials"]}}},
+    }
+    (folder / "compare.json").write_text(json.dumps(comparison, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,61 @@
+// What a comparison asked its runs.
+#include <cmath>
+
+#include "base/strings.h"
+#include "report/comparison_reports.h"
+
+namespace alibi {
+namespace {
+
+std::string percent_right(double share) { return fixed(100 * share, 1) + " %"; }
+
+std::vector<std::string> answers_row(const std::string& variant, const ComparedAnswers& point) {
+  std::vector<std::string> row = {variant, with_commas(point.length)};
+  if (point.share.count == 0) {
+    row.push_back(point.note.empty() ? "not measured" : point.note);
+    return row;
+  }
+  const bool compared = point.loss_difference.count > 0;
+  const auto interval = [](const Estimate& e, auto text) {
+    return e.count > 1 ? interval_text(e.low, e.high, text) : "";
+  };
+  row.insert(row.end(), {with_commas(std::llround(point.size)), percent_right(point.share.mean),
+                         interval(point.share, percent_right), fixed(point.loss.mean, 3),
+                         compared ? signed_figure(point.loss_difference.mean) : "",
+                         compared ? interval(point.loss_difference, signed_figure) : "",
+                         verdict_name(point.verdict)});
+  return row;
+}
+
+}  // namespace
+
+Table task_table(const Comparison& c, const ComparedTask& task) {
+  const Align right = Align::kRight;
+  Table table{{{"variant", Align::kLeft},
+               {"length", right},
+               {task.unit.empty() ? "size" : task.unit, right},
+               {"right", right},
+               {"95 % interval", right},
+               {"loss", right},
+               {cat("loss against ", c.reference), right},
+               {"95 % interval", right},
+               {"", Align::kLeft}},
+              {}};
+  for (std::size_t i = 0; i < c.variants.size(); ++i)
+    for (const ComparedAnswers& point : task.variants[i])
+      table.rows.push_back(answers_row(c.variants[i].name, point));
+  for (std::vector<std::string>& row : table.rows) row.resize(table.columns.size());
+  return table;
+}
+
+std::string comparison_tasks(const Comparison& c) {
+  std::string text;
+  for (const ComparedTask& task : c.tasks)
+    text += cat("task ", task.name,
+                ": share of answers that are right, and their loss in nats per token; means over "
+                "seeds (and depths)\n",
+                format_table(task_table(c, task)), "\n");
+  return text;
+}
+
+}  // namespace alibi
