@@ -236,7 +236,8 @@ std::string answers_table(const AnswersSet& set) {
 }
 
 std::string answers_json(const AnswersSet& set) {
-  return write_json(to_json(set), {.indent = 1, .levels = 4, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
+  return write_json(to_json(set),
+                    {.indent = 1, .levels = 4, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
          "\n";
 }
 

@@ -143,6 +143,7 @@ bool GradientAccumulator::shrink_micro_batch(const Batch& batch) {
   const std::int64_t rows = rows_of_part(batch);
   if (rows == 1) return false;
   state_.progress.micro_batch_tokens = divisor_up_to(batch.rows / lanes_, rows / 2) * batch.length;
+  give_back_freed_memory();  // the heap of the larger one would be lacking elsewhere
   return true;
 }
 
