@@ -49,6 +49,9 @@ std::string describe_model(const Config& c, std::int64_t vocabulary) {
          format_pairs(
              {{"positions", name_of(c.model.position)},
               {"slopes", slope_text(initial_slopes(c.model))},
+              {"keys seen", c.model.attention_pattern.empty()
+                                ? "all earlier ones"
+                                : join(c.model.attention_pattern, ", ")},
               {"training state",
                human_bytes(8.0 * static_cast<double>(total) + static_cast<double>(optimizer)) +
                    " (weights, gradients, optimizer)"},

@@ -110,7 +110,7 @@ constexpr Part kParts[] = {
     {"fixed", 2,
      [](KeyParts& p, const auto& n) {
        p.segment = p.period = n[0];
-       p.columns = std::min(n[0], n[1]);
+       p.columns = n[1];
      }},
     {"blockwise", 1, [](KeyParts& p, const auto& n) { p.segment = n[0]; }},
     {"global", 1, [](KeyParts& p, const auto& n) { p.global = n[0]; }},
@@ -167,6 +167,7 @@ std::string read_parts(Words& words, KeyParts& all) {
     KeyParts parts;
     if (numbers) part->add(parts, *numbers);
     if (!numbers || !hashes_well(parts)) return expected_numbers(*part);
+    if (parts.columns > parts.period) return "expected fixed(S, C) with at most S columns C";
     if (parts.buckets > 0) {
       if (!all.show_all() || !words.at_end()) return "expected lsh alone, without other parts";
       all = parts;
@@ -212,13 +213,18 @@ PatternEntry parse_pattern_entry(const std::string& text) {
   return entry;
 }
 
-KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head) {
-  KeyParts parts;
-  for (const std::string& text : model.attention_pattern) {
-    const PatternEntry entry = parse_pattern_entry(text);
-    if (names(entry.layers, layer) && names(entry.heads, head)) parts = entry.parts;
+std::optional<std::size_t> deciding_entry(const ModelConfig& model, std::int64_t layer,
+                                          std::int64_t head) {
+  for (std::size_t i = model.attention_pattern.size(); i-- > 0;) {
+    const PatternEntry entry = parse_pattern_entry(model.attention_pattern[i]);
+    if (names(entry.layers, layer) && names(entry.heads, head)) return i;
   }
-  return parts;
+  return std::nullopt;
+}
+
+KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head) {
+  const auto entry = deciding_entry(model, layer, head);
+  return entry ? parse_pattern_entry(model.attention_pattern[*entry]).parts : KeyParts();
 }
 
 bool hashes_keys(const ModelConfig& model, std::int64_t layer) {

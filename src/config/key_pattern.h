@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct PatternEntry {
 };
 
 PatternEntry parse_pattern_entry(const std::string& text);
+
+// The index of the entry that decides about a head, if any. Of texts that are entries.
+std::optional<std::size_t> deciding_entry(const ModelConfig& model, std::int64_t layer,
+                                          std::int64_t head);
 
 // Of a validated config.
 KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <set>
 
 #include "base/printable.h"
 #include "base/strings.h"
@@ -58,6 +59,21 @@ void check_hashed_layers(const ModelConfig& m, Faults& faults) {
                "leave it out");
 }
 
+// Like keys, entries without effect are refused: later ones name all their heads.
+void check_entries_count(const ModelConfig& m, Faults& faults) {
+  std::set<std::size_t> deciding;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer)
+    for (std::int64_t head = 0; head < m.heads; ++head)
+      if (const auto entry = deciding_entry(m, layer, head)) deciding.insert(*entry);
+  for (std::size_t i = 0; i < m.attention_pattern.size(); ++i) {
+    if (!deciding.contains(i))
+      faults.add(
+          cat("/model/attention_pattern/", i),
+          cat("has no effect: later entries name all heads of ", shown(m.attention_pattern[i])),
+          "remove it, or write it behind them");
+  }
+}
+
 void check_pattern(const ModelConfig& m, Faults& faults) {
   if (!faults.sound({"/model/attention_pattern", "/model/layers", "/model/heads"})) return;
   const auto outside = [](const std::vector<std::int64_t>& some, std::int64_t count) {
@@ -74,7 +90,9 @@ void check_pattern(const ModelConfig& m, Faults& faults) {
       faults.add(place,
                  cat(found, ", expected layers below ", m.layers, " and heads below ", m.heads));
   }
-  if (faults.sound({"/model/attention_pattern"})) check_hashed_layers(m, faults);
+  if (!faults.sound({"/model/attention_pattern"})) return;
+  check_hashed_layers(m, faults);
+  check_entries_count(m, faults);
 }
 
 // Of 1, 1/2, 1/4, ...: how often 1 was halved; nothing for other numbers.

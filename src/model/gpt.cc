@@ -158,7 +158,22 @@ std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t lengt
   ForwardOptions options;
   options.training = training;
   const torch::Tensor tokens_BT = torch::empty({sequences, length}, torch::kMeta);
-  return choose_attention(problem_of(tokens_BT, options), device, attention_.kernel).name;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> kernels;  // with their layers
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    const std::string name =
+        choose_attention(problem_of(tokens_BT, options, layer), device, attention_.kernel).name;
+    auto kernel = std::ranges::find(kernels, name, [](const auto& one) { return one.first; });
+    if (kernel == kernels.end()) kernel = kernels.insert(kernel, {name, {}});
+    kernel->second.push_back(layer);
+  }
+  if (kernels.size() == 1) return kernels.front().first;
+  std::vector<std::string> texts;
+  for (const auto& [name, layers] : kernels) {
+    std::vector<std::string> numbers;
+    for (const std::int64_t layer : layers) numbers.push_back(cat(layer));
+    texts.push_back(cat(name, " (layers ", join(numbers, ","), ")"));
+  }
+  return join(texts, ", ");
 }
 
 std::string GptImpl::uncounted_kernel(std::int64_t layer, torch::Device device) const {

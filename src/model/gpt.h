@@ -82,7 +82,8 @@ class GptImpl : public Module {
   std::vector<double> slopes() const;  // as trained by now; empty without linear biases
   // Name of a layer's attention kernel where it does not count the key blocks it visits; else "".
   std::string uncounted_kernel(std::int64_t layer, torch::Device device) const;
-  // Name of the attention kernel a batch of this shape would run on.
+  // Name of the attention kernel a batch of this shape would run on; of several, each with its
+  // layers. Throws Error where the one that is named in the config does not suit a layer.
   std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
                                bool training) const;
 

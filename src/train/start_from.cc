@@ -31,29 +31,38 @@ void refuse_another_model(const Differences& differences, const std::string& fro
   for (const ConfigDifference& difference : differences) {
     if (!difference.pointer.starts_with("/model/") || may_differ(difference.pointer)) continue;
     throw usage_error(difference.pointer,
-                      cat(difference.second, ", but \"", from, "\" has ", difference.first),
+                      cat(difference.second, ", but \"", from, "\" has ",
+                          difference.first == "(absent)" ? "its default" : difference.first),
                       "give the model the source's value, or train it from nothing");
   }
+}
+
+// Whether a method adds no matrix to a model, which would be drawn.
+bool starts_constant(const PositionMethod& method, const ModelConfig& model) {
+  if (method.parameters == nullptr) return true;
+  return std::ranges::none_of(method.parameters(model), [](const ParameterShape& parameter) {
+    return parameter.sizes.size() > 1;
+  });
 }
 
 void refuse_positions(const ModelConfig& source, const ModelConfig& model,
                       const std::string& from) {
   if (source.position == model.position) return;
   const auto refuse = [&](const std::string& why) {
-    throw usage_error("/model/position",
-                      cat(name_of(model.position), ", but \"", from, "\" has ",
-                          name_of(source.position), ": ", why),
-                      "choose another position method, or train it from nothing");
+    throw usage_error(
+        "/model/position",
+        cat(name_of(model.position), ", but \"", from, "\" has ", name_of(source.position), ": ",
+            why),
+        cat("train it from nothing, or choose ", positions_where([](const PositionMethod& method) {
+              return !method.scales_embeddings && method.parameters == nullptr;
+            })));
   };
   const PositionMethod &from_method = position_method(source.position),
                        &to_method = position_method(model.position);
   if (from_method.scales_embeddings || to_method.scales_embeddings)
     refuse("sinusoidal positions scale the embeddings they are added to");
-  if (to_method.parameters == nullptr) return;
-  const std::vector<ParameterShape> parameters = to_method.parameters(model);
-  if (std::any_of(parameters.begin(), parameters.end(),
-                  [](const ParameterShape& parameter) { return parameter.sizes.size() > 1; }))
-    refuse("the new method's table would have to be learnt from nothing");
+  if (!starts_constant(to_method, model))
+    refuse("the new method's weights would have to be learnt from nothing");
 }
 
 // Where keys are hashed, one projection makes queries and keys.

@@ -103,6 +103,12 @@ inline std::vector<BadConfig> broken_rules() {
       {"{\"model\": {\"width\": 9, \"heads\": 3, \"position\": \"sinusoidal\"}}",
        {"/model/position|9"}},
       {"{\"model\": {\"key_value_heads\": 3}}", {"/model/key_value_heads|3|8"}},
+      {"{\"model\": {\"heads\": 4, \"attention_pattern\": [\"heads 0-2: window(8)\", "
+       "\"window(4)\"]}}",
+       {"/model/attention_pattern/0|effect"}},
+      {"{\"model\": {\"attention_pattern\": [\"layers 0: window(8)\", \"layers 1: window(4)\", "
+       "\"layers 0: window(2)\"]}}",
+       {"/model/attention_pattern/0|effect"}},
       {"{\"model\": {\"key_value_heads\": 4, \"attention_pattern\": [\"lsh(4, 8, 2)\"]}}",
        {"/model/key_value_heads|4|8|lsh"}},
       {"{\"model\": {\"attention_pattern\": [\"layers 1 heads 0-3: lsh(4, 8, 2)\"]}}",

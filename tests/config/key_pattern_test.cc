@@ -18,7 +18,7 @@ TEST(KeyPattern, ReadsEveryPart) {
   EXPECT_EQ(parts("dilated(64,4)"), (KeyParts{.window = 64, .dilation = 4}));
   EXPECT_EQ(parts("strided( 128 )"), (KeyParts{.window = 128, .stride = 128}));
   EXPECT_EQ(parts("fixed(128, 8)"), (KeyParts{.segment = 128, .period = 128, .columns = 8}));
-  EXPECT_EQ(parts("fixed(8, 128)"), (KeyParts{.segment = 8, .period = 8, .columns = 8}));
+  EXPECT_EQ(parts("fixed(8, 8)"), (KeyParts{.segment = 8, .period = 8, .columns = 8}));
   EXPECT_EQ(parts("blockwise(32)"), (KeyParts{.segment = 32}));
   EXPECT_EQ(parts("window(5) + global(2)+random(3)"),
             (KeyParts{.window = 5, .global = 2, .random = 3}));
@@ -52,6 +52,7 @@ TEST(KeyPattern, RefusesWhatItDoesNotRead) {
                            "layers 0-99999: all",
                            "windows(4)",
                            "window(4);",
+                           "fixed(8, 9)",
                            "lsh(16, 64)",
                            "lsh(15, 64, 2)",
                            "lsh(0, 64, 2)",

@@ -65,6 +65,20 @@ TEST(Lengths, OnlyFireNeedsTheReferenceKernel) {
   }
 }
 
+// Several kernels are named with their layers: hashed keys have one, which knows no tables.
+TEST(Kernels, AreNamedWithTheirLayers) {
+  const auto kernels = [](Position position) {
+    ModelConfig config = tiny_config(position);
+    config.layers = 3;
+    config.attention_pattern = {"layers 1-2: lsh(4, 8, 2)"};
+    return tiny_model(config)->attention_kernel(2, 128, torch::kCPU, true);
+  };
+  const std::string one =
+      tiny_model(tiny_config(Position::kAlibi))->attention_kernel(2, 128, torch::kCPU, true);
+  EXPECT_EQ(kernels(Position::kAlibi), one + " (layers 0), lsh (layers 1,2)");
+  EXPECT_EQ(kernels(Position::kKerple), one + " (layers 0), reference (layers 1,2)");
+}
+
 TEST(Cache, PrefillReturnsTheLastPositionsLogits) {
   Gpt model = tiny_model(tiny_config(Position::kAlibi));
   const torch::Tensor tokens = tiny_tokens(1, 30);

@@ -36,7 +36,7 @@ TEST(KeyRules, HideAKeyWhereTheMaskDoes) {
                               "strided(1)",
                               "strided(2)",
                               "fixed(8, 7)",
-                              "fixed(8, 64)",
+                              "fixed(8, 8)",
                               "fixed(127, 1)",
                               "fixed(128, 1)",
                               "blockwise(64)",
