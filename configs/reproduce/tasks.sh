@@ -1,6 +1,6 @@
 # Tasks that the program makes (configs/reproduce/tasks/tasks.toml), learned and asked by several methods. Hours; stop and start it as you
 # like. TASKS="recall needle" takes some.
-for task in ${TASKS:-recall copy lookup flip_flop needle needles variables common_words frequent_words}; do
+for task in ${TASKS:-$(python3 "$steps/plan.py" --list)}; do
   python3 "$steps/plan.py" "$alibi" "$task" "runs/reproduce/$name/$task"
   compare_into "$out/$task" "runs/reproduce/$name/$task/compare.json" "$@"
 done

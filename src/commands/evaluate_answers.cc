@@ -67,6 +67,7 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
   set.documents = rules.answers.documents;
   set.protocol = cases.front().protocol;
   const SampleRule rule = shared_rule(cases);
+  const bool writes = world.is_first() && !request.output.empty();
   std::string texts;
   for (const EvaluationCase& one : cases) {
     EvaluationText filler;
@@ -76,11 +77,12 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
     set.results.push_back(measure(loaded, one, filler.sample, world));
     const Questions questions = questions_of(rules, loaded.tokenizer, filler.sample);
     set.unit = questions.unit;
-    if (texts.empty()) texts = shown_texts(set.results.back(), questions, loaded.tokenizer);
+    if (writes && texts.empty())
+      texts = shown_texts(set.results.back(), questions, loaded.tokenizer);
   }
   if (!world.is_first()) return;
   std::fputs(answers_table(set).c_str(), stdout);
-  if (request.output.empty()) return;
+  if (!writes) return;
   const std::filesystem::path folder = request.output;
   make_folders(folder);
   write_file_atomic(folder / "answers.json", answers_json(set));

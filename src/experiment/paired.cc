@@ -31,18 +31,15 @@ const CurvePoint* point_at(const ComparedRun& run, std::int64_t length) {
   return found == run.curve.points.end() || !found->applicable ? nullptr : &*found;
 }
 
-// One figure of every seed of a variant at a length, in the order of the seeds; NaN: none.
-template <class Figure>
+// What `of_run` takes of every seed's run of a variant, in the order of the seeds; NaN: none.
+template <class OfRun>
 std::vector<double> over_seeds(const Comparison& all, const std::string& variant,
-                               std::int64_t length, const Figure& figure) {
+                               const OfRun& of_run) {
   std::vector<double> values;
   for (const std::int64_t seed : all.seeds) {
     values.push_back(kNotMeasured);
-    for (const ComparedRun& run : all.runs) {
-      if (run.variant != variant || run.seed != seed) continue;
-      const CurvePoint* point = point_at(run, length);
-      if (point != nullptr) values.back() = figure(*point);
-    }
+    for (const ComparedRun& run : all.runs)
+      if (run.variant == variant && run.seed == seed) values.back() = of_run(run);
   }
   return values;
 }
@@ -53,7 +50,10 @@ double measured(const Comparison& all, const CurvePoint& point) {
 
 void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedPoint& point) {
   const auto values = [&](const std::string& name, const auto& figure) {
-    return over_seeds(all, name, point.length, figure);
+    return over_seeds(all, name, [&](const ComparedRun& run) {
+      const CurvePoint* found = point_at(run, point.length);
+      return found == nullptr ? kNotMeasured : figure(*found);
+    });
   };
   point.loss = estimate(values(variant.name, [](const CurvePoint& p) { return p.loss; }));
   // Some seeds may have run out of memory; where all have, the note gives the reason.
@@ -91,15 +91,10 @@ double over_depths(const AnswersResult& result, std::int64_t length, const Value
 void fill_answers(const Comparison& all, std::size_t task, const std::string& variant,
                   ComparedAnswers& point) {
   const auto seeds_of = [&](const std::string& name, const auto& value) {
-    std::vector<double> values;
-    for (const std::int64_t seed : all.seeds) {
-      values.push_back(kNotMeasured);
-      for (const ComparedRun& run : all.runs) {
-        if (run.variant == name && run.seed == seed && task < run.answers.size())
-          values.back() = over_depths(run.answers[task], point.length, value);
-      }
-    }
-    return values;
+    return over_seeds(all, name, [&](const ComparedRun& run) {
+      return task < run.answers.size() ? over_depths(run.answers[task], point.length, value)
+                                       : kNotMeasured;
+    });
   };
   const auto paired = [&](const auto& value, Estimate& mean, Estimate& difference) {
     std::vector<double> values = seeds_of(variant, value);

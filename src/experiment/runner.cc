@@ -196,18 +196,12 @@ class Runner {
     const fs::path file = folder / "curve.json";
     std::error_code ignored;
     if (!fs::exists(file, ignored)) {
-      std::vector<std::string> arguments{"evaluate",  run.config.run.folder,
-                                         "--name",    plan_.variants[run.variant].name,
-                                         "--lengths", lengths_text(plan_.lengths, ","),
-                                         "--output",  folder.string()};
-      for (const std::string& text : plan_.file.text)
-        arguments.insert(arguments.end(), {"--text", text});
-      for (const auto& sets : {protocol_arguments(run.config), place_arguments(run.config)})
-        arguments.insert(arguments.end(), sets.begin(), sets.end());
-      if (hooks_.progress) hooks_.progress({index, "measuring", 0, 0});
-      const auto [result, why] = call(run, arguments, [] {});
-      if (stop_signal() != 0) throw_stopped();
-      if (result.code != 0) return "measuring: " + why;
+      std::vector<std::string> rules;
+      for (const std::string& text : plan_.file.text) rules.insert(rules.end(), {"--text", text});
+      const auto protocol = protocol_arguments(run.config);
+      rules.insert(rules.end(), protocol.begin(), protocol.end());
+      const std::string why = evaluate(index, "measuring", plan_.lengths, rules, folder);
+      if (!why.empty()) return why;
     }
     measured_ = parse_curves(read_file(file), file.string());
     curve = measured_.curves.at(0);
@@ -216,6 +210,22 @@ class Runner {
                     [](const CurvePoint& point) { return point.out_of_memory; }))
       fs::remove(file, ignored);
     return {};
+  }
+
+  // Runs `alibi evaluate` into a folder, by these arguments too; returns why it failed, or nothing.
+  std::string evaluate(std::size_t index, const std::string& doing,
+                       const std::vector<std::int64_t>& lengths,
+                       const std::vector<std::string>& rules, const fs::path& folder) {
+    const PlannedRun& run = plan_.runs[index];
+    std::vector<std::string> arguments{
+        "evaluate",  run.config.run.folder,      "--name",   plan_.variants[run.variant].name,
+        "--lengths", lengths_text(lengths, ","), "--output", folder.string()};
+    for (const auto& more : {rules, place_arguments(run.config)})
+      arguments.insert(arguments.end(), more.begin(), more.end());
+    if (hooks_.progress) hooks_.progress({index, doing, 0, 0});
+    const auto [result, why] = call(run, arguments, [] {});
+    if (stop_signal() != 0) throw_stopped();
+    return result.code == 0 ? "" : cat(doing, ": ", why);
   }
 
   // The answers to every task.
@@ -227,16 +237,9 @@ class Runner {
       const fs::path file = folder / "answers.json";
       std::error_code ignored;
       if (!fs::exists(file, ignored)) {
-        std::vector<std::string> arguments{"evaluate",  run.config.run.folder,
-                                           "--name",    plan_.variants[run.variant].name,
-                                           "--lengths", lengths_text(task.lengths, ","),
-                                           "--output",  folder.string()};
-        for (const auto& sets : {task_arguments(run.config, task), place_arguments(run.config)})
-          arguments.insert(arguments.end(), sets.begin(), sets.end());
-        if (hooks_.progress) hooks_.progress({index, "asking " + task.name, 0, 0});
-        const auto [result, why] = call(run, arguments, [] {});
-        if (stop_signal() != 0) throw_stopped();
-        if (result.code != 0) return cat("asking ", task.name, ": ", why);
+        const std::string why = evaluate(index, "asking " + task.name, task.lengths,
+                                         task_arguments(run.config, task), folder);
+        if (!why.empty()) return why;
       }
       const AnswersSet set = parse_answers(read_file(file), file.string());
       answers.push_back(set.results.at(0));

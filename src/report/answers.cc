@@ -8,6 +8,7 @@
 #include "base/json/record.h"
 #include "base/json/write.h"
 #include "base/strings.h"
+#include "report/change_fields.h"
 #include "report/csv.h"
 #include "report/page_parts.h"
 #include "report/table.h"
@@ -27,12 +28,8 @@ void fields(Fields& f, AnswersCell& c) {
   f("share", c.share);
   f("share_low", c.share_low);
   f("share_high", c.share_high);
-  f("loss", c.loss.mean);
-  f("loss_low", c.loss.low);
-  f("loss_high", c.loss.high);
-  f("gain", c.gain.mean);
-  f("gain_low", c.gain.low);
-  f("gain_high", c.gain.high);
+  change_fields(f, "loss", c.loss);
+  change_fields(f, "gain", c.gain);
 }
 
 template <class Fields>

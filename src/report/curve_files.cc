@@ -8,18 +8,11 @@
 #include "base/json/parse.h"
 #include "base/json/record.h"
 #include "base/json/write.h"
+#include "report/change_fields.h"
 #include "report/context.h"
 #include "report/csv.h"
 
 namespace alibi {
-
-// "x", "x_low", "x_high"
-template <class Fields>
-void change_fields(Fields& f, const std::string& name, LossChange& change) {
-  f(name, change.mean);
-  f(name + "_low", change.low);
-  f(name + "_high", change.high);
-}
 
 template <class Fields>
 void fields(Fields& f, CurvePoint& p) {

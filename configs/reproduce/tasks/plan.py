@@ -1,6 +1,7 @@
 """Writes the comparison of one task of tasks.toml, and has its texts made.
 
 usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train.jsonl, FOLDER/valid.jsonl and FOLDER/compare.json
+       plan.py --list                   prints the tasks
 """
 import json
 import pathlib
@@ -12,8 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 VALID_TEXTS = 1000
 
 
-def main(program, task, folder):
-    rules = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
+def main(program, task, folder, rules):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = {part: folder / f"{part}.jsonl" for part in ("train", "valid")}
@@ -41,4 +41,8 @@ def main(program, task, folder):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    tasks = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
+    if sys.argv[1:] == ["--list"]:
+        print(*tasks["sizes"])
+    else:
+        main(*sys.argv[1:], tasks)
