@@ -57,6 +57,10 @@ class Intended(unittest.TestCase):
         self.assertEqual(found_keys(comparison, {"x": 1, "gone": 1}, {"x": 2}), [])
         self.assertEqual(found_keys(comparison, {"x": 1, "y": 1}, {"x": 3, "y": 2}), ["a/b/x", "a/b/y"])
 
+    def test_a_case_that_is_asked_no_more_is_a_difference_unless_named(self):
+        comparison = Comparison(True, [{"keys": "a/*", "reason": "Why.", "values": {"a/b": NOT_THERE}}])
+        self.assertEqual([comparison.gone(key).reason for key in ("a/b", "a/c")], ["Why.", ""])
+
 
 class Parts(unittest.TestCase):
     def test_places_are_told_from_sentences(self):

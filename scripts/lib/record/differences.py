@@ -62,6 +62,11 @@ class Comparison:
         pairs = [(key, expected.get(key, NOT_THERE), found.get(key, NOT_THERE)) for key in {**expected, **found}]
         return [self.judged(job, *pair) for pair in pairs if not self.agrees(job, *pair)]
 
+    def gone(self, key):
+        """The Difference of a recorded case that is asked no more."""
+        reasons = [entry["reason"] for entry in self.intended if entry.get("values", {}).get(key) == NOT_THERE]
+        return Difference(key, "a case", NOT_THERE, *reasons[:1])
+
     def agrees(self, job, key, expected, found):
         return is_same(expected, found) if self.same_kind else is_near(key, expected, found, job.tolerance)
 
