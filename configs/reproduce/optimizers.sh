@@ -2,6 +2,6 @@
 # measured on another. Cases are files of configs/reproduce/optimizers/; CASES="books-8k books-32k" takes others (scripts/unpack-books).
 for case in ${CASES:-quickstart-8k quickstart-32k}; do
   compare_at_own_rates "$steps/$case.toml" "$out/$case" "$@"
-  [ -f "$out/$case/steps.json" ] || python3 "$steps/steps.py" "$alibi" "runs/reproduce/$name/$case/runs/configs" "$out/$case/steps.json"
+  python3 configs/reproduce/steps.py "$alibi" "runs/reproduce/$name/$case/runs/configs" "$out/$case/steps.json"
 done
 python3 "$steps/page.py" "$out" | tee "$out/README.md"

@@ -104,6 +104,10 @@ int run_attention(const Options& options, const CommandLine& command_line) {
   const torch::Device device = open_device(config.runtime.device);
   set_threads(config.runtime.threads);
   const ModelConfig& m = config.model;
+  if (m.position != Position::kAlibi)
+    throw usage_error("/model/position",
+                      "has no effect on bench attention, which draws numbers for linear biases",
+                      "--checkpoint RUN takes a model's own");
   if (options.traffic) {
     return report(count_traffic(m.width / m.heads, options.lengths, options.fast_numbers), options,
                   command_line);

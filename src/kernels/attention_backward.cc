@@ -24,12 +24,14 @@ struct PackedUnit {
   std::int64_t* first_block;                     // by query block: where the walk ends
 };
 
-PackedUnit packed_unit(const TiledAttention& a, const void* memory, std::int64_t* bytes = nullptr) {
+// One sweep needs the tiles of one key block at a time.
+PackedUnit packed_unit(const TiledAttention& a, const void* memory, bool one_sweep,
+                       std::int64_t* bytes = nullptr) {
   Carver carve{const_cast<void*>(memory)};
   const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();
   PackedUnit u;
   for (char** part : {&u.key_rows, &u.key_transposed, &u.value_rows})
-    *part = carve.take<char>(keys * a.tile_bytes());
+    *part = carve.take<char>((one_sweep ? 1 : keys) * a.tile_bytes());
   for (char** part : {&u.query_columns, &u.query_pairs, &u.gradient_columns, &u.gradient_pairs})
     *part = carve.take<char>(queries * a.tile_bytes());
   u.norms = carve.take<float>(keys);
@@ -70,20 +72,84 @@ SkipTest skip_test(const TiledAttention& a, const PackedUnit& u, const BlockBias
                         {u.query_norms + block * kTile, u.low + block * kTile});
 }
 
+// A key block's tiles, at `slot` of the unit's.
+void pack_keys(const TiledAttention& a, const PackedUnit& u, std::int64_t unit, std::int64_t block,
+               std::int64_t slot) {
+  const std::int64_t at = slot * a.tile_bytes();
+  const TileRows k = key_rows(a, a.k, unit, block);
+  a.ops->pack->rows(k, u.key_rows + at);
+  a.ops->pack->transposed(k, u.key_transposed + at);
+  a.ops->pack->rows(key_rows(a, a.v, unit, block), u.value_rows + at);
+}
+
+void pack_queries(const TiledAttention& a, const PackedUnit& u, std::int64_t block) {
+  const BlockPlace& place = u.places[block];
+  const std::int64_t at = block * a.tile_bytes(), first = block * kTile;
+  const TileRows q = query_rows(a, a.q, place), gradient = query_rows(a, a.output_gradient, place);
+  a.ops->pack->columns(q, u.query_columns + at);
+  a.ops->pack->pairs(q, u.query_pairs + at);
+  a.ops->pack->columns(gradient, u.gradient_columns + at);
+  a.ops->pack->pairs(gradient, u.gradient_pairs + at);
+  a.ops->pack->norms(q, u.query_norms + first);
+  a.ops->pack->dots(gradient, query_rows(a, a.output, place), u.delta + first);
+  for (int i = 0; i < kTile; ++i) {
+    u.query_norms[first + i] *= place.scale;
+    u.log_sums[first + i] =
+        i < place.rows ? static_cast<float>(a.lse_BHT[place.row + i] * kLog2E) : 0.0F;
+    u.low[first + i] = i < place.rows ? u.log_sums[first + i] : -kNever;
+  }
+}
+
+// Where a query block's walk ends, from its packed rows and the reach of the keys up to its own.
+std::int64_t end_of_walk(const TiledAttention& a, const PackedUnit& u, std::int64_t block) {
+  const BlockPlace& place = u.places[block];
+  const BlockBias bias(a, place);
+  const SkipTest test = skip_test(a, u, bias, block);
+  std::int64_t first = place.last_block;
+  while (first > place.first_block &&
+         !test.nothing_from(bias.keys_so_far(first - 1, u.reach[first - 1])))
+    --first;
+  return first;
+}
+
 // One unit's tiles; the parts of Scratch given as targets decide which gradients are summed.
 class UnitBackward {
  public:
-  UnitBackward(const TiledAttention& a, std::int64_t unit, const void* packed, const Scratch& s)
+  // Of a unit that is packed; or `one_sweep`, which packs it.
+  UnitBackward(const TiledAttention& a, std::int64_t unit, const void* packed, const Scratch& s,
+               bool one_sweep)
       : a_(a),
         ops_(*a.ops),
         unit_(unit),
         width_(a.sizes.head_width),
-        u_(packed_unit(a, packed)),
+        one_sweep_(one_sweep),
+        u_(packed_unit(a, packed, one_sweep)),
         s_(s) {}
+
+  // Key blocks are packed when their turn comes and query blocks when the first key block that they
+  // see is there: in a long text both are still in the caches when they are used, as far as what
+  // is visible lies near.
+  void sweep() {
+    for (std::int64_t n = 0; n < a_.unit_query_blocks(); ++n) {
+      u_.places[n] = block_place(a_, unit_, n);
+      u_.first_block[n] = kNotPacked;
+    }
+    for (std::int64_t j = 0; j < a_.key_blocks(); ++j) {
+      prefetch_keys(a_, unit_, j + 1);
+      pack_keys(a_, u_, unit_, j, 0);
+      key_block(j, s_.q);
+      for (std::int64_t head = 0; head < a_.group() && j >= a_.blocks_before(); ++head) {
+        const std::int64_t n = head * a_.query_blocks() + j - a_.blocks_before();
+        if (u_.first_block[n] == kNotPacked) clear(s_.q + n * kTile * width_, 1);
+        store_queries(n, s_.q + n * kTile * width_);
+      }
+    }
+  }
 
   // Adds the tile's share to dq of `q` and to dk, dv of the scratch, where wanted.
   void tile(BlockBias& bias, std::int64_t block, std::int64_t key_block, float* q, bool keys) {
-    const std::int64_t bytes = a_.tile_bytes(), k = key_block * bytes, n = block * bytes;
+    const std::int64_t bytes = a_.tile_bytes(), n = block * bytes;
+    const std::int64_t k = one_sweep_ ? 0 : key_block * bytes;
     const BlockPlace& place = u_.places[block];
     const bool clear = sees_all_of(a_, place, key_block), sums = keys && bias.beyond_slope();
     TileMask mask;
@@ -125,7 +191,8 @@ class UnitBackward {
       std::fill_n(key_sums_, kTile, 0.0F);
       slope_of_diagonals_ = 0;
       const std::int64_t first = head * a_.query_blocks();
-      for (std::int64_t n = first; n < first + a_.query_blocks(); ++n) {
+      const std::int64_t earlier = std::max<std::int64_t>(j - a_.blocks_before(), 0);
+      for (std::int64_t n = first + earlier; n < first + a_.query_blocks(); ++n) {
         if (!walks_to(n, j)) continue;
         BlockBias bias(a_, u_.places[n]);
         if (skips(bias, n, j)) continue;
@@ -190,10 +257,25 @@ class UnitBackward {
       to[a_.first_key(j) + c] = -double{key_sums_[c]};
   }
 
+  static constexpr std::int64_t kNotPacked = -1;
+
   // Whether the forward's walk of query block n can come to key block j.
-  bool walks_to(std::int64_t n, std::int64_t j) const {
-    const BlockPlace& place = u_.places[n];
-    return j >= u_.first_block[n] && sees_some_of(a_, place, j);
+  bool walks_to(std::int64_t n, std::int64_t j) {
+    if (j < u_.first_block[n] || !sees_some_of(a_, u_.places[n], j)) return false;
+    if (u_.first_block[n] == kNotPacked) pack(n);
+    return j >= u_.first_block[n];
+  }
+
+  // In a sweep, before a query block's first tile.
+  void pack(std::int64_t n) {
+    if ((n + 1) % a_.query_blocks() != 0) prefetch_queries(a_, u_.places[n + 1]);
+    pack_queries(a_, u_, n);
+    for (; known_keys_ <= u_.places[n].last_block; ++known_keys_) {
+      u_.norms[known_keys_] = largest_norm(ops_, key_rows(a_, a_.k, unit_, known_keys_));
+      running_largest(u_.norms, known_keys_, u_.reach);
+    }
+    u_.first_block[n] = end_of_walk(a_, u_, n);
+    clear(s_.q + n * kTile * width_, 1);
   }
 
   bool skips(const BlockBias& bias, std::int64_t n, std::int64_t j) const {
@@ -203,7 +285,9 @@ class UnitBackward {
   const TiledAttention& a_;
   const TileOps& ops_;
   std::int64_t unit_, width_;
+  bool one_sweep_;
   PackedUnit u_;
+  std::int64_t known_keys_ = 0;  // in a sweep, the key blocks whose norm and reach are known
   const Scratch& s_;
   float slope_sums_[kLanes] = {}, diagonal_sums_[2 * kTile], key_sums_[kTile];
   double slope_of_diagonals_ = 0;
@@ -211,55 +295,29 @@ class UnitBackward {
 
 }  // namespace
 
-std::int64_t packed_unit_bytes(const TiledAttention& a) {
+std::int64_t packed_unit_bytes(const TiledAttention& a, bool one_sweep) {
   std::int64_t bytes = 0;
-  packed_unit(a, nullptr, &bytes);
+  packed_unit(a, nullptr, one_sweep, &bytes);
   return bytes;
 }
 
 void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed) {
-  const PackedUnit u = packed_unit(a, packed);
-  const std::int64_t at = block * a.tile_bytes();
-  const TileRows k = key_rows(a, a.k, unit, block);
-  a.ops->pack->rows(k, u.key_rows + at);
-  a.ops->pack->transposed(k, u.key_transposed + at);
-  a.ops->pack->rows(key_rows(a, a.v, unit, block), u.value_rows + at);
-  u.norms[block] = largest_norm(*a.ops, k);
+  const PackedUnit u = packed_unit(a, packed, false);
+  pack_keys(a, u, unit, block, block);
+  u.norms[block] = largest_norm(*a.ops, key_rows(a, a.k, unit, block));
 }
 
 void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                        void* packed) {
-  const PackedUnit u = packed_unit(a, packed);
-  const BlockPlace place = u.places[block] = block_place(a, unit, block);
-  const std::int64_t at = block * a.tile_bytes(), first = block * kTile;
-  const TileRows q = query_rows(a, a.q, place), gradient = query_rows(a, a.output_gradient, place);
-  a.ops->pack->columns(q, u.query_columns + at);
-  a.ops->pack->pairs(q, u.query_pairs + at);
-  a.ops->pack->columns(gradient, u.gradient_columns + at);
-  a.ops->pack->pairs(gradient, u.gradient_pairs + at);
-  a.ops->pack->norms(q, u.query_norms + first);
-  a.ops->pack->dots(gradient, query_rows(a, a.output, place), u.delta + first);
-  for (int i = 0; i < kTile; ++i) {
-    u.query_norms[first + i] *= place.scale;
-    u.log_sums[first + i] =
-        i < place.rows ? static_cast<float>(a.lse_BHT[place.row + i] * kLog2E) : 0.0F;
-    u.low[first + i] = i < place.rows ? u.log_sums[first + i] : -kNever;
-  }
+  const PackedUnit u = packed_unit(a, packed, false);
+  u.places[block] = block_place(a, unit, block);
+  pack_queries(a, u, block);
 }
 
 void finish_packed_unit(const TiledAttention& a, void* packed) {
-  const PackedUnit u = packed_unit(a, packed);
-  running_largest(u.norms, a.key_blocks(), u.reach);
-  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) {
-    const BlockPlace& place = u.places[n];
-    const BlockBias bias(a, place);
-    const SkipTest test = skip_test(a, u, bias, n);
-    std::int64_t first = place.last_block;
-    while (first > place.first_block &&
-           !test.nothing_from(bias.keys_so_far(first - 1, u.reach[first - 1])))
-      --first;
-    u.first_block[n] = first;
-  }
+  const PackedUnit u = packed_unit(a, packed, false);
+  for (std::int64_t j = 0; j < a.key_blocks(); ++j) running_largest(u.norms, j, u.reach);
+  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) u.first_block[n] = end_of_walk(a, u, n);
 }
 
 std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep) {
@@ -268,25 +326,21 @@ std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep) {
   return bytes;
 }
 
-void backward_unit(const TiledAttention& a, std::int64_t unit, const void* packed, void* scratch) {
+void backward_unit(const TiledAttention& a, std::int64_t unit, void* packed, void* scratch) {
   const Scratch s = scratch_in(a, a.unit_query_blocks(), scratch);
-  UnitBackward sweep(a, unit, packed, s);
-  sweep.clear(s.q, a.unit_query_blocks());
-  for (std::int64_t j = 0; j < a.key_blocks(); ++j) sweep.key_block(j, s.q);
-  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n)
-    sweep.store_queries(n, s.q + n * kTile * a.sizes.head_width);
+  UnitBackward(a, unit, packed, s, true).sweep();
 }
 
 void backward_query_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                           const void* packed, void* scratch) {
   const Scratch s = scratch_in(a, 1, scratch);
-  UnitBackward(a, unit, packed, s).query_block(block);
+  UnitBackward(a, unit, packed, s, false).query_block(block);
 }
 
 void backward_key_part(const TiledAttention& a, std::int64_t unit, std::int64_t part,
                        const void* packed, void* scratch) {
   const Scratch s = scratch_in(a, 1, scratch);
-  UnitBackward sweep(a, unit, packed, s);
+  UnitBackward sweep(a, unit, packed, s, false);
   for (std::int64_t j = part; j < a.key_blocks(); j += a.key_parts()) sweep.key_block(j, nullptr);
 }
 

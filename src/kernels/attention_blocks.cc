@@ -413,18 +413,24 @@ void prefetch_for_write(const TileTarget& x, int number_bytes) {
   fetch_lines<1, 3>(x.data, x.stride * number_bytes, x.count, x.width * number_bytes);
 }
 
-void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t block) {
+void prefetch_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block) {
+  if (block >= a.key_blocks()) return;
   const int bytes = a.ops->bf16_memory ? 2 : 4;
-  if (block < a.key_blocks()) {
-    prefetch(key_rows(a, a.k, unit, block), bytes);
-    prefetch(key_rows(a, a.v, unit, block), bytes);
-  }
-  if (block >= a.unit_query_blocks()) return;
-  const BlockPlace place = block_place(a, unit, block);
+  prefetch(key_rows(a, a.k, unit, block), bytes);
+  prefetch(key_rows(a, a.v, unit, block), bytes);
+}
+
+void prefetch_queries(const TiledAttention& a, const BlockPlace& place) {
+  const int bytes = a.ops->bf16_memory ? 2 : 4;
   prefetch(query_rows(a, a.q, place), bytes);
   if (a.output_gradient.data == nullptr) return;
   prefetch(query_rows(a, a.output_gradient, place), bytes);
   prefetch(query_rows(a, a.output, place), bytes);
+}
+
+void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t block) {
+  prefetch_keys(a, unit, block);
+  if (block < a.unit_query_blocks()) prefetch_queries(a, block_place(a, unit, block));
 }
 
 namespace {
@@ -444,12 +450,8 @@ float largest_norm(const TileOps& ops, const TileRows& rows) {
   return most;
 }
 
-void running_largest(const float* values, std::int64_t count, float* out) {
-  float most = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    most = largest(values[i], most);
-    out[i] = most;
-  }
+void running_largest(const float* values, std::int64_t i, float* out) {
+  out[i] = i == 0 ? values[0] : std::max(values[i], out[i - 1]);
 }
 
 }  // namespace alibi

@@ -102,10 +102,14 @@ TileRows key_rows(const TiledAttention& a, const HeadRows<void>& of, std::int64_
 TileTarget key_target(const TiledAttention& a, const HeadRows<void>& of, std::int64_t unit,
                       std::int64_t block);
 
-// Asks for the rows' cache lines: rows of one head lie far apart, which no processor foresees.
+// Ask for the rows' cache lines: rows of one head lie far apart, which no processor foresees. A
+// block after the last is nothing.
+void prefetch_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block);
+void prefetch_queries(const TiledAttention& a, const BlockPlace& place);
 void prefetch_for_write(const TileTarget& rows, int number_bytes);
 
 float largest_norm(const TileOps& ops, const TileRows& rows);
-void running_largest(const float* values, std::int64_t count, float* out);
+// The i-th of the running maxima, from the one before.
+void running_largest(const float* values, std::int64_t i, float* out);
 
 }  // namespace alibi

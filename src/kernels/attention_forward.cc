@@ -159,9 +159,9 @@ void pack_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t blo
   keys.norms[block] = largest_norm(*a.ops, k);
 }
 
-void finish_packed_keys(const TiledAttention& a, void* packed) {
+void reach_key_block(const TiledAttention& a, std::int64_t block, void* packed) {
   const PackedKeys keys = packed_keys(a, packed);
-  running_largest(keys.norms, a.key_blocks(), keys.reach);
+  running_largest(keys.norms, block, keys.reach);
 }
 
 std::int64_t forward_scratch_bytes(const TiledAttention& a) {

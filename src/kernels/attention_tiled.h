@@ -82,6 +82,8 @@ struct TiledAttention {
   std::int64_t packed_key_blocks() const {
     return key_capacity == 0 ? key_blocks() : (key_capacity + kTile - 1) / kTile;
   }
+  // The key blocks before that of the first query.
+  std::int64_t blocks_before() const { return key_blocks() - query_blocks(); }
   // Of a unit: the query blocks of all heads that share its keys, head by head.
   std::int64_t unit_query_blocks() const { return group() * query_blocks(); }
   // Work items that sum gradients of keys: key blocks n, n + key_parts(), ... of a unit.
@@ -98,24 +100,25 @@ struct TiledAttention {
 // Fetches what packing the unit's blocks numbered `block` will read, while others are computed.
 void prefetch_block(const TiledAttention& a, std::int64_t unit, std::int64_t block);
 
-// Forward: pack every key block of a unit, finish, then any query blocks in any order.
+// Forward: pack the key blocks of a unit in any order; then, in rising order, what the skip test
+// knows of each and all earlier ones; then any query blocks that come after them, in any order.
 std::int64_t packed_keys_bytes(const TiledAttention& a);
 void pack_key_block(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed);
-void finish_packed_keys(const TiledAttention& a, void* packed);
+void reach_key_block(const TiledAttention& a, std::int64_t block, void* packed);
 std::int64_t forward_scratch_bytes(const TiledAttention& a);
 void forward_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                    const void* packed, void* scratch);
 
-// Backward: pack every key and every query block of a unit, finish, then either the whole unit in
-// one sweep, or all query blocks (q's gradient) and all key parts (k's, v's and the bias's) in any
-// order: the same bits, with seven products a tile instead of five.
-std::int64_t packed_unit_bytes(const TiledAttention& a);
+// Backward: either a whole unit in one sweep, which packs as it goes; or pack every key and every
+// query block of a unit, finish, then all query blocks (q's gradient) and all key parts (k's, v's
+// and the bias's) in any order: the same bits, with seven products a tile instead of five.
+std::int64_t packed_unit_bytes(const TiledAttention& a, bool one_sweep);
+std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep);
+void backward_unit(const TiledAttention& a, std::int64_t unit, void* packed, void* scratch);
 void pack_unit_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block, void* packed);
 void pack_unit_queries(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                        void* packed);
 void finish_packed_unit(const TiledAttention& a, void* packed);
-std::int64_t backward_scratch_bytes(const TiledAttention& a, bool one_sweep);
-void backward_unit(const TiledAttention& a, std::int64_t unit, const void* packed, void* scratch);
 void backward_query_block(const TiledAttention& a, std::int64_t unit, std::int64_t block,
                           const void* packed, void* scratch);
 void backward_key_part(const TiledAttention& a, std::int64_t unit, std::int64_t part,

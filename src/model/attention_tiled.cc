@@ -15,6 +15,9 @@ namespace {
 // With at least this many units a thread, units are the work items; else blocks are.
 constexpr std::int64_t kUnitsPerThread = 4;
 
+// Rows are asked for so many blocks before they are read: those of the next unit in short texts.
+constexpr std::int64_t kBlocksAhead = 4;
+
 // Tensors a call works on, kept alive and in a layout the kernel reads.
 struct Call {
   TiledAttention a;
@@ -140,10 +143,17 @@ void forward_by_units(const Call& call) {
   const std::int64_t packed_bytes = packed_keys_bytes(a);
   spread(a, a.units(), packed_bytes + forward_scratch_bytes(a), [&](std::int64_t i, void* packed) {
     const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
-    for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_key_block(a, unit, j, packed);
-    finish_packed_keys(a, packed);
+    std::int64_t ready = 0;  // key blocks, packed just before the first queries that see them
     for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) {
-      if (i + 1 < a.units()) prefetch_block(a, call.order[static_cast<std::size_t>(i + 1)], n);
+      for (; ready <= a.blocks_before() + n % a.query_blocks(); ++ready) {
+        pack_key_block(a, unit, ready, packed);
+        reach_key_block(a, ready, packed);
+      }
+      const std::int64_t next = n + kBlocksAhead, behind_unit = next - a.unit_query_blocks();
+      if (behind_unit < 0)
+        prefetch_block(a, unit, next);
+      else if (i + 1 < a.units())
+        prefetch_block(a, call.order[static_cast<std::size_t>(i + 1)], behind_unit);
       forward_block(a, unit, n, packed, behind(packed, packed_bytes));
     }
   });
@@ -163,8 +173,9 @@ void pack_keys(const TiledAttention& a, const PackedUnits& packed, std::int64_t 
     const std::int64_t unit = i / blocks;
     pack_key_block(a, unit, first + i % blocks, packed.of(unit));
   });
-  spread(a, a.units(), 0,
-         [&](std::int64_t unit, void*) { finish_packed_keys(a, packed.of(unit)); });
+  spread(a, a.units(), 0, [&](std::int64_t unit, void*) {
+    for (std::int64_t j = first; j < a.key_blocks(); ++j) reach_key_block(a, j, packed.of(unit));
+  });
 }
 
 void forward_over(const Call& call, const PackedUnits& packed) {
@@ -184,26 +195,19 @@ void forward_by_blocks(const Call& call) {
   forward_over(call, packed);
 }
 
-void pack_whole_unit(const TiledAttention& a, std::int64_t unit, void* packed) {
-  for (std::int64_t j = 0; j < a.key_blocks(); ++j) pack_unit_keys(a, unit, j, packed);
-  for (std::int64_t n = 0; n < a.unit_query_blocks(); ++n) pack_unit_queries(a, unit, n, packed);
-  finish_packed_unit(a, packed);
-}
-
 void backward_by_units(const Call& call) {
   const TiledAttention& a = call.a;
-  const std::int64_t packed_bytes = packed_unit_bytes(a);
+  const std::int64_t packed_bytes = packed_unit_bytes(a, true);
   spread(a, a.units(), packed_bytes + backward_scratch_bytes(a, true),
          [&](std::int64_t i, void* packed) {
-           const std::int64_t unit = call.order[static_cast<std::size_t>(i)];
-           pack_whole_unit(a, unit, packed);
-           backward_unit(a, unit, packed, behind(packed, packed_bytes));
+           backward_unit(a, call.order[static_cast<std::size_t>(i)], packed,
+                         behind(packed, packed_bytes));
          });
 }
 
 void backward_by_blocks(const Call& call) {
   const TiledAttention& a = call.a;
-  const std::int64_t packed_bytes = packed_unit_bytes(a);
+  const std::int64_t packed_bytes = packed_unit_bytes(a, false);
   const torch::Tensor memory = raw_bytes(a.units() * packed_bytes);
   const PackedUnits packed{memory.data_ptr<std::uint8_t>(), packed_bytes};
   const std::int64_t keys = a.key_blocks(), queries = a.unit_query_blocks();

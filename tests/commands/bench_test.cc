@@ -100,6 +100,7 @@ TEST(Bench, AttentionTakesInputsFromATrainedModel) {
                "32", "--seconds", "0"});
   EXPECT_EQ(place.run({"bench", "attention", "--lengths", "0"}).code, 2);
   EXPECT_EQ(place.run({"bench", "attention", "--text", "text.txt"}).code, 2);
+  EXPECT_EQ(place.run({"bench", "attention", "--set", "model.position=rotary"}).code, 2);
   EXPECT_EQ(place.run({"bench", "attention", "tiny.json", "--checkpoint", "runs/tiny"}).code, 2);
 }
 

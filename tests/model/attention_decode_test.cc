@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 
 #include "device/libtorch.h"
@@ -204,6 +205,25 @@ TEST(AttentionDecode, TakesAnyShape) {
       for (const std::int64_t queries : {2, 5, 8, 20, 64, 70})
         for (const Options& given : {kOptions[4], kOptions[6]})
           expect_truth(kernel, false, given, {.shared = 1, .queries = queries}, type);
+    }
+  }
+}
+
+// Seen failing with blocks of all keys, masked.
+TEST(AttentionDecode, ReadsNoBlockThatIsHidden) {
+  const torch::NoGradGuard guard;
+  for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+    for (const bool hidden : {true, false}) {
+      const Caches caches(false, {}, {300}, type, false);
+      const Cache::View far = caches.all().front()->view(0, 0, 256);
+      for (const torch::Tensor& x : {far.k_BGSD, far.v_BGSD})
+        x.fill_(std::numeric_limits<double>::quiet_NaN());
+      const ScoreOptions options = score_options(
+          {.name = "window", .slopes = true, .pattern = {hidden ? "window(20)" : "window(200)"}},
+          {});
+      const torch::Tensor found =
+          attend_caches(caches.inputs(options, 0, 1), 0, caches.all(), "auto");
+      EXPECT_EQ(found.isfinite().all().item<bool>(), hidden);
     }
   }
 }

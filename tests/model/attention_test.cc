@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -308,6 +309,30 @@ TEST(AttentionKernels, VisitWhatAWindowShowsOnly) {
     tiled_attention_forward(*kernel.tiles, inputs, visited);
     for (std::int64_t n = 0; n < 16; ++n)  // its own, two more of the window, the first
       EXPECT_EQ(visited[0][0][n].item<int>(), std::min<std::int64_t>(n + 1, 4)) << kernel.name;
+  }
+}
+
+// Neither forward nor backward reads a block that no query of it sees: what is not a number there
+// spreads to those that see it, and no further. Seen failing with blocks of all keys, masked.
+TEST(AttentionKernels, ReadNoBlockThatIsHidden) {
+  for (const torch::ScalarType type : {torch::kFloat, torch::kBFloat16}) {
+    Case c{.sequences = 1, .queries = 512, .keys = 512, .type = type};
+    c.bias = {};
+    c.shown.window = kTile;
+    const AttentionInputs inputs = make_inputs(c);
+    for (const torch::Tensor& x : {inputs.k_BGSD, inputs.v_BGSD})
+      x.narrow(2, 0, kTile).fill_(std::numeric_limits<double>::quiet_NaN());
+    const torch::Tensor gradient = torch::randn(inputs.q_BHTD.sizes()).to(type);
+    for (const AttentionKernel& kernel : attention_kernels()) {
+      if (kernel.tiles == nullptr || !kernel.supports(describe_problem(inputs), torch::kCPU))
+        continue;
+      const PlainResult found = run_kernel(inputs, kernel, gradient, torch::kCPU);
+      for (const torch::Tensor& x : {found.output, found.q, found.k, found.v}) {
+        EXPECT_FALSE(x.narrow(2, 0, kTile).isfinite().any().item<bool>()) << kernel.name;
+        EXPECT_TRUE(x.narrow(2, 2 * kTile, 512 - 2 * kTile).isfinite().all().item<bool>())
+            << kernel.name;
+      }
+    }
   }
 }
 

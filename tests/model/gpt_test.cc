@@ -101,27 +101,45 @@ TEST(Gradients, ReachEveryParameterAndAreFinite) {
 }
 
 // The whole model in fp64, loss included: each parameter along one random direction.
-TEST(Gradients, AreFiniteDifferencesInFp64) {
+void expect_finite_differences(const ModelConfig& config, const std::string& what) {
   const torch::Tensor tokens = tiny_tokens(2, 23);
-  for (const Position position : kAllPositions) {
-    Gpt model = tiny_model(rich_config(position));
-    for (const torch::Tensor& parameter : model->parameters())
-      parameter.set_data(parameter.to(torch::kDouble));
-    loss_of(model, tokens, training_step(2)).backward();
-    const torch::NoGradGuard guard;
-    for (auto& parameter : model->named_parameters()) {
-      torch::Tensor& value = parameter.value();
-      const torch::Tensor direction = torch::randn_like(value);
-      const auto loss_at = [&](double move) {
-        value.add_(direction, move);
-        const double loss = loss_of(model, tokens, training_step(2)).item<double>();
-        value.sub_(direction, move);
-        return loss;
-      };
-      constexpr double kStep = 1e-5;
-      const double slope = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
-      EXPECT_NEAR((value.grad() * direction).sum().item<double>(), slope, 1e-6)
-          << parameter.key() << " of " << name_of(position);
+  Gpt model = tiny_model(config);
+  for (const torch::Tensor& parameter : model->parameters())
+    parameter.set_data(parameter.to(torch::kDouble));
+  const auto loss = [&] { return loss_of(model, tokens, training_step(2)); };
+  loss().backward();
+  const torch::NoGradGuard guard;
+  for (auto& parameter : model->named_parameters()) {
+    torch::Tensor& value = parameter.value();
+    const torch::Tensor direction = torch::randn_like(value);
+    const auto loss_at = [&](double move) {
+      value.add_(direction, move);
+      const double found = loss().item<double>();
+      value.sub_(direction, move);
+      return found;
+    };
+    constexpr double kStep = 1e-5;
+    const double slope = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
+    EXPECT_NEAR((value.grad() * direction).sum().item<double>(), slope, 1e-6)
+        << parameter.key() << " of " << what;
+  }
+}
+
+TEST(Gradients, AreFiniteDifferencesInFp64) {
+  for (const Position position : kAllPositions)
+    expect_finite_differences(rich_config(position), name_of(position));
+}
+
+// Buckets do not change on so small a way.
+TEST(Gradients, OfPatternsHashedKeysAndTwoStreamsAreFiniteDifferencesInFp64) {
+  ModelConfig config = tiny_config(Position::kAlibi);
+  config.reversible = true;
+  expect_finite_differences(config, "reversible layers");
+  for (const char* pattern : {"window(5) + global(2)", "strided(4)", "lsh(4, 8, 2)"}) {
+    config.attention_pattern = {pattern};
+    for (const bool reversible : {false, true}) {
+      config.reversible = reversible;
+      expect_finite_differences(config, pattern);
     }
   }
 }

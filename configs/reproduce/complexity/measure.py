@@ -18,19 +18,22 @@ import processor  # noqa: E402
 
 LENGTHS = (1024, 4096, 16384, 65536)
 LONGEST_WHOLE = 16384  # scores of all pairs at 65,536 tokens are 64 GiB
-ROWS = (  # name, options, longest length
-    ("all scores kept (LibTorch with a mask)", ["runtime.attention.skip=off"], LONGEST_WHOLE),
-    ("all keys", ["runtime.attention.skip=off"], LENGTHS[-1]),
-    ("all keys, ALiBi's far blocks skipped", [], LENGTHS[-1]),
-    ("strided(128)", ['model.attention_pattern=["strided(128)"]'], LENGTHS[-1]),
-    ("fixed(128, 8)", ['model.attention_pattern=["fixed(128, 8)"]'], LENGTHS[-1]),
-    ("window(192) + global(64) + random(3)", ['model.attention_pattern=["window(192) + global(64) + random(3)"]'], LENGTHS[-1]),
-    ("window(256)", ['model.attention_pattern=["window(256)"]'], LENGTHS[-1]),
-    ("lsh(64, 64, 1)", ['model.attention_pattern=["lsh(64, 64, 1)"]'], LENGTHS[-1]),
+ROWS = (  # pattern (R: the root of the length; none: all keys), further options, longest length
+    ("all scores kept (LibTorch with a mask)", "", ["runtime.attention.skip=off"], LONGEST_WHOLE),
+    ("all keys", "", ["runtime.attention.skip=off"], LENGTHS[-1]),
+    ("all keys, ALiBi's far blocks skipped", "", [], LENGTHS[-1]),
+    *((pattern.replace("{R}", "root of length"), pattern, ["runtime.attention.skip=off"], LENGTHS[-1])
+      for pattern in ("strided({R})", "fixed({R}, 8)", "window(256)", "dilated(256, 4)", "blockwise(256)", "global(64) + window(1)",
+                      "random(3)", "window(192) + global(64) + random(3)")),
+    ("window(64), (128), (256) and all keys, two heads each, as hard-ALiBi has them",
+     'heads 0-1: window(64)", "heads 2-3: window(128)", "heads 4-5: window(256)', ["runtime.attention.skip=off"], LENGTHS[-1]),
+    ("lsh(64, 64, 1)", "lsh(64, 64, 1)", [], LENGTHS[-1]),
 )
 
 
-def measure(program, options, length, libtorch):
+def measure(program, pattern, options, length, libtorch):
+    if pattern:
+        options = [*options, f'model.attention_pattern=["{pattern.replace("{R}", str(math.isqrt(length)))}"]']
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder, "attention.json")
         command = [program, "bench", "attention", "--lengths", str(length), "--tokens", str(length), "--seconds", "1", "--output", output]
@@ -64,9 +67,9 @@ def page(rows, base, device):
     lines = ["# What attention costs by length", "",
              f"Forward and backward in ms, and the peak memory of the process less that of the smallest one; one sequence, 8 heads of 32, "
              f"bf16; {device}. Exponents are those of a power of the length, fitted to the logarithms; memory's from 4,096 on. Linear biases "
-             "everywhere, so that far blocks are left out but where a row says otherwise. In theory time grows by 2 for all keys, 1.5 for "
-             "strided and fixed keys where their stride grows with the root of the length (here it does not: 2 in the end), 1 for windows, "
-             "drawn blocks and hashed keys; memory by 2 where all scores are kept, else by 1. `scripts/reproduce complexity` wrote this.", "",
+             "everywhere; blocks that they make too small to matter are left out in the one row that says so. In theory time grows by 2 for all "
+             "keys, 1.5 for strided and fixed keys whose stride is the root of the length, 1 for windows, blocks, drawn blocks, global and hashed "
+             "keys; memory by 2 where all scores are kept, else by 1. `scripts/reproduce complexity` wrote this.", "",
              "| keys | " + " | ".join(f"{length:,}" for length in LENGTHS) + " | exponent | memory, MiB | exponent |",
              "|---" * (len(LENGTHS) + 4) + "|"]
     for row in rows:
@@ -85,11 +88,11 @@ def page(rows, base, device):
 
 
 def main(program, folder):
-    base = measure(program, [], 64, False)["peak_memory_bytes"]
+    base = measure(program, "", [], 64, False)["peak_memory_bytes"]
     rows = []
-    for number, (name, options, longest) in enumerate(ROWS):
-        points = [measure(program, options, length, libtorch=number == 0) for length in LENGTHS if length <= longest]
-        rows.append({"name": name, "options": options, "points": points})
+    for number, (name, pattern, options, longest) in enumerate(ROWS):
+        points = [measure(program, pattern, options, length, libtorch=number == 0) for length in LENGTHS if length <= longest]
+        rows.append({"name": name, "pattern": pattern, "options": options, "points": points})
         print(f"{name}: " + ", ".join(f"{1e3 * p['both_seconds']:.1f} ms" for p in points), flush=True)
     device = f"{processor.model_name()}, {os.cpu_count()} threads"
     folder = pathlib.Path(folder)

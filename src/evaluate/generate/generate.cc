@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "device/libtorch.h"
 
 namespace alibi {
@@ -17,6 +18,7 @@ torch::Tensor prefill(Gpt& model, std::span<const std::int32_t> tokens, std::int
   ForwardOptions options;
   options.cache = &cache;
   for (std::int64_t first = 0;; first += chunk) {
+    if (first > 0) leave_if_stopped("generate");
     const std::int64_t left = std::ssize(tokens) - first;
     const auto begin = tokens.begin() + first;
     std::vector<std::int64_t> ids(begin, begin + std::min(chunk, left));

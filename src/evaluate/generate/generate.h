@@ -45,7 +45,7 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
                                    const std::function<bool(std::int32_t)>& on_token);
 
 // Logits (V) fp32, on the CPU, of the token after `tokens`, read into `cache` in chunks of `chunk`;
-// valid until the model is asked for the next ones.
+// valid until the model is asked for the next ones. A stop between two chunks throws stopped_error.
 torch::Tensor prefill(Gpt& model, std::span<const std::int32_t> tokens, std::int64_t chunk,
                       Cache& cache, torch::Device device);
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <set>
 
+#include "base/stop.h"
 #include "support/error_text.h"
 #include "support/tiny_model.h"
 #include "text/tokenizer.h"
@@ -175,6 +177,21 @@ TEST(Generate, ReportsEachTokenAndStopsWhenAsked) {
   });
   EXPECT_EQ(made.size(), 5);
   EXPECT_EQ(seen, made);
+}
+
+// Also while a long prompt is read, between its chunks.
+TEST(Generate, HeedsASignalWhileItReads) {
+  Gpt model = tiny_model(tiny_config(Position::kAlibi));
+  GenerateOptions options;
+  options.prefill_chunk = 4;
+  options.stop_at_end = false;
+  KeyValueCache cache(model->config().layers);
+  const std::vector<std::int32_t> prompt(20, 9);
+  request_stop(SIGTERM);
+  EXPECT_ERROR_AT(error_text([&] { prefill(model, prompt, 4, cache, torch::kCPU); }), "generate");
+  clear_stop();
+  EXPECT_EQ(cache.length(), 4);
+  EXPECT_EQ(generate(model, prompt, options, torch::kCPU, kGoOn).size(), options.tokens);
 }
 
 TEST(Generate, GoesPastAnyLengthWithAlibiAndEndsAtTheTableOfLearnedPositions) {
