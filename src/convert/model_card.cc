@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "config/load.h"
+#include "report/context.h"
 #include "report/curve_files.h"
 
 namespace alibi {
@@ -63,6 +64,10 @@ std::string curve_section(const ModelCard& card) {
                 " | ", fixed(point.bits_per_byte, 4), " |\n");
   }
   text += "\n" + card.curve->measured + "\n\n";
+  if (!card.curve->usable.empty())
+    text += cat("Usable length: ", card.curve->usable, ": the longest whose loss is within ",
+                kUsableMargin, " nats of the best and whose longer context helps, by more than ",
+                kLeastContextGain, " nats over the next shorter length.\n\n");
   if (card.curve->has_figure) text += "![perplexity against context length](curve.svg)\n\n";
   return text +
          "A falling curve alone does not show that the longer context is used: at longer lengths "
@@ -106,7 +111,8 @@ CardCurve read_card_curve(const std::filesystem::path& folder, const std::string
     refuse_treated(set.protocol, file);
     // The figure shows every curve of the folder: here it must be this one alone.
     const bool alone = set.curves.size() == 1;
-    return {points_of(curve, file), measurement_text(set.text, set.protocol),
+    return {points_of(curve, file), usable_text(curve.usable),
+            measurement_text(set.text, set.protocol),
             alone && std::filesystem::symlink_status(folder / "curve.svg").type() ==
                          std::filesystem::file_type::regular};
   }

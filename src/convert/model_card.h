@@ -19,6 +19,7 @@ struct CardPoint {
 
 struct CardCurve {
   std::vector<CardPoint> points;  // that the model takes, by rising length
+  std::string usable;             // usable length, in words; empty: not measured
   std::string measured;           // text, rules and precision, in words
   bool has_figure = false;        // curve.svg lies beside
 };

@@ -42,7 +42,8 @@ class CurveMeasurement {
       one_pass();
     else
       each_length();
-    fill_family(all_, curve_.trained_length);
+    fill_family(all_, curve_.trained_length, split());
+    if (!protocol_.one_pass) curve_.usable = usable_length(all_, curve_.trained_length);
     for (const MeasuredLength& measured : all_) curve_.points.push_back(measured.point);
     look_far();
     return std::move(curve_);
@@ -96,6 +97,11 @@ class CurveMeasurement {
     }
   }
 
+  Split split() const {
+    if (!protocol_.side_by_side) return Split::kNone;
+    return options_.rules.split_stride ? Split::kSliding : Split::kLate;
+  }
+
   // `part`: of what a point is made of; "": all of it.
   static void note_out_of_memory(CurvePoint& point, const char* part = "") {
     point.out_of_memory = true;
@@ -134,7 +140,6 @@ class CurveMeasurement {
   }
 
   void fill(MeasuredLength& measured, ScoredLength scored) {
-    fill_point(measured, scored, loaded_.tokenizer);
     measured.point.visited_share = scored.visited_share;
     if (scored.short_share > 0) {
       measured.point.note = cat(fixed(100 * scored.short_share, 0),
@@ -143,6 +148,7 @@ class CurveMeasurement {
     }
     if (!scored.bins.empty())
       curve_.loss_by_position.push_back({measured.point.length, std::move(scored.bins)});
+    fill_point(measured, std::move(scored), loaded_.tokenizer);
   }
 
   // Runs a pass and fills what it cost.

@@ -31,20 +31,48 @@ void fill_change(MeasuredLength& measured, const MeasuredLength& base) {
   point.change_high = interval.high;
 }
 
-// gain = loss(1x) - loss(l) = [early(1x) - early(l)] + [full(1x) - full(l)], where early = loss -
-// full is what the targets near the starts of windows cost.
-void fill_split(MeasuredLength& measured, const MeasuredLength& base) {
+// What the longer context of one length gains over that of another, nats per token.
+struct ContextGain {
+  double mean = kNotMeasured;
+  Draws draws;
+};
+
+// Over the same targets: those that are late in the windows of both lengths.
+ContextGain late_gain(const MeasuredLength& shorter, const MeasuredLength& longer) {
+  std::vector<float> gains(shorter.losses.size());
+  std::vector<std::uint8_t> kept(gains.size());
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < gains.size(); ++i) {
+    gains[i] = shorter.losses[i] - longer.losses[i];
+    kept[i] = shorter.late[i] & longer.late[i];
+    if (kept[i] == 0) continue;
+    sum += gains[i];
+    count += 1;
+  }
+  if (count == 0) return {};
+  return {sum / count, bootstrap_means(gains, shorter.block, kept)};
+}
+
+// Over all targets, from sliding windows.
+ContextGain full_gain(const MeasuredLength& shorter, const MeasuredLength& longer) {
+  return {shorter.point.full_loss - longer.point.full_loss,
+          over_draws(shorter.full_means.size(),
+                     [&](std::size_t i) { return shorter.full_means[i] - longer.full_means[i]; })};
+}
+
+// gain = loss(1x) - loss(l) = longer context + fewer targets near the starts of windows.
+void fill_split(MeasuredLength& measured, const MeasuredLength& base, Split split) {
   CurvePoint& point = measured.point;
-  const CurvePoint& at_base = base.point;
-  point.context_gain = at_base.full_loss - point.full_loss;
-  point.early_gain = at_base.loss - point.loss - point.context_gain;
-  const Draws context = over_draws(base.full_means.size(), [&](std::size_t i) {
-    return base.full_means[i] - measured.full_means[i];
+  if (split == Split::kNone) return;
+  const ContextGain gain =
+      split == Split::kSliding ? full_gain(base, measured) : late_gain(base, measured);
+  if (!std::isfinite(gain.mean)) return;
+  point.context_gain = gain.mean;
+  point.early_gain = base.point.loss - point.loss - point.context_gain;
+  const Draws early = over_draws(gain.draws.size(), [&](std::size_t i) {
+    return base.means[i] - measured.means[i] - gain.draws[i];
   });
-  const Draws early = over_draws(context.size(), [&](std::size_t i) {
-    return base.means[i] - measured.means[i] - context[i];
-  });
-  const Interval of_context = middle_95(context), of_early = middle_95(early);
+  const Interval of_context = middle_95(gain.draws), of_early = middle_95(early);
   point.context_gain_low = of_context.low;
   point.context_gain_high = of_context.high;
   point.early_gain_low = of_early.low;
@@ -73,7 +101,7 @@ void fill_joint(std::vector<MeasuredLength*>& family, const MeasuredLength* base
 
 }  // namespace
 
-void fill_point(MeasuredLength& measured, const ScoredLength& scored, const Tokenizer& tokenizer) {
+void fill_point(MeasuredLength& measured, ScoredLength scored, const Tokenizer& tokenizer) {
   CurvePoint& point = measured.point;
   measured.means = bootstrap_means(scored.losses, scored.block);
   const Interval interval = middle_95(measured.means);
@@ -88,6 +116,9 @@ void fill_point(MeasuredLength& measured, const ScoredLength& scored, const Toke
   const TextSize size = text_size(tokenizer, scored.ids);
   if (size.bytes > 0) point.bits_per_byte = nats / std::numbers::ln2 / double(size.bytes);
   if (size.words > 0) point.word_perplexity = std::exp(nats / double(size.words));
+  measured.losses = std::move(scored.losses);
+  measured.late = std::move(scored.late);
+  measured.block = scored.block;
 }
 
 void fill_full_context(MeasuredLength& measured, const ScoredLength& scored) {
@@ -95,7 +126,7 @@ void fill_full_context(MeasuredLength& measured, const ScoredLength& scored) {
   measured.full_means = bootstrap_means(scored.losses, scored.block);
 }
 
-void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length) {
+void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length, Split split) {
   std::vector<MeasuredLength*> applicable;
   const MeasuredLength* base = nullptr;
   for (MeasuredLength& measured : family) {
@@ -106,10 +137,46 @@ void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length) 
   for (MeasuredLength* measured : applicable) {
     if (base == nullptr) break;
     fill_change(*measured, *base);
-    if (std::isfinite(measured->point.full_loss) && std::isfinite(base->point.full_loss))
-      fill_split(*measured, *base);
+    fill_split(*measured, *base, split);
   }
   fill_joint(applicable, base);
+}
+
+UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64_t base_length) {
+  std::vector<const MeasuredLength*> measured;  // from the trained length on
+  for (const MeasuredLength& one : family)
+    if (one.point.applicable && one.point.length >= base_length) measured.push_back(&one);
+  if (measured.empty() || measured.front()->point.length != base_length ||
+      measured.front()->late.empty())
+    return {};
+  std::vector<ContextGain> gains;  // of each but the first over the one before
+  for (std::size_t i = 1; i < measured.size(); ++i)
+    gains.push_back(late_gain(*measured[i - 1], *measured[i]));
+  // `loss` and `helps` of the i-th; the trained length is usable in any case.
+  const auto longest = [&](const auto& loss, const auto& helps) {
+    double best = loss(0);
+    for (std::size_t i = 1; i < measured.size(); ++i) best = std::min(best, loss(i));
+    std::size_t found = 0;
+    for (std::size_t i = 1; i < measured.size(); ++i)
+      if (loss(i) <= best + kUsableMargin && helps(gains[i - 1])) found = i;
+    return measured[found]->point.length;
+  };
+  UsableLength usable;
+  usable.tokens = longest([&](std::size_t i) { return measured[i]->point.loss; },
+                          [](const ContextGain& gain) {
+                            return gain.mean > kLeastContextGain && middle_95(gain.draws).low > 0;
+                          });
+  const std::vector<double> tokens =
+      over_draws(measured.front()->means.size(), [&](std::size_t draw) {
+        return static_cast<double>(
+            longest([&](std::size_t i) { return measured[i]->means[draw]; },
+                    [&](const ContextGain& gain) { return gain.draws[draw] > kLeastContextGain; }));
+      });
+  if (tokens.empty()) return {};
+  const Interval interval = nearest_95(tokens);
+  usable.low = static_cast<std::int64_t>(interval.low);
+  usable.high = static_cast<std::int64_t>(interval.high);
+  return usable;
 }
 
 }  // namespace alibi

@@ -8,15 +8,26 @@ namespace alibi {
 struct MeasuredLength {
   CurvePoint point;
   std::vector<double> means;       // resampled, paired over lengths
-  std::vector<double> full_means;  // the same with sliding windows; empty: not split
+  std::vector<double> full_means;  // the same with sliding windows; empty: not asked for
+  // As ScoredLength's.
+  std::vector<float> losses;
+  std::vector<std::uint8_t> late;
+  std::int64_t block = 1;
 };
 
 // Loss, perplexity, bits per byte and perplexity per word with their intervals.
-void fill_point(MeasuredLength& measured, const ScoredLength& scored, const Tokenizer& tokenizer);
+void fill_point(MeasuredLength& measured, ScoredLength scored, const Tokenizer& tokenizer);
 
 void fill_full_context(MeasuredLength& measured, const ScoredLength& scored);
 
+// By which targets gains are split: all of them in sliding windows, where full_loss is there, or
+// those that are late in the windows of both lengths.
+enum class Split { kNone, kSliding, kLate };
+
 // What compares lengths: changes from `base`, joint intervals over all lengths, splits of gains.
-void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length);
+void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length, Split split);
+
+// Of lengths that score the same targets, once fill_family has run.
+UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64_t base_length);
 
 }  // namespace alibi

@@ -35,6 +35,16 @@ std::vector<PositionBin> position_bins(const TextSample& sample, std::span<const
   return bins;
 }
 
+// Of scored targets in windows side by side: whether more than half a length stands before each.
+std::vector<std::uint8_t> late_targets(const TextSample& sample, const std::vector<Window>& windows,
+                                       std::int64_t length) {
+  std::vector<std::uint8_t> late;
+  for (const Window& window : windows)
+    for (std::int64_t position = 1; position <= window.length; ++position)
+      if (sample.is_target(window.first + position - 1)) late.push_back(2 * position > length);
+  return late;
+}
+
 double short_share(const std::vector<Window>& windows, std::int64_t length) {
   std::int64_t shorter = 0, all = 0;
   for (const Window& window : windows) {
@@ -58,6 +68,8 @@ ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, std::i
     scored.bins = position_bins(sample, all, windows, length);
     scored.short_share = short_share(windows, length);
   }
+  scored.late = stride ? std::vector<std::uint8_t>(scored.losses.size(), 1)
+                       : late_targets(sample, windows, length);
   return scored;
 }
 
@@ -126,10 +138,13 @@ ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
   if (protocol_row(rules.protocol).streams) {
     const std::vector<float> all =
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
-    return {.losses = scored_losses(sample, all),
-            .ids = sample.scored(),
-            .block = sample.rule.window,
-            .bins = {}};
+    ScoredLength scored{.losses = scored_losses(sample, all),
+                        .ids = sample.scored(),
+                        .block = sample.rule.window,
+                        .late = {},
+                        .bins = {}};
+    scored.late.assign(scored.losses.size(), 1);
+    return scored;
   }
   return score_windows(loaded, sample, length, stride_of(rules, length), scoring);
 }

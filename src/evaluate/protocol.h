@@ -20,6 +20,9 @@ struct ScoredLength {
   std::vector<std::int32_t> ids;  // the targets they belong to
   std::int64_t block = 1;         // consecutive losses that are resampled together
   double short_share = 0;  // of the targets: those in windows that the text's parts cut short
+  // For each loss whether its target stands in the later half of its window, or has as much context
+  // in another way; empty where lengths do not score the same targets.
+  std::vector<std::uint8_t> late;
   std::vector<PositionBin> bins;        // by position in the window; empty where windows have none
   double visited_share = kNotMeasured;  // as ScoringOptions'
 };

@@ -15,11 +15,13 @@ struct Blocks {
   std::vector<double> sums, sizes;
 };
 
-Blocks blocks_of(std::span<const float> losses, std::int64_t block) {
+Blocks blocks_of(std::span<const float> losses, std::int64_t block,
+                 std::span<const std::uint8_t> kept) {
   const std::int64_t count = std::max<std::int64_t>(1, std::ssize(losses) / block);
   Blocks blocks{std::vector<double>(static_cast<std::size_t>(count)),
                 std::vector<double>(static_cast<std::size_t>(count))};
   for (std::int64_t i = 0; i < std::ssize(losses); ++i) {
+    if (!kept.empty() && kept[static_cast<std::size_t>(i)] == 0) continue;
     const auto at = static_cast<std::size_t>(std::min(i / block, count - 1));
     blocks.sums[at] += losses[static_cast<std::size_t>(i)];
     blocks.sizes[at] += 1;
@@ -59,9 +61,11 @@ std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t l
   return spans;
 }
 
-std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block) {
+std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block,
+                                    std::span<const std::uint8_t> kept) {
   ensure(!losses.empty() && block > 0, "a bootstrap has losses and blocks");
-  const Blocks blocks = blocks_of(losses, block);
+  ensure(kept.empty() || kept.size() == losses.size(), "each loss is said to count or not");
+  const Blocks blocks = blocks_of(losses, block, kept);
   if (std::ssize(blocks.sums) < kLeastBlocks) return {};
   const auto count = static_cast<double>(blocks.sums.size());
   std::vector<double> means;
@@ -115,6 +119,15 @@ Interval middle_95(std::vector<double> values) {
   if (values.empty()) return {kNone, kNone};
   std::sort(values.begin(), values.end());
   return {percentile(values, 0.025), percentile(values, 0.975)};
+}
+
+Interval nearest_95(std::vector<double> values) {
+  if (values.empty()) return {kNone, kNone};
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(std::lround(share * double(values.size() - 1)))];
+  };
+  return {at(0.025), at(0.975)};
 }
 
 }  // namespace alibi

@@ -27,7 +27,9 @@ inline constexpr int kBootstrapDraws = 1000;
 // The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0; none
 // where the text has fewer than kLeastBlocks. The same blocks are drawn for every vector of the
 // same size, so differences between two results are paired.
-std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block);
+// `kept`, where given, says for each loss whether it counts.
+std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block,
+                                    std::span<const std::uint8_t> kept = {});
 
 // One interval for each row of `draws` (equal numbers of draws, the same blocks in all) so that,
 // with a chance of 95 %, all hold together: centre +- q * standard deviation of the row, where q is
@@ -39,5 +41,7 @@ std::vector<Interval> joint_95(const std::vector<double>& centres,
 Interval wilson_95(std::int64_t hits, std::int64_t trials);
 
 Interval middle_95(std::vector<double> values);  // 2.5th to 97.5th percentile; NaN of none
+// The same without interpolation: two of the values, the nearest by rank.
+Interval nearest_95(std::vector<double> values);
 
 }  // namespace alibi

@@ -35,32 +35,40 @@ Table split_table(const Comparison& c) {
   return table;
 }
 
-// "64 tokens, 64 tokens, at least 128 tokens": what `words` says of each seed.
+// "64 tokens, 64 tokens, at least 128 tokens": what `words` says of each seed's curve, if anything.
 template <class Words>
 std::string of_each_seed(const Comparison& c, const ComparedVariant& variant, const Words& words) {
   std::vector<std::string> seeds;
   for (const ComparedRun& run : c.runs) {
-    if (run.variant == variant.name && !run.curve.far_context.bins.empty())
-      seeds.push_back(words(run.curve.far_context));
+    if (run.variant != variant.name) continue;
+    if (std::string said = words(run.curve); !said.empty()) seeds.push_back(std::move(said));
   }
   return join(seeds, ", ");
 }
 
 Table useful_table(const Comparison& c) {
   Table table{{{"variant", Align::kLeft},
+               {"usable length of each seed", Align::kLeft},
                {"windows of", Align::kLeft},
                {"useful context of each seed", Align::kLeft},
                {"noticed context of each seed", Align::kLeft}},
               {}};
+  const auto far = [](const auto& words) {
+    return [words](const Curve& curve) {
+      return curve.far_context.bins.empty() ? std::string() : words(curve.far_context);
+    };
+  };
   for (const ComparedVariant& variant : c.variants) {
-    if (!variant.far_context.empty())
-      table.rows.push_back(
-          {variant.name,
-           of_each_seed(c, variant, [](const FarContext& far) { return with_commas(far.window); }),
-           of_each_seed(c, variant,
-                        [](const FarContext& far) { return reach_text(useful_context(far)); }),
-           of_each_seed(c, variant,
-                        [](const FarContext& far) { return reach_text(noticed_context(far)); })});
+    const std::vector<std::string> cells = {
+        of_each_seed(c, variant, [](const Curve& curve) { return usable_text(curve.usable); }),
+        of_each_seed(c, variant, far([](const FarContext& f) { return with_commas(f.window); })),
+        of_each_seed(c, variant,
+                     far([](const FarContext& f) { return reach_text(useful_context(f)); })),
+        of_each_seed(c, variant,
+                     far([](const FarContext& f) { return reach_text(noticed_context(f)); }))};
+    if (cells[0].empty() && cells[1].empty()) continue;
+    table.rows.push_back({variant.name});
+    table.rows.back().insert(table.rows.back().end(), cells.begin(), cells.end());
   }
   return table;
 }

@@ -129,6 +129,7 @@ Json run_object(const Comparison& c, const ComparedRun& run) {
           {"train_tokens_per_second", run.train_tokens_per_second},
           {"peak_memory_bytes", run.peak_memory_bytes},
           {"slopes", run.curve.slopes},
+          {"usable_length", run.curve.usable.tokens > 0 ? Json(run.curve.usable.tokens) : Json()},
           {"far_context_window", run.curve.far_context.window},
           {"useful_context", reach(run, useful_context)},
           {"noticed_context", reach(run, noticed_context)},

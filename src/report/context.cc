@@ -59,9 +59,10 @@ std::string useful_context_text(const FarContext& far) {
              with_commas(far.targets), " targets, windows of ", with_commas(far.window));
 }
 
-bool has_split(const Curve& curve) {
-  return std::any_of(curve.points.begin(), curve.points.end(),
-                     [](const CurvePoint& point) { return std::isfinite(point.context_gain); });
+std::string usable_text(const UsableLength& usable) {
+  if (usable.tokens == 0) return "";
+  return cat(with_commas(usable.tokens), usable.tokens == 1 ? " token" : " tokens", " (",
+             with_commas(usable.low), " .. ", with_commas(usable.high), ")");
 }
 
 Table split_table(const Curve& curve) {
@@ -72,18 +73,16 @@ Table split_table(const Curve& curve) {
                {"fewer early tokens", right},
                {"95 % interval", right},
                {"longer context", right},
-               {"95 % interval", right},
-               {"perplexity with full context", right}},
+               {"95 % interval", right}},
               {}};
   for (const CurvePoint& point : curve.points) {
-    if (!std::isfinite(point.context_gain)) continue;
+    if (!std::isfinite(point.context_gain) || point.length == curve.trained_length) continue;
     table.rows.push_back(
         {with_commas(point.length), times(point.multiple),
          signed_figure(point.early_gain + point.context_gain), signed_figure(point.early_gain),
          interval_text(point.early_gain_low, point.early_gain_high, signed_figure),
          signed_figure(point.context_gain),
-         interval_text(point.context_gain_low, point.context_gain_high, signed_figure),
-         four_digits(std::exp(point.full_loss))});
+         interval_text(point.context_gain_low, point.context_gain_high, signed_figure)});
   }
   return table;
 }

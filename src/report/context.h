@@ -1,5 +1,5 @@
-// What a model does with its context, in words, tables and pictures: splits of gains and the useful
-// context.
+// What a model does with its context, in words, tables and pictures: splits of gains, the usable
+// length and the useful context.
 #pragma once
 
 #include <string>
@@ -23,7 +23,9 @@ std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 toke
 // "useful context: 128 tokens ..."; empty where none was asked for.
 std::string useful_context_text(const FarContext& far);
 
-bool has_split(const Curve& curve);
+// "256 tokens (128 .. 512)"; empty where it was not measured.
+std::string usable_text(const UsableLength& usable);
+
 // Gains over 1x in nats per token, and their two parts with intervals.
 Table split_table(const Curve& curve);
 

@@ -26,10 +26,11 @@ struct CurvePoint {
   double change_joint_low = kNotMeasured, change_joint_high = kNotMeasured;
   double bits_per_byte = kNotMeasured;
   double word_perplexity = kNotMeasured;  // e^(nats per word)
-  // With windows slid by split_stride, so that every target has length - split_stride tokens or
-  // more before it: the loss, and what of the gain over 1x (nats, above 0: better) comes from fewer
-  // targets with a short context and what from the longer context itself (Press et al. 2021,
-  // appendix B).
+  // What of the gain over 1x (nats, above 0: better) the longer context itself brings, and what
+  // comes from fewer targets with a short context (Press et al. 2021, appendix B). The former is
+  // that of targets in the later halves of windows of both lengths; or, where split_stride is
+  // given, of all targets in windows slid by it, whose loss is full_loss: every target has length -
+  // split_stride tokens or more before it.
   double full_loss = kNotMeasured;
   double early_gain = kNotMeasured, early_gain_low = kNotMeasured, early_gain_high = kNotMeasured;
   double context_gain = kNotMeasured, context_gain_low = kNotMeasured,
@@ -55,6 +56,7 @@ struct Curve {
   std::int64_t parameters = 0;
   std::vector<double> slopes;      // ALiBi's, one per head, as trained
   std::vector<CurvePoint> points;  // by rising length
+  UsableLength usable;
   std::vector<LossByPosition> loss_by_position;
   FarContext far_context;  // without bins: not measured
 
@@ -85,8 +87,9 @@ struct CurveSet {
   std::vector<Curve> curves;
 };
 
-// For the terminal: one table per curve, then at most four lines: intervals and useful context,
-// treatment of positions, protocol, text. The whole protocol is in curve.json and on the page.
+// For the terminal: one table per curve, then a line each for what there is of: intervals, usable
+// length, useful context, treatment of positions, protocol, text. The whole protocol is in
+// curve.json and on the page.
 std::string curve_table(const CurveSet& set);
 std::string protocol_line(const CurveProtocol& protocol);  // "sliding, stride 64, bf16 .."
 std::string text_line(const CurveProtocol& protocol, const CurveText& text);  // "a.txt, 9 of 12 .."

@@ -86,6 +86,13 @@ void fields(Fields& f, FarContext& far) {
 }
 
 template <class Fields>
+void fields(Fields& f, UsableLength& usable) {
+  f("tokens", usable.tokens);
+  f("low", usable.low);
+  f("high", usable.high);
+}
+
+template <class Fields>
 void fields(Fields& f, Curve& c) {
   f("name", c.name);
   f("position", c.position);
@@ -99,6 +106,7 @@ void fields(Fields& f, Curve& c) {
   f("slopes", c.slopes);
   f("points", c.points);
   f("loss_by_position", c.loss_by_position);
+  f.or_absent("usable_length", c.usable, c.usable.tokens > 0);
   f.or_null("far_context", c.far_context, c.far_context.window > 0);
 }
 

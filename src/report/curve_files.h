@@ -17,6 +17,7 @@
 //        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
 //        peak_memory_bytes, visited_share (absent in older files)}],
 //      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
+//      usable_length: {tokens, low, high} (absent where it was not measured),
 //      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
 //      bins: [{first, last, targets,
 //        swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}}]}

@@ -26,6 +26,18 @@ struct LossByPosition {
   std::vector<PositionBin> bins;
 };
 
+// The longest length that a text's reader should pay for, one of those measured: its loss is at
+// most kUsableMargin nats per token above the best of all lengths, and its longer context is shown
+// to help: targets in the later halves of its windows and of the next shorter length's gain more
+// than kLeastContextGain nats, with an interval above 0. Without such a length it is the trained
+// one.
+inline constexpr double kUsableMargin = 0.01, kLeastContextGain = 0.001;
+
+struct UsableLength {
+  std::int64_t tokens = 0;         // 0: not measured
+  std::int64_t low = 0, high = 0;  // 95 % interval, from resampled text
+};
+
 // A mean change of the loss in nats with its paired 95 % interval (of far context: joint over all
 // bins); above 0: it hurts.
 struct LossChange {

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "config/protocols.h"
+#include "report/context.h"
 #include "report/curve.h"
 #include "report/table.h"
 
@@ -110,6 +111,8 @@ std::string curve_summary(const Curve& curve) {
     text += cat(" Its lowest perplexity, ", four_digits(lowest->perplexity), ", is at ",
                 place(*lowest), ".");
   }
+  if (const std::string usable = usable_text(curve.usable); !usable.empty())
+    text += cat(" Its usable length is ", usable, ".");
   return text + whole_curve_text(curve) + limit_text(curve);
 }
 

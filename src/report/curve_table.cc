@@ -69,10 +69,19 @@ std::string one_table(const Curve& curve) {
   return format_table(table);
 }
 
-// The split of the gain, where it was asked for.
-std::string split_lines(const Curve& curve) {
-  if (!has_split(curve)) return "";
-  return cat("\ngain over 1x, nats per token\n", format_table(split_table(curve)));
+// The split of the gain: all of it where it was asked for, else at the longest length.
+std::string split_lines(const CurveSet& set, const Curve& curve) {
+  if (set.protocol.split_stride > 0)
+    return cat("\ngain over 1x, nats per token\n", format_table(split_table(curve)));
+  const CurvePoint* longest = nullptr;
+  for (const CurvePoint& point : curve.points)
+    if (std::isfinite(point.context_gain) && point.length > curve.trained_length) longest = &point;
+  if (longest == nullptr) return "";
+  return cat("gain over 1x at ", with_commas(longest->length), ": ",
+             signed_figure(longest->early_gain + longest->context_gain),
+             " nats; of it longer context ", signed_figure(longest->context_gain), " (",
+             interval_text(longest->context_gain_low, longest->context_gain_high, signed_figure),
+             "), fewer early tokens ", signed_figure(longest->early_gain), "\n");
 }
 
 // A footnote of the table: the first note on a measured point, and how many more there are.
@@ -104,6 +113,17 @@ std::string interval_line(const CurveSet& set) {
     }
   }
   return "";
+}
+
+// The longest length that is worth its tokens, of each curve.
+std::string usable_line(const CurveSet& set) {
+  std::vector<std::string> lengths;
+  for (const Curve& curve : set.curves) {
+    if (curve.usable.tokens > 0)
+      lengths.push_back(
+          cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve.usable)));
+  }
+  return join(lengths, "; ");
 }
 
 // `says_too_few`: where it was not measured; the line above may have said it.
@@ -144,12 +164,14 @@ std::string text_line(const CurveProtocol& protocol, const CurveText& text) {
 std::string curve_table(const CurveSet& set) {
   std::string text;
   for (const Curve& curve : set.curves)
-    text += curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(curve) + "\n";
+    text +=
+        curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(set, curve) + "\n";
   if (set.curves.empty()) text += "no curves\n\n";
   std::string intervals = interval_line(set), useful = useful_line(set, intervals.empty());
   if (!intervals.empty() && !useful.empty())
     intervals += "; useful context: " + std::exchange(useful, "");
   const std::pair<const char*, std::string> lines[] = {{"intervals", intervals},
+                                                       {"usable length", usable_line(set)},
                                                        {"useful context", useful},
                                                        {"positions", set.protocol.treatment},
                                                        {"protocol", protocol_line(set.protocol)},

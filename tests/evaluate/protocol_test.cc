@@ -102,6 +102,32 @@ TEST(Split, AddsUpToTheGain) {
   EXPECT_EQ(base.early_gain, 0);
 }
 
+// Without sliding windows: over the targets in the later halves of windows of both lengths.
+TEST(Split, IsThatOfLateTargets) {
+  LoadedModel loaded = tiny("alibi");
+  const CurveOptions options{.lengths = {16, 32, 48}, .rules = {}, .progress = {}};
+  const auto targets = some_targets(480);
+  const Curve curve = measure_curve(loaded, whole(targets, 48), options);
+  const auto losses = [&](std::int64_t length) {
+    return score(loaded.model, targets, windows_of(480, length), ScoringOptions());
+  };
+  const std::vector<float> base = losses(16);
+  for (std::size_t i = 1; i < 3; ++i) {
+    const CurvePoint& point = curve.points[i];
+    const std::vector<float> longer = losses(point.length);
+    double gain = 0, count = 0;
+    for (std::size_t at = 0; at < base.size(); ++at) {
+      if (at % 16 < 8 || static_cast<std::int64_t>(at) % point.length < point.length / 2) continue;
+      gain += base[at] - longer[at];
+      ++count;
+    }
+    EXPECT_NEAR(point.context_gain, gain / count, 1e-7) << point.length;
+    EXPECT_NEAR(point.early_gain, curve.points[0].loss - point.loss - gain / count, 1e-7);
+    EXPECT_TRUE(std::isnan(point.full_loss));
+  }
+  EXPECT_GT(curve.usable.tokens, 0);
+}
+
 TEST(TextSize, CountsBytesAndWords) {
   const Tokenizer bytes = Tokenizer::bytes();
   const auto size = [&](const std::string& text) { return text_size(bytes, bytes.encode(text)); };

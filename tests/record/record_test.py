@@ -57,6 +57,12 @@ class Intended(unittest.TestCase):
         self.assertEqual(found_keys(comparison, {"x": 1, "gone": 1}, {"x": 2}), [])
         self.assertEqual(found_keys(comparison, {"x": 1, "y": 1}, {"x": 3, "y": 2}), ["a/b/x", "a/b/y"])
 
+    def test_values_may_be_near(self):
+        intended = [{"keys": "a/*", "near": True, "reason": "Why.", "values": {"a/b/x": 2.0}}]
+        comparison = Comparison(True, intended)
+        self.assertEqual(found_keys(comparison, {"x": None}, {"x": 2.0005}, tolerance=1e-3), [])
+        self.assertEqual(found_keys(comparison, {"x": None}, {"x": 2.1}, tolerance=1e-3), ["a/b/x"])
+
     def test_a_case_that_is_asked_no_more_is_a_difference_unless_named(self):
         comparison = Comparison(True, [{"keys": "a/*", "reason": "Why.", "values": {"a/b": NOT_THERE}}])
         self.assertEqual([comparison.gone(key).reason for key in ("a/b", "a/c")], ["Why.", ""])

@@ -55,6 +55,24 @@ TEST(CurveJson, HoldsEveryFigure) {
   EXPECT_TRUE(found["loss_by_position"][0]["bins"][1]["loss"].is_null());
 }
 
+TEST(CurveJson, HasTheUsableLengthWhereItWasMeasured) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0}), curve("none", {25, 30})});
+  set.curves[0].usable = {256, 128, 256};
+  set.curves[1].points[1].context_gain = -0.25;
+  set.curves[1].points[1].early_gain = 0.05;
+  const auto json = nlohmann::json::parse(curve_json(set));
+  EXPECT_EQ(json["curves"][0]["usable_length"]["high"], 256);
+  EXPECT_FALSE(json["curves"][1].contains("usable_length"));
+  const CurveSet read = parse_curves(curve_json(set), "file");
+  EXPECT_EQ(read.curves[0].usable.tokens, 256);
+  EXPECT_EQ(read.curves[0].usable.low, 128);
+  EXPECT_EQ(read.curves[1].usable.tokens, 0);
+  EXPECT_NAMES(curve_table(set), "usable", 256, 128);
+  for (const char* figure : {"-0.2000", "-0.2500", "+0.0500"})
+    EXPECT_KEYWORD(curve_table(set), figure);
+  EXPECT_NAMES(curve_summary(set.curves[0]), "usable", 256, 128);
+}
+
 TEST(CurveJson, NonFiniteAndInvalidTextStillParse) {
   CurveSet set = curve_set({curve("a\xff", {23.4})});
   set.curves[0].points[0].loss = INFINITY;

@@ -2,7 +2,7 @@
 
 usage: race.py PROGRAM FOLDER "LENGTHS" "SEEDS" [--trial]     writes FOLDER/against-pytorch.json and FOLDER/README.md
 
-The same text, tokenizer, model (configs/quickstart.json, 4.2M parameters), tokens and batch. Each contestant's rate is the best of
+The same text, tokenizer, model (configs/compare/base.json, 4.2M parameters), tokens and batch. Each contestant's rate is the best of
 three, with one seed, on half of the held-out documents; then all run in turns, one round for each seed, and are measured on the other
 half. The program is given several budgets, each with a schedule that ends there: its time until a loss lies between two of them.
 Its seconds are those of the whole process, the twin's those of its steps alone. What is done is kept in runs/reproduce/.
@@ -53,7 +53,7 @@ class Race:
 
     def config(self, half, changes):
         values = {"data.train": json.dumps([str(self.work / f"text-{half}")]), "data.valid": "[]", **changes}
-        return ["configs/quickstart.json", *(part for key, value in values.items() for part in ("--set", f"{key}={value}"))]
+        return ["configs/compare/base.json", *(part for key, value in values.items() for part in ("--set", f"{key}={value}"))]
 
     def prepare(self):
         self.work.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ class Race:
         for half in ("choose", "report"):
             folder = self.work / f"text-{half}"
             if not folder.exists():
-                output_of([self.program, "prepare", "configs/quickstart.json", "--set", f'data.valid=["{self.work / half}.jsonl"]', "--output", folder])
+                output_of([self.program, "prepare", "configs/compare/base.json", "--set", f'data.valid=["{self.work / half}.jsonl"]', "--output", folder])
 
     def run_twin(self, half, length, kind, rate, seed, tokens):
         return json.loads(output_of([PYTHON, HERE / "train_twin.py", self.work / f"text-{half}", "--length", length, "--tokens", tokens, "--optimizer", kind,

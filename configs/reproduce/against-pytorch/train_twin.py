@@ -21,7 +21,7 @@ from torch import nn
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
 from speed_twin import Model, by_mask  # noqa: E402
 
-SHAPE = {"layers": 4, "width": 256, "heads": 8}  # of configs/quickstart.json
+SHAPE = {"layers": 4, "width": 256, "heads": 8}  # of configs/compare/base.json
 END = 2  # the end-of-document token
 
 

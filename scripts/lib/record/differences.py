@@ -76,7 +76,7 @@ class Comparison:
             named = key in values or not values and fnmatch.fnmatchcase(key, entry["keys"])
             agrees = self.agrees(job, key, values.get(key, found), found)
             if entry.get("near"):
-                agrees = is_near(key, expected, found, job.tolerance)
+                agrees = is_near(key, values.get(key, expected), found, job.tolerance)
             if named and agrees:
                 return Difference(key, expected, found, entry["reason"])
         return Difference(key, expected, found)
