@@ -90,6 +90,12 @@ Command prepare_command() {
                        .shows_default = true,
                        .range = OptionRange{0, 1},
                        .needs = "--task"},
+                      {.name = "--idle",
+                       .meaning = "Share of idle words among the pairs of a recall",
+                       .target = &options->task.idle,
+                       .shows_default = true,
+                       .range = OptionRange{0, 0.99},
+                       .needs = "--task"},
                       set_option(options->overrides)},
           .run = [options](const CommandLine&) { return run(*options); }};
 }

@@ -64,7 +64,8 @@ void write_task_file(const TaskFile& options) {
           task,
           {.size = sizes.least + static_cast<std::int64_t>(uniform(own.with("size"), 0) * range),
            .depth = uniform(own.with("depth"), 0),
-           .ignored = options.ignored},
+           .ignored = options.ignored,
+           .idle = options.idle},
           own);
       for (const TaskPiece& piece : pieces) {
         bytes += std::ssize(piece.text);

@@ -12,7 +12,7 @@ struct TaskFile {
   std::vector<std::int64_t> sizes;  // least and most, or one for all
   std::int64_t texts = 1000;
   std::uint64_t seed = 0;
-  double ignored = 0.8;
+  double ignored = 0.8, idle = 0;
   std::string output;
 };
 

@@ -134,12 +134,18 @@ class Reader {
     const std::vector<std::string> known(all.begin() + 1, all.end());  // perplexity is no task here
     for (const auto& [name, rules] : *tasks->as_object()) {
       const std::string pointer = "/tasks/" + pointer_part(name);
-      if (std::ranges::find(known, name) == known.end()) {
-        fault(pointer, "is no task", "known: " + join(known, ", "));
+      const Json* asked = rules.find("task");  // else what the name says
+      const std::string* const given = asked == nullptr ? &name : asked->as_string();
+      if (!is_plain_name(name)) {
+        fault(pointer, std::string("as a name: ") + kNameRule);
       } else if (!rules.is_object()) {
         fault(pointer, "found " + describe(rules) + ", expected an object of keys of \"evaluate\"");
+      } else if (given == nullptr || std::ranges::find(known, *given) == known.end()) {
+        fault(asked == nullptr ? pointer : pointer + "/task", "is no task",
+              cat("known: ", join(known, ", "), asked == nullptr ? "; \"task\" names one" : ""));
       } else {
-        ComparisonTask task{name, {"evaluate.task=" + name}};
+        ComparisonTask task{name, {}};
+        if (asked == nullptr) task.overrides.push_back("evaluate.task=" + name);
         for (const auto& [key, value] : *rules.as_object())
           task.overrides.push_back(cat("evaluate.", key, "=", write_json(value)));
         result_.tasks.push_back(std::move(task));

@@ -10,8 +10,9 @@
 //    "reference": "alibi",                      // others are compared with it; default: the first
 //    "text": ["held-out.txt"],                  // default: what the runs held out
 //    "tasks": {"recall": {"lengths": ["1x", "4x"], "answers": {"trials": 100}}}}
-//                                               // asked of every run, too: evaluate.task, and keys
-//                                               // of "evaluate" that differ from the runs'
+//                                               // asked of every run, too: evaluate.task, or any
+//                                               // name with a "task", and keys of "evaluate" that
+//                                               // differ from the runs'
 //
 // Comments are allowed; names of files are relative to the current folder, as in a config.
 #pragma once
@@ -30,8 +31,8 @@ struct ComparisonVariant {
 };
 
 struct ComparisonTask {
-  std::string name;                    // of evaluate.task
-  std::vector<std::string> overrides;  // of every variant's config, that task among them
+  std::string name;                    // in figures: evaluate.task's, or a name of its own
+  std::vector<std::string> overrides;  // of every variant's config, evaluate.task among them
 };
 
 struct ComparisonFile {

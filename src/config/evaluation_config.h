@@ -47,6 +47,7 @@ struct AnswersConfig {
   std::int64_t trials = 20;    // at each length and depth
   std::int64_t documents = 1;  // of passkey: each with a key of its own; one of them is asked for
   double ignored = 0.8;        // of a flip-flop's instructions
+  double idle = 0;             // of the words among a recall's pairs
 };
 
 struct EvaluateConfig {

@@ -237,6 +237,11 @@ Fields answers_fields(EvaluateConfig& e) {
       .range(0, 0.999)
       .only_if(e.task == Task::kFlipFlop, "evaluate.task is \"flip_flop\"")
       .free();
+  add(f, "idle", &e.answers.idle,
+      "Share of idle words among the pairs: fewer pairs at the same length.")
+      .range(0, 0.99)
+      .only_if(e.task == Task::kRecall, "evaluate.task is \"recall\"")
+      .free();
   return f;
 }
 

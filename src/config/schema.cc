@@ -126,9 +126,6 @@ std::string comparison_schema() {
   const Json one_or_more = {{"type", Json::list({"string", "array"})}, {"items", text}};
   const Json fragment = {{"$ref", "#/$defs/config"}};
   const Json seed = {{"type", "integer"}, {"minimum", 0}};
-  Json tasks = Json::list();
-  for (const char* name : enum_names(Task()))
-    if (name != name_of(Task::kPerplexity)) tasks.push_back(name);
   const Json root = {
       {"$schema", kDraft},
       {"title", "alibi comparison"},
@@ -148,7 +145,6 @@ std::string comparison_schema() {
         {"text", one_or_more},
         {"tasks",
          {{"type", "object"},
-          {"propertyNames", {{"enum", std::move(tasks)}}},
           {"additionalProperties", {{"$ref", "#/$defs/config/properties/evaluate"}}}}}}},
       {"$defs", {{"config", std::move(config)}}}};
   return write_json(root, {.indent = 2}) + "\n";

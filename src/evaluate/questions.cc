@@ -104,8 +104,8 @@ Questions passkey_questions(const Tokenizer& tokenizer, const TextSample& filler
 // The largest texts of a task that lengths hold.
 class TaskTexts {
  public:
-  TaskTexts(const TextTask& task, const Tokenizer& tokenizer, double ignored)
-      : task_(task), tokenizer_(tokenizer), ignored_(ignored) {}
+  TaskTexts(const TextTask& task, const Tokenizer& tokenizer, const AnswersConfig& rules)
+      : task_(task), tokenizer_(tokenizer), ignored_(rules.ignored), idle_(rules.idle) {}
 
   // Texts of one size differ in their tokens: of a trial's, the largest size that fits, near the
   // one that fits on the whole.
@@ -137,8 +137,8 @@ class TaskTexts {
     Question text;
     text.ids.push_back(tokenizer_.end());
     text.size = size;
-    for (const TaskPiece& piece :
-         task_text(task_, {.size = size, .depth = place.depth, .ignored = ignored_}, random)) {
+    const TaskShape shape{.size = size, .depth = place.depth, .ignored = ignored_, .idle = idle_};
+    for (const TaskPiece& piece : task_text(task_, shape, random)) {
       const Ids ids = tokenizer_.encode(piece.text);
       if (piece.answer) text.answers.push_back({std::ssize(text.ids), std::ssize(ids)});
       text.ids.insert(text.ids.end(), ids.begin(), ids.end());
@@ -169,12 +169,13 @@ class TaskTexts {
 
   const TextTask& task_;
   Tokenizer tokenizer_;
-  double ignored_;
+  double ignored_, idle_;
   mutable std::map<std::int64_t, std::int64_t> usual_sizes_;  // by length; not for several threads
 };
 
-Questions task_questions(const TextTask& task, const Tokenizer& tokenizer, double ignored) {
-  const auto texts = std::make_shared<const TaskTexts>(task, tokenizer, ignored);
+Questions task_questions(const TextTask& task, const Tokenizer& tokenizer,
+                         const AnswersConfig& rules) {
+  const auto texts = std::make_shared<const TaskTexts>(task, tokenizer, rules);
   return {.why_not = [texts](std::int64_t length,
                              std::int64_t trials) { return texts->why_not(length, trials); },
           .make = [texts](const QuestionPlace& place) { return texts->make(place); },
@@ -227,7 +228,7 @@ Questions questions_of(const EvaluateConfig& rules, const Tokenizer& tokenizer,
     return passkey_questions(tokenizer, filler, rules.answers.documents);
   const TextTask* const task = find_task(name_of(rules.task));
   ensure(task != nullptr, "every evaluate.task but perplexity and passkey is a task of texts");
-  return task_questions(*task, tokenizer, rules.answers.ignored);
+  return task_questions(*task, tokenizer, rules.answers);
 }
 
 }  // namespace alibi

@@ -162,8 +162,9 @@ void fields(Fields& f, CurveSet& set) {
 namespace {
 
 // Whole sentences, what is no single figure and what only some points have stay in curve.json.
-constexpr std::array<std::string_view, 5> kNoColumns = {
-    "description", "treatment", "document_borders", "far_context", "out_of_memory"};
+constexpr std::array<std::string_view, 6> kNoColumns = {"description",      "treatment",
+                                                        "document_borders", "usable_length",
+                                                        "far_context",      "out_of_memory"};
 
 void add_columns(Json& row, const Json& record, const std::string& prefix) {
   for (const auto& [key, value] : *record.as_object()) {

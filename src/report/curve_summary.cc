@@ -118,8 +118,8 @@ std::string curve_summary(const Curve& curve) {
 
 std::string curve_caution(const CurveProtocol& protocol) {
   const std::string common =
-      "a falling curve alone does not show that the longer context is used. The split of the gain "
-      "(evaluate.split_stride), the useful context, or the loss at the last positions of a long "
+      "a falling curve alone does not show that the longer context is used. The split of the gain, "
+      "the useful context, or the loss at the last positions of a long "
       "window beside that at the last positions of 1x do.";
   if (protocol.name && protocol_row(*protocol.name).slides) {
     return "Sliding window: every target but those of the first window has at least length minus "

@@ -75,16 +75,19 @@ Pieces recall(const TaskShape& shape, RandomKey random) {
   Draws draws(random);
   const int width = shape.size <= 200 ? 2 : 3;  // of the 676 keys of two letters, at most a third
   const Words keys = different(shape.size, [&] { return letters(draws, width); });
-  std::string pairs;
+  std::vector<std::string> pairs;
   std::vector<std::pair<std::string, std::string>> asked;
   for (const std::string& key : keys) {
     asked.emplace_back(" " + key, cat(" ", 10 + draws.below(90)));
-    pairs += asked.back().first + asked.back().second;
+    pairs.push_back(asked.back().first + asked.back().second);
   }
+  const double words = 2 * static_cast<double>(shape.size);
+  for (std::int64_t idle = std::llround(words * shape.idle / (1 - shape.idle)); idle > 0; --idle)
+    pairs[static_cast<std::size_t>(draws.below(shape.size))] += " .";
   draws.shuffle(asked);
   Pieces pieces;
   for (const auto& [key, value] : asked) {
-    pieces.push_back({pieces.empty() ? pairs + " ;" + key : key, false});
+    pieces.push_back({pieces.empty() ? join(pairs, "") + " ;" + key : key, false});
     pieces.push_back({value, true});
   }
   return pieces;

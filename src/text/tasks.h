@@ -3,7 +3,8 @@
 // scored.
 //
 //   recall          pairs of a key and a value, then all keys again in another order, each with its
-//                   value behind it (Arora et al. 2023, section 3: multi-query associative recall)
+//                   value behind it (Arora et al. 2023, section 3: multi-query associative recall);
+//                   idle words may stand between the pairs, so that as many pairs are farther away
 //   copy            letters, then the same letters (Jelassi et al. 2024, section 3)
 //   lookup          letters, then some of them in a row and the one behind them (the same, 4.2)
 //   flip_flop       write, ignore and read instructions, each with a bit; a read gives the bit that
@@ -33,6 +34,7 @@ struct TaskShape {
   std::int64_t size = 0;  // in the task's units
   double depth = 0.5;     // where a needle stands: 0 at the beginning, 1 at the end
   double ignored = 0.8;   // of a flip-flop's instructions
+  double idle = 0;        // of the words among a recall's pairs; below 1
 };
 
 struct TextTask {

@@ -95,13 +95,13 @@ std::string wait_for(const CliFixture& place, const std::string& folder, const s
 TEST(Compare, AsksTasksBesideTheText) {
   const CliFixture place;
   const std::string tasks =
-      R"("tasks": {"flip_flop": {"lengths": ["64"], "answers": {"trials": 3}},
+      R"("tasks": {"flips": {"task": "flip_flop", "lengths": ["64"], "answers": {"trials": 3}},
                    "needle": {"lengths": ["256"], "answers": {"trials": 2, "depths": [0, 1]}}}, )";
   std::string text = kTwo;
   text.insert(text.find("\"base\""), tasks);
   place.put("two.json", text);
   const ProgramResult first = place.works({"compare", "two.json", "--output", "page"});
-  for (const char* words : {"task flip_flop", "instructions", "task needle", "sentences"})
+  for (const char* words : {"task flips", "instructions", "task needle", "sentences"})
     EXPECT_NAMES(first.out, words);
   const nlohmann::json json = place.json("page/comparison.json");
   ASSERT_EQ(json["tasks"].size(), 2U);

@@ -93,6 +93,11 @@ TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
       {"{\"variants\": {\"a\": {}}, \"tasks\": {\"perplexity\": {}}}", "/tasks/perplexity",
        "recall"},
       {"{\"variants\": {\"a\": {}}, \"tasks\": {\"recall\": 3}}", "/tasks/recall", "3"},
+      {"{\"variants\": {\"a\": {}}, \"tasks\": {\"far\": {}}}", "/tasks/far", "recall"},
+      {"{\"variants\": {\"a\": {}}, \"tasks\": {\"far\": {\"task\": \"recal\"}}}",
+       "/tasks/far/task", "recall"},
+      {"{\"variants\": {\"a\": {}}, \"tasks\": {\"a b\": {\"task\": \"recall\"}}}", "/tasks/a b",
+       "name"},
       {"{\"variants\": {\"a\": {}}} x", "methods.json", "JSON"}};
   for (const auto& [text, place, value] : cases)
     EXPECT_ERROR_AT(faults(text), place, value) << text;

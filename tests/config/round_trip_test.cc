@@ -90,6 +90,7 @@ TEST(RoundTrip, EveryKeyByItself) {
       {"evaluate.protocol=streaming"},
       {"evaluate.task=passkey"},
       {"evaluate.task=flip_flop"},
+      {"evaluate.task=recall"},
       {"model.slope_rule=exponential"},
       {"evaluate.stretch=ntk"},
       {"guard.spikes=roll_back"},

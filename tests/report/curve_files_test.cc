@@ -85,6 +85,7 @@ TEST(CurveFiles, ReadPointsWithoutAVisitedShare) {
 TEST(CurveFiles, EveryLineOfCsvHasTheHeadingsCells) {
   CurveSet set = example();
   set.curves.resize(1);
+  set.curves[0].usable = {64, 32, 64};
   const std::string text = curve_csv(set);
   std::istringstream lines(text);
   std::string line;

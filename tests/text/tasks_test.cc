@@ -60,6 +60,23 @@ TEST(Tasks, RecallAsksForEveryPairOnce) {
   });
 }
 
+// Idle words stand among the pairs and change neither them nor the questions.
+TEST(Tasks, RecallHasAsManyIdleWordsAsAskedFor) {
+  for (const double idle : {0.5, 0.9}) {
+    const Asked plain = asked("recall", {.size = 100}, 1).front();
+    const Asked one = asked("recall", {.size = 100, .idle = idle}, 1).front();
+    const auto words = static_cast<double>(one.before.size() - plain.before.size());
+    EXPECT_NEAR(words / (200 + words), idle, 0.005);
+    EXPECT_EQ(std::ranges::count(one.before, "."), words);
+    Words pairs = one.before;
+    std::erase(pairs, ".");
+    EXPECT_EQ(Words(pairs.begin(), pairs.begin() + 201),
+              Words(plain.before.begin(), plain.before.begin() + 201));
+    const auto key = std::ranges::find(one.before, one.before.back());
+    EXPECT_EQ(*(key + 1), one.answer.front());
+  }
+}
+
 TEST(Tasks, CopyRepeatsAllLetters) {
   for_texts("copy", {1, 30}, [](const auto& all, std::int64_t size, double) {
     Words expected = all[0].answer;

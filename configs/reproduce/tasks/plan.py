@@ -1,6 +1,6 @@
 """Writes the comparison of one task of tasks.toml, and has its texts made.
 
-usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train.jsonl, FOLDER/valid.jsonl and FOLDER/compare.json
+usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train-N.jsonl, FOLDER/valid-N.jsonl and FOLDER/compare.json
        plan.py --list                   prints the tasks
 """
 import json
@@ -16,15 +16,19 @@ VALID_TEXTS = 1000
 def main(program, task, folder, rules):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    files = {part: folder / f"{part}.jsonl" for part in ("train", "valid")}
-    for seed, (part, texts) in enumerate({"train": rules["texts"], "valid": VALID_TEXTS}.items()):
-        if not files[part].exists():
-            subprocess.run([program, "prepare", "--task", task, "--sizes", ",".join(map(str, rules["sizes"][task])), "--texts", str(texts),
-                            "--seed", str(seed), "--output", files[part]], check=True)
+    parts = rules["parts"][task]
+    files = {"train": [], "valid": []}
+    for seed, (side, texts) in enumerate({"train": rules["texts"], "valid": VALID_TEXTS}.items()):
+        for number, options in enumerate(parts):
+            file = folder / f"{side}-{number}.jsonl"
+            files[side].append(str(file))
+            if not file.exists():
+                subprocess.run([program, "prepare", "--task", task, *options.split(), "--texts", str(texts // len(parts)),
+                                "--seed", str(seed), "--output", file], check=True)
     tokens = rules["tokens"]
     config = {
         "model": {"layers": 4, "width": 128, "heads": 4},
-        "data": {"train": [str(files["train"])], "valid": [str(files["valid"])], "separate_documents": True},
+        "data": {**files, "separate_documents": True},
         "tokenizer": {"kind": "bytes"},
         "batch": {"sequence_length": rules["sequence_length"], "sequences": 16},
         "optimizer": {"learning_rate": 0.004},
@@ -32,10 +36,12 @@ def main(program, task, folder, rules):
         "run": {"train_tokens": tokens, "validation_tokens": 32768},
         "evaluate": {"lengths": ["1x"], "max_tokens": 32768, "far_context_tokens": 0},
     }
+    asked = {task: {}, **rules["asked"].get(task, {})}
     comparison = {
         "name": task, "title": f"Task: {task}", "folder": str(folder), "config": config, "seeds": rules["seeds"],
         "variants": {name: {"model": model} if model else {} for name, model in rules["arms"].items()},
-        "tasks": {task: {"lengths": rules["lengths"], "answers": {"trials": rules["trials"]}}},
+        "tasks": {name: {"task": task, "lengths": rules["lengths"], "answers": {"trials": rules["trials"], **answers}}
+                  for name, answers in asked.items()},
     }
     (folder / "compare.json").write_text(json.dumps(comparison, indent=1) + "\n", encoding="utf-8")
 
@@ -43,6 +49,6 @@ def main(program, task, folder, rules):
 if __name__ == "__main__":
     tasks = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
     if sys.argv[1:] == ["--list"]:
-        print(*tasks["sizes"])
+        print(*tasks["parts"])
     else:
         main(*sys.argv[1:], tasks)
