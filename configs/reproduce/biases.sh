@@ -1,2 +1,2 @@
 compare_into "$out" configs/compare/biases.json "$@"
-python3 configs/reproduce/steps.py "$alibi" runs/compare/biases/configs "$out/steps.json" "$out/README.md"
+python3 configs/reproduce/steps.py "$alibi" runs/compare/biases/configs "$out/steps.json" 3

@@ -1,6 +1,7 @@
 """The README.md of a folder in data/results: its pictures and perplexities."""
 import json
 import os
+import statistics
 
 OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch")  # written by hand, or by their scripts
 
@@ -26,7 +27,31 @@ def curves_section(folder, file, found):
     seeds = len(found.get("seeds", [0]))
     means = f", means over {seeds} seeds" if seeds > 1 else ", one seed" if compared else ""
     text += table([f"{measure.replace('_', ' ')} at", "trained at", *(f"{length:,}" for length in lengths)], rows)
-    return text + f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
+    text += f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
+    return text + (costs_section(os.path.join(folder, place), found) if compared else "")
+
+
+def costs_section(folder, found):
+    """Key blocks that attention visited, and times of steps, where they were measured."""
+    text, variants = "", found["variants"]
+    lengths = sorted({point["length"] for variant in variants for point in variant["points"]})
+    shares = [{point["length"]: point.get("visited_share") for point in variant["points"]} for variant in variants]
+    if any(share is not None for one in shares for share in one.values()):
+        cells = [[variant["name"], *("-" if one.get(length) is None else f"{100 * one[length]:.1f} %" for length in lengths)]
+                 for variant, one in zip(variants, shares)]
+        text += "\nOf the blocks of 64 keys up to a query's own, those that attention visited:\n\n"
+        text += table(["blocks visited at", *(f"{length:,}" for length in lengths)], cells)
+    steps = os.path.join(folder, "steps.json")
+    if os.path.exists(steps):
+        with open(steps, encoding="utf-8") as content:
+            seconds = json.load(content)
+        base = seconds[found["reference"]]
+        rows = [[name, f"{statistics.median(rounds):.3f} ({min(rounds):.3f} .. {max(rounds):.3f})",
+                 f"{statistics.median(mine / other for mine, other in zip(rounds, base)):.2f}"]
+                for name, rounds in ((variant["name"], seconds[variant["name"]]) for variant in variants)]
+        text += f"\nA training step, {len(base)} rounds in turns:\n\n"
+        text += table(["variant", "seconds: median (least .. most)", f"of {found['reference']}'s, by round"], rows)
+    return text
 
 
 def answers_section(_folder, file, found):
