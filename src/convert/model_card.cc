@@ -65,9 +65,7 @@ std::string curve_section(const ModelCard& card) {
   }
   text += "\n" + card.curve->measured + "\n\n";
   if (!card.curve->usable.empty())
-    text += cat("Usable length: ", card.curve->usable, ": the longest whose loss is within ",
-                kUsableMargin, " nats of the best and whose longer context helps, by more than ",
-                kLeastContextGain, " nats over the next shorter length.\n\n");
+    text += cat("Usable length: ", card.curve->usable, ": ", usable_rule(), ".\n\n");
   if (card.curve->has_figure) text += "![perplexity against context length](curve.svg)\n\n";
   return text +
          "A falling curve alone does not show that the longer context is used: at longer lengths "

@@ -102,8 +102,8 @@ TileRows key_rows(const TiledAttention& a, const HeadRows<void>& of, std::int64_
 TileTarget key_target(const TiledAttention& a, const HeadRows<void>& of, std::int64_t unit,
                       std::int64_t block);
 
-// Ask for the rows' cache lines: rows of one head lie far apart, which no processor foresees. A
-// block after the last is nothing.
+// Rows of one head lie far apart, which no hardware prefetcher foresees. A block after the last is
+// nothing.
 void prefetch_keys(const TiledAttention& a, std::int64_t unit, std::int64_t block);
 void prefetch_queries(const TiledAttention& a, const BlockPlace& place);
 void prefetch_for_write(const TileTarget& rows, int number_bytes);

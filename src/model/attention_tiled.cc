@@ -15,7 +15,7 @@ namespace {
 // With at least this many units a thread, units are the work items; else blocks are.
 constexpr std::int64_t kUnitsPerThread = 4;
 
-// Rows are asked for so many blocks before they are read: those of the next unit in short texts.
+// Rows are prefetched so many blocks before they are read: those of the next unit in short texts.
 constexpr std::int64_t kBlocksAhead = 4;
 
 // Tensors a call works on, kept alive and in a layout the kernel reads.
@@ -150,10 +150,11 @@ void forward_by_units(const Call& call) {
         reach_key_block(a, ready, packed);
       }
       const std::int64_t next = n + kBlocksAhead, behind_unit = next - a.unit_query_blocks();
-      if (behind_unit < 0)
+      if (behind_unit < 0) {
         prefetch_block(a, unit, next);
-      else if (i + 1 < a.units())
+      } else if (i + 1 < a.units()) {
         prefetch_block(a, call.order[static_cast<std::size_t>(i + 1)], behind_unit);
+      }
       forward_block(a, unit, n, packed, behind(packed, packed_bytes));
     }
   });

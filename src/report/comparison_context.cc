@@ -110,6 +110,7 @@ Json comparison_context_value(const Comparison& c) {
   }
   return {{"split", table_value(split_table(c))},
           {"useful", table_value(useful_table(c))},
+          {"usable_rule", usable_rule()},
           {"far", {{"figures", std::move(figures)}}}};
 }
 

@@ -65,6 +65,12 @@ std::string usable_text(const UsableLength& usable) {
              with_commas(usable.low), " .. ", with_commas(usable.high), ")");
 }
 
+std::string usable_rule() {
+  return cat("the longest whose loss is within ", kUsableMargin,
+             " nats of the best and whose longer context helps, by more than ", kLeastContextGain,
+             " nats over the next shorter length");
+}
+
 Table split_table(const Curve& curve) {
   const Align right = Align::kRight;
   Table table{{{"length", right},

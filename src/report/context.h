@@ -25,6 +25,8 @@ std::string useful_context_text(const FarContext& far);
 
 // "256 tokens (128 .. 512)"; empty where it was not measured.
 std::string usable_text(const UsableLength& usable);
+// What a usable length is, in words for readers: "the longest whose loss is within 0.01 nats ..".
+std::string usable_rule();
 
 // Gains over 1x in nats per token, and their two parts with intervals.
 Table split_table(const Curve& curve);

@@ -53,6 +53,7 @@ std::string curve_page(const CurveSet& set, const std::string& title) {
                 set.command_line));
   add_scored(page, set.protocol, set.text);
   page.update({{"summary", summary(set)},
+               {"usable_rule", usable_rule()},
                {"figures", curve_figures(set)},
                {"position_figures", position_figures(set)}});
   for (std::size_t i = 0; i < set.curves.size(); ++i) {
