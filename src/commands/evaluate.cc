@@ -37,7 +37,7 @@ struct Options {
 };
 
 Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& sample,
-              World& world) {
+              const KeyTokens& key_tokens, World& world) {
   MeasuringLine line("evaluate", one.name, "tokens", world.is_first());
   MeasuringLine far("evaluate", one.name + ", far context", "tokens", world.is_first());
   const auto far_hook = far.hook();
@@ -50,7 +50,8 @@ Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& 
                                      line.finish();
                                      far_hook(done, total);
                                    },
-                               .share = share_of(world)});
+                               .share = share_of(world),
+                               .key_tokens = &key_tokens});
   line.finish();
   far.finish();
   curve.name = one.name;
@@ -63,6 +64,7 @@ CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& op
   CurveSet set;
   const SampleRule rule = shared_rule(cases);
   EvaluationText text;
+  KeyTokens key_tokens;
   for (const EvaluationCase& one : cases) {
     const bool reads = set.curves.empty() || options.text.empty();
     LoadedModel loaded =
@@ -73,12 +75,14 @@ CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& op
       set.protocol = one.protocol;
       set.protocol.kernel =
           loaded.model->attention_kernel(1, one.lengths.front(), loaded.device, false);
+      key_tokens = load_key_tokens(one, world, loaded, text.sample);
+      set.key_tokens = key_tokens.rule;
     }
     if (described.sha256 != set.text.sha256) {
       throw usage_error("evaluate", one.name + " holds out another text than the first checkpoint",
                         "name one text for all: --text FILE");
     }
-    set.curves.push_back(measure(loaded, one, text.sample, world));
+    set.curves.push_back(measure(loaded, one, text.sample, key_tokens, world));
   }
   return set;
 }

@@ -39,6 +39,12 @@ std::string answers_text(const EvaluationCase& one) {
   return text;
 }
 
+std::string key_tokens_text(const EvaluationCase& one) {
+  const KeyTokensConfig& k = one.plan.config.evaluate.key_tokens;
+  return cat(k.evaluator, " ", k.short_length.value_or(0), " ", k.long_length.value_or(0), " ",
+             k.least_gain, " ", k.most_loss);
+}
+
 // One table holds one protocol.
 void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& other) {
   const CurveProtocol &a = first.protocol, &b = other.protocol;
@@ -52,6 +58,7 @@ void refuse_other_protocol(const EvaluationCase& first, const EvaluationCase& ot
       {"evaluate.stretch", a.treatment, b.treatment},
       {"evaluate.far_context_tokens", cat(first.plan.config.evaluate.far_context_tokens),
        cat(other.plan.config.evaluate.far_context_tokens)},
+      {"evaluate.key_tokens", key_tokens_text(first), key_tokens_text(other)},
       {"evaluate.answers", answers_text(first), answers_text(other)},
       {"evaluate.max_tokens", cat(first.plan.config.evaluate.max_tokens),
        cat(other.plan.config.evaluate.max_tokens)},

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "commands/measuring_line.h"
+#include "commands/ranks.h"
 #include "data/prepare.h"
 #include "device/device.h"
 #include "evaluate/protocol.h"
@@ -49,6 +51,33 @@ LoadedModel load_for_evaluation(const EvaluationCase& one, World& world,
   if (text != nullptr)
     refuse_different(world, text->sample.hash(), "text of SHA-256", "give all ranks the same");
   return *std::move(loaded);
+}
+
+KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedModel& loaded,
+                          const TextSample& sample) {
+  const Config& config = one.plan.config;
+  const KeyTokensConfig& wanted = config.evaluate.key_tokens;
+  if (wanted.evaluator.empty()) return {};
+  std::optional<LoadedModel> evaluator;
+  world.while_others_wait([&] {
+    ModelPlan plan =
+        plan_model(wanted.evaluator, {cat("runtime.device=", name_of(config.runtime.device))},
+                   one.plan.device.is_cuda() ? one.plan.device.index() : 0);
+    plan.config.runtime.threads = config.runtime.threads;
+    evaluator = load_model(plan);
+  });
+  if (evaluator->tokenizer.hash() != loaded.tokenizer.hash()) {
+    throw usage_error("/evaluate/key_tokens/evaluator",
+                      cat(wanted.evaluator, " has another tokenizer than ", one.name),
+                      "name a run that was trained with the same one");
+  }
+  MeasuringLine line("evaluate", "key tokens", "tokens", world.is_first());
+  KeyTokens found = find_key_tokens(
+      *evaluator, sample, {.wanted = wanted, .progress = line.hook(), .share = share_of(world)});
+  line.finish();
+  refuse_different(world, found.rule.evaluator_sha256, "evaluator of SHA-256",
+                   "give all ranks the same");
+  return found;
 }
 
 CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) {

@@ -8,6 +8,7 @@
 #include "commands/evaluation_plan.h"
 #include "data/text_sample.h"
 #include "distributed/world.h"
+#include "evaluate/key_tokens.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -27,6 +28,10 @@ EvaluationText read_evaluation_text(const std::vector<std::string>& files,
 LoadedModel load_for_evaluation(const EvaluationCase& one, World& world,
                                 const std::vector<std::string>& files, const SampleRule& rule,
                                 EvaluationText* text);
+
+// The sample's key tokens, found by the evaluator that a case names; nothing where it names none.
+KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedModel& loaded,
+                          const TextSample& sample);
 
 CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer);
 

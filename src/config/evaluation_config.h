@@ -50,6 +50,17 @@ struct AnswersConfig {
   double idle = 0;             // of the words among a recall's pairs
 };
 
+// Targets that a fixed model, the evaluator, finds hard with a short context and easy with a long
+// one (LongPPL, Fang et al. 2024, section 3): all models are scored on the same ones.
+struct KeyTokensConfig {
+  std::string evaluator;                     // a run or checkpoint; empty: not measured
+  std::optional<std::int64_t> short_length;  // a sixteenth of long_length
+  std::optional<std::int64_t> long_length;   // the evaluator's trained length
+  double least_gain = 0.5;                   // nats, of the long context over the short one
+  double most_loss = 2;                      // nats, with the long one
+  bool operator==(const KeyTokensConfig&) const = default;
+};
+
 struct EvaluateConfig {
   Task task = Task::kPerplexity;
   std::vector<std::string> lengths = {"1x", "2x", "4x", "10x"};
@@ -63,6 +74,7 @@ struct EvaluateConfig {
   Stretch stretch = Stretch::kNone;
   std::optional<double> stretch_factor;  // each length over the trained length; else refused
   AnswersConfig answers;
+  KeyTokensConfig key_tokens;
 };
 
 struct AttentionConfig {

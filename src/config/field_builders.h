@@ -17,6 +17,7 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back);
 Fields distributed_fields(DistributedConfig& d);
 Fields evaluate_fields(EvaluateConfig& e);
 Fields answers_fields(EvaluateConfig& e);
+Fields key_tokens_fields(EvaluateConfig& e);
 Fields runtime_fields(RuntimeConfig& r);
 Fields attention_fields(AttentionConfig& a);
 

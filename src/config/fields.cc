@@ -61,6 +61,7 @@ std::vector<Section> sections(Config& c) {
       {"distributed", "Several processes.", distributed_fields(c.distributed)},
       {"evaluate", "Extrapolation curves.", evaluate_fields(c.evaluate)},
       {"evaluate.answers", "Questions to a text.", answers_fields(c.evaluate)},
+      {"evaluate.key_tokens", "Tokens that need a long context.", key_tokens_fields(c.evaluate)},
       {"runtime", "Device, precision, threads, memory.", runtime_fields(c.runtime)},
       {"runtime.attention", "Attention kernels.", attention_fields(c.runtime.attention)},
   };

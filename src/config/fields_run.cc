@@ -245,6 +245,41 @@ Fields answers_fields(EvaluateConfig& e) {
   return f;
 }
 
+Fields key_tokens_fields(EvaluateConfig& e) {
+  KeyTokensConfig& k = e.key_tokens;
+  const bool asked = !k.evaluator.empty();
+  const char* condition = "evaluate.key_tokens.evaluator is given";
+  Fields f;
+  add(f, "evaluator", &k.evaluator,
+      "A run or checkpoint that decides which targets are key tokens: hard for it with a short "
+      "context, easy with a long one. Their perplexity is measured too, for all models on the same "
+      "tokens. It has the models' tokenizer.")
+      .only_if(e.task == Task::kPerplexity && !protocol_row(e.protocol).one_pass,
+               "evaluate.task is \"perplexity\" and evaluate.protocol not \"one_pass\"")
+      .free();
+  add(f, "short_length", &k.short_length,
+      "Length of the windows of the short context, which slide by half. Default: a sixteenth of "
+      "long_length.")
+      .range(2, 1 << 24)
+      .only_if(asked, condition)
+      .free();
+  add(f, "long_length", &k.long_length,
+      "The same of the long context. Default: the evaluator's trained length.")
+      .range(2, 1 << 24)
+      .only_if(asked, condition)
+      .free();
+  add(f, "least_gain", &k.least_gain,
+      "A key token's loss under the long context is lower by more than this, in nats.")
+      .range(0, 100)
+      .only_if(asked, condition)
+      .free();
+  add(f, "most_loss", &k.most_loss, "And it is below this, in nats.")
+      .range(0, 100)
+      .only_if(asked, condition)
+      .free();
+  return f;
+}
+
 Fields distributed_fields(DistributedConfig& d) {
   Fields f;
   add(f, "reduce", choice(d.reduce),

@@ -72,7 +72,7 @@ class Asking {
     return tokens;
   }
 
-  static LossChange change_of(const std::vector<float>& values) {
+  static BoundedMean change_of(const std::vector<float>& values) {
     const Interval interval = middle_95(bootstrap_means(values, 1));
     return {mean_of(values), interval.low, interval.high};
   }

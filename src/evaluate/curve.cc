@@ -44,6 +44,8 @@ class CurveMeasurement {
       each_length();
     fill_family(all_, curve_.trained_length, split());
     if (!protocol_.one_pass) curve_.usable = usable_length(all_, curve_.trained_length);
+    if (options_.key_tokens != nullptr)
+      fill_key_figures(all_, curve_.trained_length, options_.key_tokens->is_key);
     for (const MeasuredLength& measured : all_) curve_.points.push_back(measured.point);
     look_far();
     return std::move(curve_);

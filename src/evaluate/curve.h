@@ -5,6 +5,7 @@
 
 #include "checkpoint/load_model.h"
 #include "data/text_sample.h"
+#include "evaluate/key_tokens.h"
 #include "evaluate/share.h"
 #include "report/curve.h"
 
@@ -18,6 +19,7 @@ struct CurveOptions {
   std::function<void(std::int64_t done, std::int64_t total)> far_progress =
       {};  // then, far context
   ScoringShare share = {};
+  const KeyTokens* key_tokens = nullptr;  // of the same sample
 };
 
 // Scores the sample's runs (whole windows of at least the longest length) at each length, and the

@@ -102,7 +102,7 @@ class Ablation {
 };
 
 // One kind of change in every bin, from the near targets of all windows.
-void fill_changes(std::vector<FarBin>& bins, LossChange FarBin::*kind,
+void fill_changes(std::vector<FarBin>& bins, BoundedMean FarBin::*kind,
                   const std::vector<float>& differences, std::int64_t near) {
   std::vector<double> means;
   std::vector<std::vector<double>> draws;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/error.h"
 #include "evaluate/statistics.h"
 
 namespace alibi {
@@ -37,14 +38,17 @@ struct ContextGain {
   Draws draws;
 };
 
-// Over the same targets: those that are late in the windows of both lengths.
-ContextGain late_gain(const MeasuredLength& shorter, const MeasuredLength& longer) {
+// Over the same targets: those that are late in the windows of both lengths, and among `is_key`
+// where that is given.
+ContextGain late_gain(const MeasuredLength& shorter, const MeasuredLength& longer,
+                      std::span<const std::uint8_t> is_key = {}) {
   std::vector<float> gains(shorter.losses.size());
   std::vector<std::uint8_t> kept(gains.size());
   double sum = 0, count = 0;
   for (std::size_t i = 0; i < gains.size(); ++i) {
     gains[i] = shorter.losses[i] - longer.losses[i];
     kept[i] = shorter.late[i] & longer.late[i];
+    if (!is_key.empty()) kept[i] &= is_key[i];
     if (kept[i] == 0) continue;
     sum += gains[i];
     count += 1;
@@ -77,6 +81,20 @@ void fill_split(MeasuredLength& measured, const MeasuredLength& base, Split spli
   point.context_gain_high = of_context.high;
   point.early_gain_low = of_early.low;
   point.early_gain_high = of_early.high;
+}
+
+double mean_of_kept(const std::vector<float>& losses, std::span<const std::uint8_t> kept) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    sum += kept[i] * static_cast<double>(losses[i]);
+    count += kept[i];
+  }
+  return sum / count;  // NaN of none
+}
+
+BoundedMean bounded(double mean, const Draws& draws) {
+  const Interval interval = middle_95(draws);
+  return {mean, interval.low, interval.high};
 }
 
 void fill_joint(std::vector<MeasuredLength*>& family, const MeasuredLength* base) {
@@ -140,6 +158,36 @@ void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length, 
     fill_split(*measured, *base, split);
   }
   fill_joint(applicable, base);
+}
+
+void fill_key_figures(std::vector<MeasuredLength>& family, std::int64_t base_length,
+                      std::span<const std::uint8_t> is_key) {
+  if (std::ranges::count(is_key, 1) == 0) return;
+  const MeasuredLength* base = nullptr;
+  Draws base_draws;
+  const auto draws_of = [&](const MeasuredLength& measured) {
+    return bootstrap_means(measured.losses, measured.block, is_key);
+  };
+  for (const MeasuredLength& measured : family) {
+    if (measured.point.length != base_length || !measured.point.applicable) continue;
+    base = &measured;
+    base_draws = draws_of(measured);
+  }
+  for (MeasuredLength& measured : family) {
+    if (!measured.point.applicable) continue;
+    ensure(measured.losses.size() == is_key.size(), "every length scores the key tokens");
+    const Draws draws = draws_of(measured);
+    KeyFigures& key = measured.point.key;
+    key.loss = bounded(mean_of_kept(measured.losses, is_key), draws);
+    if (base == nullptr) continue;
+    key.change = bounded(std::expm1(key.loss.mean - mean_of_kept(base->losses, is_key)),
+                         over_draws(draws.size(), [&](std::size_t i) {
+                           return std::expm1(draws[i] - base_draws[i]);
+                         }));
+    if (measured.late.empty()) continue;
+    const ContextGain gain = late_gain(*base, measured, is_key);
+    key.context_gain = bounded(gain.mean, gain.draws);
+  }
 }
 
 UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64_t base_length) {

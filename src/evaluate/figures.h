@@ -1,6 +1,8 @@
 // From losses to the figures of a curve: means, changes from 1x, intervals, splits.
 #pragma once
 
+#include <span>
+
 #include "evaluate/protocol.h"
 
 namespace alibi {
@@ -26,6 +28,10 @@ enum class Split { kNone, kSliding, kLate };
 
 // What compares lengths: changes from `base`, joint intervals over all lengths, splits of gains.
 void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length, Split split);
+
+// Figures of the key tokens alone, of lengths that score the same targets: `is_key` says which.
+void fill_key_figures(std::vector<MeasuredLength>& family, std::int64_t base_length,
+                      std::span<const std::uint8_t> is_key);
 
 // Of lengths that score the same targets, once fill_family has run.
 UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64_t base_length);

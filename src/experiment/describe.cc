@@ -80,7 +80,10 @@ void describe_run(Comparison& all, std::size_t variant, const ComparedRun& run,
                   const CurveSet& found) {
   refuse_other_text(all, found, run);
   merge_protocol(all, found.protocol);
-  if (all.text.sha256.empty()) all.text = found.text;
+  if (all.text.sha256.empty()) {
+    all.text = found.text;
+    all.key_tokens = found.key_tokens;
+  }
   describe_variant(all.variants[variant], run.curve);
 }
 

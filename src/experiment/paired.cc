@@ -67,15 +67,22 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   point.context_gain = figure(&CurvePoint::context_gain);
   point.bits_per_byte = figure(&CurvePoint::bits_per_byte).mean;
   point.visited_share = figure(&CurvePoint::visited_share).mean;
+  const auto key_loss = [](const CurvePoint& p) { return p.key.loss.mean; };
+  point.key_loss = estimate(values(variant.name, key_loss));
+  point.key_context_gain =
+      estimate(values(variant.name, [](const CurvePoint& p) { return p.key.context_gain.mean; }));
   if (variant.name == all.reference) {
     point.verdict = Verdict::kReference;
     return;
   }
-  const auto measure = [&](const CurvePoint& p) { return measured(all, p); };
-  std::vector<double> differences = values(variant.name, measure);
-  const std::vector<double> reference = values(all.reference, measure);
-  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= reference[i];
-  point.difference = estimate(differences);
+  const auto difference = [&](const auto& of_point) {
+    std::vector<double> differences = values(variant.name, of_point);
+    const std::vector<double> reference = values(all.reference, of_point);
+    for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= reference[i];
+    return estimate(differences);
+  };
+  point.key_difference = difference(key_loss);
+  point.difference = difference([&](const CurvePoint& p) { return measured(all, p); });
   point.verdict = judge(point.difference);
 }
 
@@ -126,7 +133,7 @@ std::int64_t common_window(const std::vector<const FarContext*>& seeds) {
 
 // One kind of change in a bin of every seed.
 Estimate over_bins(const std::vector<const FarContext*>& seeds, const FarBin& as,
-                   LossChange FarBin::*kind) {
+                   BoundedMean FarBin::*kind) {
   std::vector<double> means;
   for (const FarContext* far : seeds) {
     for (const FarBin& bin : far->bins)

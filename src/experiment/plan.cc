@@ -83,8 +83,21 @@ void refuse_equal_variants(const ExperimentPlan& plan,
 void check_start(const Config& config) {
   check_attention_name(config.runtime.attention.kernel);
   open_device(config.runtime.device);
-  if (!config.initialize.from.empty())
-    checkpoint_config(resolve_checkpoint(config.initialize.from));
+  for (const std::string& from : {config.initialize.from, config.evaluate.key_tokens.evaluator})
+    if (!from.empty()) checkpoint_config(resolve_checkpoint(from));
+}
+
+// Before any training: key tokens are tokens of the evaluator's.
+void refuse_other_evaluator(const ExperimentPlan& plan, const PlannedVariant& variant,
+                            const std::string& tokenizer_hash) {
+  const std::string& evaluator = variant.config.evaluate.key_tokens.evaluator;
+  if (evaluator.empty() ||
+      checkpoint_tokenizer_hash(resolve_checkpoint(evaluator)) == tokenizer_hash)
+    return;
+  throw usage_error(
+      plan.file.place + ": /variants/" + variant.name,
+      cat("has another tokenizer than ", evaluator, ", which evaluate.key_tokens.evaluator names"),
+      "name a run that was trained with the same one");
 }
 
 void refuse_other_tasks(const ExperimentPlan& plan) {
@@ -104,11 +117,11 @@ void refuse_other_rules(const ExperimentPlan& plan) {
     const EvaluateConfig& e = variant.config.evaluate;
     if (e.protocol == first.protocol && e.stride == first.stride &&
         e.split_stride == first.split_stride && e.max_tokens == first.max_tokens &&
-        e.far_context_tokens == first.far_context_tokens)
+        e.far_context_tokens == first.far_context_tokens && e.key_tokens == first.key_tokens)
       continue;
     throw usage_error(plan.file.place + ": /variants/" + variant.name,
-                      "has another evaluate.protocol, stride, split_stride, max_tokens or "
-                      "far_context_tokens than " +
+                      "has another evaluate.protocol, stride, split_stride, max_tokens, "
+                      "far_context_tokens or key_tokens than " +
                           plan.variants.front().name,
                       "set them for all, under /config");
   }
@@ -277,6 +290,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     variant.text = scored.at(text->first);
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
+    refuse_other_evaluator(plan, variant, text->second.tokenizer.hash());
   }
   refuse_equal_variants(plan, data_hashes);
   plan.one_tokenizer = tokenizers.size() == 1;

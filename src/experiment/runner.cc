@@ -7,6 +7,7 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/write.h"
 #include "base/printable.h"
 #include "base/process.h"
 #include "base/stop.h"
@@ -71,7 +72,23 @@ std::vector<std::string> protocol_arguments(const Config& config) {
       cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
       cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
   if (protocol_row(e.protocol).streams) sets.push_back(cat("evaluate.sinks=", e.sinks));
+  if (const KeyTokensConfig& k = e.key_tokens; !k.evaluator.empty()) {
+    const std::pair<const char*, std::string> keys[] = {
+        {"evaluator", write_json(k.evaluator)},
+        {"short_length", number_or_null(k.short_length)},
+        {"long_length", number_or_null(k.long_length)},
+        {"least_gain", write_json(k.least_gain)},
+        {"most_loss", write_json(k.most_loss)}};
+    for (const auto& [key, value] : keys)
+      sets.push_back(cat("evaluate.key_tokens.", key, "=", value));
+  }
   return as_options(sets);
+}
+
+// The weights by which key tokens are chosen; empty where they are not asked for.
+std::string evaluator_hash(const Config& config) {
+  const std::string& evaluator = config.evaluate.key_tokens.evaluator;
+  return evaluator.empty() ? "" : sha256_file(resolve_checkpoint(evaluator) / "manifest.json");
 }
 
 // All that decides answers but their lengths.
@@ -263,10 +280,10 @@ class Runner {
 
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
-    const std::string key =
-        cat(sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model),
-            kCurveFormat, lengths_text(plan_.lengths, ","),
-            join(protocol_arguments(run.config), " "), plan_.variants[run.variant].text.hash);
+    const std::string key = cat(
+        sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model), kCurveFormat,
+        lengths_text(plan_.lengths, ","), join(protocol_arguments(run.config), " "),
+        plan_.variants[run.variant].text.hash, evaluator_hash(run.config));
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }
 

@@ -32,10 +32,10 @@ struct AnswersCell {
   // Mean over texts of the share of answers that are right, and nats per token of the answers, each
   // with a 95 % interval over texts.
   double share = kNotMeasured, share_low = kNotMeasured, share_high = kNotMeasured;
-  LossChange loss = {};
+  BoundedMean loss = {};
   // Nats per token of the answer that stating it gains over stating another one: above 0, something
   // of it was carried to the end. Paired over texts. Of passkeys.
-  LossChange gain = {};
+  BoundedMean gain = {};
 };
 
 struct AnswersResult {

@@ -8,7 +8,7 @@
 namespace alibi {
 
 template <class Fields>
-void change_fields(Fields& f, const std::string& name, LossChange& change) {
+void change_fields(Fields& f, const std::string& name, BoundedMean& change) {
   f(name, change.mean);
   f(name + "_low", change.low);
   f(name + "_high", change.high);

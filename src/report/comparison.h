@@ -41,6 +41,8 @@ struct ComparedPoint {
   Estimate early_gain, context_gain;  // the split of the gain over 1x, nats per token
   double bits_per_byte = kNotMeasured;
   double visited_share = kNotMeasured;  // as CurvePoint's, mean over seeds
+  Estimate key_loss, key_context_gain;  // nats per key token
+  Estimate key_difference;              // of key_loss, this variant's less the reference's
   Estimate difference;  // of the measure, this variant's less the reference's, seed by seed
   Verdict verdict = Verdict::kUnknown;
 };
@@ -97,6 +99,7 @@ struct Comparison {
   std::vector<std::int64_t> seeds;
   CurveProtocol protocol;
   CurveText text;
+  KeyTokenRule key_tokens;
   std::vector<ComparedVariant> variants;
   std::vector<ComparedRun> runs;
   std::vector<ComparedTask> tasks;

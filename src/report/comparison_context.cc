@@ -1,6 +1,7 @@
 // What variants do with their context, means over seeds.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/strings.h"
 #include "report/comparison_reports.h"
@@ -29,6 +30,31 @@ Table split_table(const Comparison& c) {
       std::vector<std::string> row = {variant.name, with_commas(point.length)};
       for (const Estimate& e : {point.early_gain, point.context_gain})
         for (std::string& cell : cells_of(e)) row.push_back(std::move(cell));
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+Table key_table(const Comparison& c) {
+  const Align right = Align::kRight;
+  Table table{{{"variant", Align::kLeft},
+               {"length", right},
+               {"perplexity of key tokens", right},
+               {cat("against ", c.reference, " (nats)"), right},
+               {"95 % interval", right},
+               {"longer context (nats)", right},
+               {"95 % interval", right}},
+              {}};
+  for (const ComparedVariant& variant : c.variants) {
+    for (const ComparedPoint& point : variant.points) {
+      if (point.key_loss.count == 0) continue;
+      std::vector<std::string> row = {variant.name, with_commas(point.length),
+                                      four_digits(std::exp(point.key_loss.mean))};
+      for (const auto& [estimate, there] :
+           {std::pair(point.key_difference, point.key_difference.count > 0),
+            std::pair(point.key_context_gain, point.length != variant.trained_length)})
+        for (std::string& cell : cells_of(estimate)) row.push_back(there ? std::move(cell) : "");
       table.rows.push_back(std::move(row));
     }
   }
@@ -94,8 +120,11 @@ PlotSpec far_plot(const Comparison& c, const char* what, Estimate ComparedFarBin
 
 std::string comparison_context(const Comparison& c) {
   std::string text;
-  const Table split = split_table(c), useful = useful_table(c);
+  const Table split = split_table(c), key = key_table(c), useful = useful_table(c);
   if (!split.rows.empty()) text += cat("gain over 1x, nats per token\n", format_table(split), "\n");
+  if (!key.rows.empty())
+    text +=
+        cat("key tokens: ", key_tokens_text(c.key_tokens, c.text), "\n", format_table(key), "\n");
   if (!useful.rows.empty()) text += format_table(useful) + "\n";
   return text;
 }
@@ -109,6 +138,8 @@ Json comparison_context_value(const Comparison& c) {
     if (!plot.series.empty()) figures.push_back(figure_value(plot));
   }
   return {{"split", table_value(split_table(c))},
+          {"key_table", table_value(key_table(c))},
+          {"key_rule", key_tokens_text(c.key_tokens, c.text)},
           {"useful", table_value(useful_table(c))},
           {"usable_rule", usable_rule()},
           {"far", {{"figures", std::move(figures)}}}};

@@ -44,6 +44,14 @@ Json point_object(const ComparedPoint& p) {
   return point;
 }
 
+Json key_object(const ComparedPoint& p) {
+  Json key = Json::object();
+  add_estimate(key, "loss", p.key_loss);
+  add_estimate(key, "context_gain", p.key_context_gain);
+  add_estimate(key, "difference", p.key_difference);
+  return key;
+}
+
 // Without its lists.
 Json variant_head(const ComparedVariant& v) {
   return {{"name", v.name},
@@ -60,7 +68,10 @@ Json variant_head(const ComparedVariant& v) {
 
 Json variant_object(const ComparedVariant& variant) {
   Json points = Json::list(), bins = Json::list();
-  for (const ComparedPoint& point : variant.points) points.push_back(point_object(point));
+  for (const ComparedPoint& point : variant.points) {
+    points.push_back(point_object(point));
+    if (point.key_loss.count > 0) points.as_list()->back().append("key", key_object(point));
+  }
   for (const ComparedFarBin& bin : variant.far_context) {
     Json one = {{"first", bin.first}, {"last", bin.last}};
     add_estimate(one, "swapped", bin.swapped);
@@ -150,21 +161,23 @@ Json comparison_value(const Comparison& c) {
   for (const ComparedVariant& variant : c.variants) variants.push_back(variant_object(variant));
   for (const ComparedRun& run : c.runs) runs.push_back(run_object(c, run));
   for (const ComparedTask& task : c.tasks) tasks.push_back(task_object(c, task));
-  return {{"format_version", kComparisonFormat},
-          {"kind", "comparison"},
-          {"program_version", c.program_version},
-          {"created", c.created},
-          {"command_line", c.command_line},
-          {"name", c.name},
-          {"title", c.title},
-          {"measure", name_of(c.measure)},
-          {"reference", c.reference},
-          {"seeds", c.seeds},
-          {"protocol", protocol_json(c.protocol)},
-          {"text", text_json(c.text)},
-          {"variants", std::move(variants)},
-          {"runs", std::move(runs)},
-          {"tasks", std::move(tasks)}};
+  Json all = {{"format_version", kComparisonFormat},
+              {"kind", "comparison"},
+              {"program_version", c.program_version},
+              {"created", c.created},
+              {"command_line", c.command_line},
+              {"name", c.name},
+              {"title", c.title},
+              {"measure", name_of(c.measure)},
+              {"reference", c.reference},
+              {"seeds", c.seeds},
+              {"protocol", protocol_json(c.protocol)},
+              {"text", text_json(c.text)},
+              {"variants", std::move(variants)},
+              {"runs", std::move(runs)},
+              {"tasks", std::move(tasks)}};
+  if (!c.key_tokens.evaluator.empty()) all.append("key_tokens", key_tokens_json(c.key_tokens));
+  return all;
 }
 
 std::string comparison_json(const Comparison& c) {

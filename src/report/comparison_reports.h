@@ -3,14 +3,17 @@
 // comparison.json, format_version 2 (figures that were not measured are null):
 //   {format_version, kind: "comparison", program_version, created, command_line, name, title,
 //    measure: "loss" | "bits_per_byte", reference, seeds: [..],
-//    protocol: {..}, text: {..}                      as in curve.json (report/curve_files.h)
-//    variants: [{name, position, changes: {..}, trained_length, sequence_length,
+//    protocol: {..}, text: {..}, key_tokens: {..} or absent  as in curve.json
+//    (report/curve_files.h) variants: [{name, position, changes: {..}, trained_length,
+//    sequence_length,
 //      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes, train_targets,
 //      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
 //        perplexity, change, change_low, change_high, bits_per_byte, early_gain, early_gain_low,
 //        early_gain_high, context_gain, context_gain_low, context_gain_high, difference,
-//        difference_error, difference_low, difference_high, visited_share, verdict}],
+//        difference_error, difference_low, difference_high, visited_share, verdict,
+//        key: {loss, loss_low, loss_high, context_gain, .., difference, ..} (of key tokens; absent
+//        without)}],
 //      far_context: [{first, last, swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}],
 //    runs: [{variant, seed, folder, failure, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes, slopes: [..], usable_length, far_context_window,

@@ -14,20 +14,20 @@ std::string range_text(const FarBin& bin) {
                                : cat(with_commas(bin.first), "-", with_commas(bin.last));
 }
 
-std::vector<std::string> change_cells(const LossChange& change) {
+std::vector<std::string> change_cells(const BoundedMean& change) {
   return {signed_figure(change.mean), interval_text(change.low, change.high, signed_figure)};
 }
 
-PlotSeries series_of(const FarContext& far, const char* label, LossChange FarBin::*kind) {
+PlotSeries series_of(const FarContext& far, const char* label, BoundedMean FarBin::*kind) {
   PlotSeries series{label, "", {}};
   for (const FarBin& bin : far.bins) {
-    const LossChange& change = bin.*kind;
+    const BoundedMean& change = bin.*kind;
     series.points.push_back({static_cast<double>(bin.last), change.mean, change.low, change.high});
   }
   return series;
 }
 
-Reach farthest(const FarContext& far, LossChange FarBin::*kind) {
+Reach farthest(const FarContext& far, BoundedMean FarBin::*kind) {
   Reach reach;
   for (const FarBin& bin : far.bins) {
     if ((bin.*kind).low > 0) reach.tokens = bin.last;
@@ -71,6 +71,42 @@ std::string usable_rule() {
              " nats over the next shorter length");
 }
 
+std::string key_tokens_text(const KeyTokenRule& rule, const CurveText& text) {
+  if (rule.evaluator.empty()) return "";
+  return cat(with_commas(rule.tokens), " of ", with_commas(text.tokens_scored),
+             " targets, whose loss under ", rule.evaluator, " falls by more than ", rule.least_gain,
+             " nats, to less than ", rule.most_loss, ", where windows of ",
+             with_commas(rule.long_length), " tokens stand in place of ",
+             with_commas(rule.short_length));
+}
+
+Table key_tokens_table(const Curve& curve) {
+  const Align right = Align::kRight;
+  Table table{{{"length", right},
+               {"", right},
+               {"perplexity of key tokens", right},
+               {"95 % interval", right},
+               {"change", right},
+               {"95 % interval", right},
+               {"longer context (nats)", right},
+               {"95 % interval", right}},
+              {}};
+  for (const CurvePoint& point : curve.points) {
+    const auto& [loss, change, gain] = point.key;
+    if (!std::isfinite(loss.mean)) continue;
+    const bool base = point.length == curve.trained_length;
+    const bool gains = !base && std::isfinite(gain.mean);
+    table.rows.push_back({with_commas(point.length), times(point.multiple),
+                          four_digits(std::exp(loss.mean)),
+                          interval_text(std::exp(loss.low), std::exp(loss.high), four_digits),
+                          base ? "" : percent(change.mean),
+                          base ? "" : interval_text(change.low, change.high, percent),
+                          gains ? signed_figure(gain.mean) : "",
+                          gains ? interval_text(gain.low, gain.high, signed_figure) : ""});
+  }
+  return table;
+}
+
 Table split_table(const Curve& curve) {
   const Align right = Align::kRight;
   Table table{{{"length", right},
@@ -106,7 +142,7 @@ Table far_context_table(const FarContext& far) {
               {}};
   for (const FarBin& bin : far.bins) {
     std::vector<std::string> row = {range_text(bin), with_commas(bin.targets)};
-    for (const LossChange& change : {bin.swapped, bin.shuffled, bin.cut})
+    for (const BoundedMean& change : {bin.swapped, bin.shuffled, bin.cut})
       for (std::string& cell : change_cells(change)) row.push_back(std::move(cell));
     table.rows.push_back(std::move(row));
   }

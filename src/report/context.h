@@ -28,6 +28,12 @@ std::string usable_text(const UsableLength& usable);
 // What a usable length is, in words for readers: "the longest whose loss is within 0.01 nats ..".
 std::string usable_rule();
 
+// How key tokens were chosen, in words: "812 of 92,160 targets, whose loss ..";
+// empty where they were not asked for.
+std::string key_tokens_text(const KeyTokenRule& rule, const CurveText& text);
+// Perplexity of key tokens, its change from 1x, and what longer context brings them.
+Table key_tokens_table(const Curve& curve);
+
 // Gains over 1x in nats per token, and their two parts with intervals.
 Table split_table(const Curve& curve);
 

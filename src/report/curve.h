@@ -41,6 +41,7 @@ struct CurvePoint {
   // Of the 64 x 64 blocks of keys up to the queries' own, those that attention visited: over all
   // windows, layers and heads.
   double visited_share = kNotMeasured;
+  KeyFigures key;
   bool applicable = true;  // false: this model cannot take this length; `note` says why
   std::string note;
   bool out_of_memory = false;  // some of it was not measured for that reason; `note` says what
@@ -83,6 +84,7 @@ struct CurveText {
 struct CurveSet {
   CurveProtocol protocol;
   CurveText text;
+  KeyTokenRule key_tokens;
   std::string program_version, command_line, created;  // created: utc_timestamp()
   std::vector<Curve> curves;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/checksums.h"
 #include "base/json/parse.h"
@@ -13,6 +14,24 @@
 #include "report/csv.h"
 
 namespace alibi {
+
+template <class Fields>
+void fields(Fields& f, KeyTokenRule& rule) {
+  f("evaluator", rule.evaluator);
+  f("evaluator_sha256", rule.evaluator_sha256);
+  f("short_length", rule.short_length);
+  f("long_length", rule.long_length);
+  f("least_gain", rule.least_gain);
+  f("most_loss", rule.most_loss);
+  f("tokens", rule.tokens);
+}
+
+template <class Fields>
+void fields(Fields& f, KeyFigures& key) {
+  change_fields(f, "loss", key.loss);
+  change_fields(f, "change", key.change);
+  change_fields(f, "context_gain", key.context_gain);
+}
 
 template <class Fields>
 void fields(Fields& f, CurvePoint& p) {
@@ -48,6 +67,7 @@ void fields(Fields& f, CurvePoint& p) {
   f("tokens_per_second", p.tokens_per_second);
   f("peak_memory_bytes", p.peak_memory_bytes);
   f.or_absent("visited_share", p.visited_share, true);
+  f.or_absent("key", p.key, std::isfinite(p.key.loss.mean));
 }
 
 template <class Fields>
@@ -156,15 +176,16 @@ void fields(Fields& f, CurveSet& set) {
   f("command_line", set.command_line);
   f("protocol", set.protocol);
   f("text", set.text);
+  f.or_absent("key_tokens", set.key_tokens, !set.key_tokens.evaluator.empty());
   f("curves", set.curves);
 }
 
 namespace {
 
 // Whole sentences, what is no single figure and what only some points have stay in curve.json.
-constexpr std::array<std::string_view, 6> kNoColumns = {"description",      "treatment",
-                                                        "document_borders", "usable_length",
-                                                        "far_context",      "out_of_memory"};
+constexpr std::array<std::string_view, 7> kNoColumns = {
+    "description",   "treatment", "document_borders", "usable_length", "far_context",
+    "out_of_memory", "key"};
 
 void add_columns(Json& row, const Json& record, const std::string& prefix) {
   for (const auto& [key, value] : *record.as_object()) {
@@ -187,6 +208,8 @@ Json csv_row(const Curve& curve, const CurveProtocol& protocol, const CurvePoint
 Json protocol_json(const CurveProtocol& protocol) { return to_json(protocol); }
 
 Json text_json(const CurveText& text) { return to_json(text); }
+
+Json key_tokens_json(const KeyTokenRule& rule) { return to_json(rule); }
 
 Json curve_value(const CurveSet& set) { return to_json(set); }
 

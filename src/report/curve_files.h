@@ -6,6 +6,8 @@
 //    precision, device, kernel,
 //      sha256 (of all but device and kernel)},
 //    text: {files: [..], selection, sha256, tokens_scored, tokens_cut_off, bytes, words},
+//    key_tokens: {evaluator, evaluator_sha256, short_length, long_length, least_gain, most_loss,
+//      tokens} (absent where they were not asked for),
 //    curves: [{name, position, checkpoint, checkpoint_sha256, step, trained_length,
 //    sequence_length,
 //      train_sequence_length_scaling, parameters, slopes: [..],
@@ -15,7 +17,9 @@
 //        loss_joint_low, loss_joint_high, change_joint_low, change_joint_high, bits_per_byte,
 //        word_perplexity, full_loss, early_gain, early_gain_low, early_gain_high, context_gain,
 //        context_gain_low, context_gain_high, targets, seconds, tokens_per_second,
-//        peak_memory_bytes, visited_share (absent in older files)}],
+//        peak_memory_bytes, visited_share (absent in older files),
+//        key: {loss, loss_low, loss_high, change, .., context_gain, ..} (of key tokens; absent
+//        without)}],
 //      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
 //      usable_length: {tokens, low, high} (absent where it was not measured),
 //      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
@@ -47,5 +51,6 @@ CurveSet parse_curves(std::string_view text, const std::string& place);
 
 Json protocol_json(const CurveProtocol& protocol);
 Json text_json(const CurveText& text);
+Json key_tokens_json(const KeyTokenRule& rule);
 
 }  // namespace alibi

@@ -38,17 +38,33 @@ struct UsableLength {
   std::int64_t low = 0, high = 0;  // 95 % interval, from resampled text
 };
 
-// A mean change of the loss in nats with its paired 95 % interval (of far context: joint over all
-// bins); above 0: it hurts.
-struct LossChange {
+// A mean with its 95 % interval. Of far context: a change of the loss in nats, joint over all bins;
+// above 0: it hurts.
+struct BoundedMean {
   double mean = kNotMeasured, low = kNotMeasured, high = kNotMeasured;
+};
+
+// How key tokens were chosen (config/evaluation_config.h), and how many of the scored targets are.
+struct KeyTokenRule {
+  std::string evaluator, evaluator_sha256;  // empty: key tokens were not asked for
+  std::int64_t short_length = 0, long_length = 0;
+  double least_gain = kNotMeasured, most_loss = kNotMeasured;
+  std::int64_t tokens = 0;
+};
+
+// Of a length's key tokens alone. Change and gain as CurvePoint's; the gain is that of those in the
+// later halves of windows of both lengths.
+struct KeyFigures {
+  BoundedMean loss;          // nats per key token
+  BoundedMean change;        // of their perplexity from 1x
+  BoundedMean context_gain;  // nats per key token, above 0: better
 };
 
 // Targets with first .. last tokens of true context when all that lies farther back is swapped for
 // text from elsewhere, shuffled, or not there.
 struct FarBin {
   std::int64_t first = 0, last = 0, targets = 0;
-  LossChange swapped, shuffled, cut;
+  BoundedMean swapped, shuffled, cut;
 };
 
 // How far a model looks: what its loss loses when distant context is taken from it (the question of

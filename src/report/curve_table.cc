@@ -84,6 +84,11 @@ std::string split_lines(const CurveSet& set, const Curve& curve) {
              "), fewer early tokens ", signed_figure(longest->early_gain), "\n");
 }
 
+std::string key_lines(const Curve& curve) {
+  const Table table = key_tokens_table(curve);
+  return table.rows.empty() ? "" : cat("\n", format_table(table));
+}
+
 // A footnote of the table: the first note on a measured point, and how many more there are.
 std::string note_line(const Curve& curve) {
   std::string first;
@@ -164,18 +169,20 @@ std::string text_line(const CurveProtocol& protocol, const CurveText& text) {
 std::string curve_table(const CurveSet& set) {
   std::string text;
   for (const Curve& curve : set.curves)
-    text +=
-        curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(set, curve) + "\n";
+    text += curve_head(curve) + one_table(curve) + note_line(curve) + split_lines(set, curve) +
+            key_lines(curve) + "\n";
   if (set.curves.empty()) text += "no curves\n\n";
   std::string intervals = interval_line(set), useful = useful_line(set, intervals.empty());
   if (!intervals.empty() && !useful.empty())
     intervals += "; useful context: " + std::exchange(useful, "");
-  const std::pair<const char*, std::string> lines[] = {{"intervals", intervals},
-                                                       {"usable length", usable_line(set)},
-                                                       {"useful context", useful},
-                                                       {"positions", set.protocol.treatment},
-                                                       {"protocol", protocol_line(set.protocol)},
-                                                       {"text", text_line(set.protocol, set.text)}};
+  const std::pair<const char*, std::string> lines[] = {
+      {"intervals", intervals},
+      {"key tokens", key_tokens_text(set.key_tokens, set.text)},
+      {"usable length", usable_line(set)},
+      {"useful context", useful},
+      {"positions", set.protocol.treatment},
+      {"protocol", protocol_line(set.protocol)},
+      {"text", text_line(set.protocol, set.text)}};
   for (const auto& [name, value] : lines)
     if (!value.empty()) text += cat(name, ": ", printable(value), "\n");
   return text;

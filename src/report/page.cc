@@ -54,12 +54,14 @@ std::string curve_page(const CurveSet& set, const std::string& title) {
   add_scored(page, set.protocol, set.text);
   page.update({{"summary", summary(set)},
                {"usable_rule", usable_rule()},
+               {"key_rule", key_tokens_text(set.key_tokens, set.text)},
                {"figures", curve_figures(set)},
                {"position_figures", position_figures(set)}});
   for (std::size_t i = 0; i < set.curves.size(); ++i) {
     const Curve& curve = set.curves[i];
     (*page["curves"].as_list())[i].update({{"label", curve.label()},
                                            {"split", table_value(split_table(curve))},
+                                           {"key_table", table_value(key_tokens_table(curve))},
                                            {"far", far_value(curve)}});
   }
   return fill_page("curve.html", page);

@@ -1,9 +1,11 @@
 // A scratch folder with a text and a tiny byte-level config, and the program run in it.
 #pragma once
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/strings.h"
 #include "support/run_program.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
@@ -54,5 +56,11 @@ class CliFixture {
  private:
   TemporaryFolder folder_;
 };
+
+// As tables show the perplexity of a loss in nats: four digits.
+inline std::string shown_perplexity(double loss) {
+  const double perplexity = std::exp(loss);
+  return fixed(perplexity, perplexity < 10 ? 3 : perplexity < 100 ? 2 : 1);
+}
 
 }  // namespace alibi

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <set>
 #include <sstream>
@@ -120,6 +121,38 @@ TEST(Compare, AsksTasksBesideTheText) {
   text.replace(text.find("\"trials\": 3"), 11, "\"trials\": 4");
   place.put("two.json", text);
   EXPECT_EQ(asked(place.works({"compare", "two.json", "--output", "page"})), 4);
+}
+
+TEST(Compare, ScoresTheSameKeyTokensOfAllVariants) {
+  const CliFixture place;
+  place.works({"train", "tiny.json"});
+  place.put("key.json", R"({
+    "base": "tiny.json", "folder": "all", "seeds": [1, 2],
+    "config": {"run": {"train_tokens": 640},
+               "evaluate": {"key_tokens": {"evaluator": "runs/tiny", "short_length": 4,
+                                           "least_gain": 0.001, "most_loss": 100}}},
+    "variants": {"alibi": {}, "none": {"model": {"position": "none"}}}
+  })");
+  const ProgramResult result = place.works({"compare", "key.json", "--output", "page"});
+  const nlohmann::json json = place.json("page/comparison.json");
+  EXPECT_GT(json["key_tokens"]["tokens"], 0);
+  EXPECT_EQ(json["key_tokens"]["least_gain"], 0.001);
+  const auto& alibi = json["variants"][0]["points"][2]["key"];
+  const auto& none = json["variants"][1]["points"][2]["key"];
+  EXPECT_NEAR(none["difference"].get<double>(),
+              none["loss"].get<double>() - alibi["loss"].get<double>(), 1e-9);
+  EXPECT_TRUE(alibi["difference"].is_null());
+  const std::string perplexity = shown_perplexity(none["loss"].get<double>());
+  EXPECT_NAMES(result.out, "key tokens:", "runs/tiny");
+  EXPECT_NAMES(result.out, perplexity);
+  EXPECT_NAMES(place.read("page/index.html"), perplexity);
+  // Other weights under the evaluator's name choose other tokens: curves are measured again.
+  place.works({"train", "tiny.json", "--set", "run.seed=5", "--set", "run.name=other"});
+  std::filesystem::remove_all(place.path("runs/tiny"));
+  std::filesystem::rename(place.path("runs/other"), place.path("runs/tiny"));
+  place.works({"compare", "key.json", "--output", "page"});
+  EXPECT_NE(place.json("page/comparison.json")["key_tokens"]["evaluator_sha256"],
+            json["key_tokens"]["evaluator_sha256"]);
 }
 
 TEST(Compare, GoesOnWhereItWasStopped) {
@@ -260,6 +293,18 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
       place,
       with("\"variants\": {\"a\": {\"runtime\": {\"attention\": {\"kernel\": \"nosuch\"}}}}"),
       "/runtime/attention/kernel:", "\"nosuch\"");
+}
+
+TEST(Compare, RefusesAnEvaluatorOfOtherTokensBeforeAnyTraining) {
+  const CliFixture place;
+  place.works({"train", "tiny.json"});
+  expect_refused(place, R"({
+    "base": "tiny.json", "folder": "all",
+    "config": {"tokenizer": {"kind": "bpe", "vocabulary": 300},
+               "evaluate": {"key_tokens": {"evaluator": "runs/tiny"}}},
+    "variants": {"a": {}}
+  })",
+                 "/variants/a:", "runs/tiny");
 }
 
 // The text is no key that identifies a run, but what it holds is.

@@ -46,6 +46,45 @@ TEST(Evaluate, SplitsGainsAndNamesTheStride) {
   EXPECT_NE(trained().read("curve/index.html").find(fixed(gain, 4)), std::string::npos) << gain;
 }
 
+TEST(Evaluate, MeasuresKeyTokensThatAnotherModelChose) {
+  const std::vector<std::string> wanted = {"--set", "evaluate.key_tokens.evaluator=runs/tiny",
+                                           "--set", "evaluate.key_tokens.short_length=4",
+                                           "--set", "evaluate.key_tokens.least_gain=0",
+                                           "--set", "evaluate.key_tokens.most_loss=100"};
+  const auto json = curve_of(wanted);
+  const auto& rule = json["key_tokens"];
+  EXPECT_EQ(rule["short_length"], 4);
+  EXPECT_EQ(rule["long_length"], 16) << "the evaluator's trained length";
+  EXPECT_EQ(rule["evaluator_sha256"], json["curves"][0]["checkpoint_sha256"]);
+  EXPECT_GT(rule["tokens"], 10);
+  EXPECT_LT(rule["tokens"], json["text"]["tokens_scored"]) << "not all of them gain";
+  const auto& points = json["curves"][0]["points"];
+  for (const auto& point : points) {
+    EXPECT_GT(point["key"]["loss"], 0);
+    EXPECT_NEAR(
+        point["key"]["change"].get<double>(),
+        std::expm1(point["key"]["loss"].get<double>() - points[0]["key"]["loss"].get<double>()),
+        1e-9);
+  }
+  EXPECT_NE(points[2]["key"]["loss"], points[2]["loss"]);
+  const std::string perplexity = shown_perplexity(points[2]["key"]["loss"].get<double>());
+  EXPECT_NAMES(trained().read("curve/index.html"), perplexity);
+  std::vector<std::string> shown = {"evaluate", "runs/tiny"};
+  shown.insert(shown.end(), wanted.begin(), wanted.end());
+  const std::string out = trained().works(shown).out;
+  EXPECT_NAMES(out, "key tokens:", rule["evaluator"].get<std::string>());
+  EXPECT_NAMES(out, perplexity);
+}
+
+TEST(Evaluate, RefusesAnEvaluatorThatReadsOtherTokens) {
+  trained().works({"train", "tiny.json", "--set", "run.name=bpe", "--set", "tokenizer.kind=bpe",
+                   "--set", "tokenizer.vocabulary=300", "--set", "run.train_tokens=64"});
+  const ProgramResult refused =
+      trained().run({"evaluate", "runs/tiny", "--set", "evaluate.key_tokens.evaluator=runs/bpe"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_ERROR_AT(refused.err, "/evaluate/key_tokens/evaluator", "runs/bpe");
+}
+
 // A shell reads the line that a report shows as the words it was.
 TEST(Evaluate, TheCommandLineIsQuoted) {
   trained().works(

@@ -91,6 +91,7 @@ TEST(RoundTrip, EveryKeyByItself) {
       {"evaluate.task=passkey"},
       {"evaluate.task=flip_flop"},
       {"evaluate.task=recall"},
+      {"evaluate.key_tokens.evaluator=runs/a"},
       {"model.slope_rule=exponential"},
       {"evaluate.stretch=ntk"},
       {"guard.spikes=roll_back"},

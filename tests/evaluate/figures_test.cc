@@ -72,6 +72,39 @@ TEST(Split, TakesSlidingWindowsWhereTheyWereAskedFor) {
   EXPECT_NEAR(all[1].point.early_gain, 0.01, 2e-4);
 }
 
+// Some targets are key tokens, of which those with a long context gain half a nat.
+TEST(KeyFigures, AreThoseOfKeyTokensAlone) {
+  std::vector<MeasuredLength> all = {measured({128}), measured({256}), measured({512})};
+  std::vector<std::uint8_t> is_key(static_cast<std::size_t>(kTargets));
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < is_key.size(); i += 25) {
+    is_key[i] = 1;
+    if (all[0].late[i] != 0) all[2].losses[i] -= 0.5F;
+    sum += all[2].losses[i];
+    count += 1;
+  }
+  fill_family(all, 128, Split::kLate);
+  fill_key_figures(all, 128, is_key);
+  const KeyFigures &same = all[1].point.key, &longest = all[2].point.key;
+  EXPECT_NEAR(longest.loss.mean, sum / count, 1e-9);
+  EXPECT_LT(longest.loss.low, longest.loss.mean);
+  EXPECT_GT(longest.loss.high, longest.loss.mean);
+  EXPECT_NEAR(longest.context_gain.mean, 0.5, 2e-3);
+  EXPECT_GT(longest.context_gain.low, 0.49);
+  EXPECT_NEAR(longest.change.mean, std::expm1(sum / count - all[0].point.key.loss.mean), 1e-9);
+  EXPECT_LT(longest.change.high, -0.15);
+  EXPECT_NEAR(same.context_gain.mean, 0, 2e-3);
+  EXPECT_NEAR(same.change.mean, 0, 2e-3);
+}
+
+TEST(KeyFigures, AreNotMeasuredWithoutKeyTokens) {
+  std::vector<MeasuredLength> all = {measured({128}), measured({256})};
+  fill_family(all, 128, Split::kLate);
+  fill_key_figures(all, 128, {});
+  fill_key_figures(all, 128, std::vector<std::uint8_t>(static_cast<std::size_t>(kTargets)));
+  EXPECT_TRUE(std::isnan(all[1].point.key.loss.mean));
+}
+
 UsableLength usable(const std::vector<Length>& lengths) {
   return usable_length(family(lengths), 128);
 }

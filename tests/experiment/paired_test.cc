@@ -110,6 +110,30 @@ TEST(FillEstimates, TakesSplitsOverSeeds) {
   EXPECT_NEAR(point.change.mean, 0.015, 1e-12);
 }
 
+TEST(FillEstimates, PairsKeyTokensOfOneSeed) {
+  Comparison c;
+  c.reference = "a";
+  c.seeds = {1, 2};
+  c.runs = {run_of("a", 1, 3), run_of("b", 1, 3), run_of("a", 2, 3), run_of("b", 2, 3)};
+  const double key[] = {1.0, 1.25, 2.0, 2.5};
+  for (std::size_t i = 0; i < 4; ++i) {
+    c.runs[i].curve.points[0].key.loss.mean = key[i];
+    c.runs[i].curve.points[0].key.context_gain.mean = key[i] / 10;
+  }
+  for (const char* name : {"a", "b"}) {
+    c.variants.emplace_back().name = name;
+    c.variants.back().points.emplace_back().length = 64;
+  }
+  fill_estimates(c);
+  const ComparedPoint &a = c.variants[0].points[0], &b = c.variants[1].points[0];
+  EXPECT_NEAR(b.key_loss.mean, 1.875, 1e-12);
+  EXPECT_NEAR(b.key_context_gain.mean, 0.1875, 1e-12);
+  EXPECT_NEAR(b.key_difference.mean, 0.375, 1e-12);
+  EXPECT_EQ(b.key_difference.count, 2);
+  EXPECT_EQ(a.key_difference.count, 0);
+  EXPECT_NEAR(b.difference.mean, 0, 1e-12) << "of all targets";
+}
+
 TEST(FillEstimates, TakesVisitedSharesOverSeeds) {
   Comparison c;
   c.reference = "a";

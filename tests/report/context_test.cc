@@ -7,10 +7,10 @@
 namespace alibi {
 namespace {
 
-const LossChange kHarm{0.2, 0.1, 0.3}, kNone{0.01, -0.1, 0.1}, kHelp{-0.2, -0.3, -0.1};
+const BoundedMean kHarm{0.2, 0.1, 0.3}, kNone{0.01, -0.1, 0.1}, kHelp{-0.2, -0.3, -0.1};
 
-FarBin bin(std::int64_t first, std::int64_t last, const LossChange& cut,
-           const LossChange& swapped) {
+FarBin bin(std::int64_t first, std::int64_t last, const BoundedMean& cut,
+           const BoundedMean& swapped) {
   return {first, last, 9, swapped, {}, cut};
 }
 

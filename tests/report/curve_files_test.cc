@@ -20,6 +20,7 @@ CurveSet example() {
                   "another",          "a third", "fp32", "cpu", "avx512"};
   set.text = {{"a.txt", "b.txt"}, "all", "0123", 640, 7, 1000, 150};
   set.command_line = "alibi evaluate";
+  set.key_tokens = {"runs/judge", "ab", 128, 2048, 0.5, 2, 33};
   Curve curve;
   curve.name = "c";
   curve.position = "learned";
@@ -31,6 +32,7 @@ CurveSet example() {
   good.perplexity_low = 1.5;
   good.targets = 640;
   good.visited_share = 0.25;
+  good.key = {{2, 1.5, 2.5}, {-0.25, -0.5, 0}, {0.125, 0, 0.25}};
   missing.length = 128;
   missing.applicable = false;
   missing.note = "out of memory";
@@ -71,6 +73,9 @@ TEST(CurveFiles, GiveBackWhatWasWritten) {
   EXPECT_TRUE(std::isnan(found.curves.at(0).points.at(1).visited_share));
   EXPECT_EQ(found.curves.at(0).loss_by_position.at(0).bins.at(0).loss, 5.5);
   EXPECT_EQ(found.curves.at(1).far_context.window, 0);
+  EXPECT_EQ(found.key_tokens.tokens, 33);
+  EXPECT_EQ(found.curves.at(0).points.at(0).key.context_gain.high, 0.25);
+  EXPECT_TRUE(std::isnan(found.curves.at(0).points.at(1).key.loss.mean));
 }
 
 // As files were written before blocks were counted.
