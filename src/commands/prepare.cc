@@ -1,16 +1,22 @@
 // alibi prepare: raw text to a folder of tokens, to be named as data.train.
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/strings.h"
+#include "commands/atomic_output.h"
 #include "commands/commands.h"
 #include "commands/prepare_task.h"
 #include "commands/text_progress.h"
 #include "config/load.h"
+#include "data/piped_text.h"
 #include "data/prepare.h"
 #include "device/device.h"
-#include "report/table.h"
+#include "report/progress.h"
 #include "text/tasks.h"
 
 namespace alibi {
@@ -31,13 +37,43 @@ int make_task(const Options& options) {
   return 0;
 }
 
+constexpr const char* kPipe = "-";
+
+// Before what may be hours of reading.
+void check_pipe(const Options& options) {
+  if (options.output.empty())
+    throw usage_error(kPipe, "is read once, so what is made needs a name", "--output FOLDER");
+  refuse_existing(options.output);
+  if (::isatty(STDIN_FILENO) == 1)
+    throw usage_error(kPipe, "standard input is a terminal, expected a pipe of JSON lines",
+                      "for example zcat a.jsonl.gz | alibi prepare - --output FOLDER");
+}
+
+// What comes through the pipe becomes data.train.
+std::unique_ptr<PipedText> read_pipe(const Options& options) {
+  check_pipe(options);
+  const std::filesystem::path folder = without_slash(options.output);
+  if (folder.has_parent_path()) make_folders(folder.parent_path());
+  TaskProgress line(stderr, "reading standard input", 0, "bytes");
+  auto piped = std::make_unique<PipedText>(
+      STDIN_FILENO, folder.parent_path() /
+          cat(".tmp-", ::getpid(), "-", folder.filename().string(), ".jsonl"),
+      [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
+  line.finish();
+  return piped;
+}
+
 int run(const Options& options) {
   if (!options.task.task.empty()) return make_task(options);
   allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
                   "has no effect on prepare");
-  const Config config = load_config(options.configs, options.overrides);
-  if (config.data.train.empty())
+  std::vector<std::string> files = options.configs;
+  const bool is_piped = std::erase(files, kPipe) > 0;
+  Config config = load_config(files, options.overrides);
+  if (config.data.train.empty() && !is_piped)
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
+  const std::unique_ptr<PipedText> piped = is_piped ? read_pipe(options) : nullptr;
+  if (piped) config.data.train = {piped->file().string()};
   TextProgress progress;
   const int threads = set_threads(config.runtime.threads);
   const PreparedText text =
@@ -58,8 +94,12 @@ Command prepare_command() {
           .summary =
               "Tokenise text into a folder that data.train can name, or make the texts of a task",
           .footer = example("alibi prepare configs/quickstart.json --output prepared/python\n"
+                            "zcat more/*.jsonl.gz | alibi prepare - --output prepared/more\n"
                             "alibi prepare --task recall --sizes 4,32 --output recall.jsonl"),
-          .options = {config_files(options->configs),
+          .options = {{.name = "CONFIG",
+                       .meaning = "Config files, merged left to right; - reads JSON lines from "
+                                  "standard input in place of data.train",
+                       .target = &options->configs},
                       {.name = "--output",
                        .meaning =
                            "Folder to make; without it the user's cache folder. Of a task: a file",

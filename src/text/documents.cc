@@ -262,22 +262,9 @@ std::int64_t unpacked_text(const fs::path& file, const DocumentCall& call) {
   return one_document(text, file.string(), call);
 }
 
-// What lies in memory is one part and the line that it begins in the middle of.
 std::int64_t unpacked_lines(const fs::path& file, const DocumentCall& call) {
   PackedText packed(file);
-  Lines reader(file.string(), call);
-  std::string text;
-  for (std::size_t seen = 0; packed.read(text); seen = text.size()) {
-    std::string_view rest = text;
-    for (bool ends = text.find('\n', seen) != std::string::npos; ends;
-         ends = rest.find('\n') != std::string_view::npos) {
-      if (!reader.take(cut_line(rest))) return reader.empty();
-    }
-    text.erase(0, text.size() - rest.size());
-    reader.refuse_long(text.size());
-  }
-  if (!text.empty()) reader.take(text);
-  return reader.empty();
+  return for_each_line([&](std::string& text) { return packed.read(text); }, file.string(), call);
 }
 
 }  // namespace
@@ -308,6 +295,24 @@ std::int64_t for_each_line(std::string_view lines, const std::string& name,
   Lines reader(name, call);
   while (!lines.empty() && reader.take(cut_line(lines))) {
   }
+  return reader.empty();
+}
+
+// What lies in memory is one part and the line that it begins in the middle of.
+std::int64_t for_each_line(const NextPart& more, const std::string& name,
+                           const DocumentCall& call) {
+  Lines reader(name, call);
+  std::string text;
+  for (std::size_t seen = 0; more(text); seen = text.size()) {
+    std::string_view rest = text;
+    for (bool ends = text.find('\n', seen) != std::string::npos; ends;
+         ends = rest.find('\n') != std::string_view::npos) {
+      if (!reader.take(cut_line(rest))) return reader.empty();
+    }
+    text.erase(0, text.size() - rest.size());
+    reader.refuse_long(text.size());
+  }
+  if (!text.empty()) reader.take(text);
   return reader.empty();
 }
 

@@ -44,6 +44,10 @@ std::int64_t for_each_document(const std::filesystem::path& file, const Document
 // The same over the lines of a .jsonl file that is in memory; `name` is the file's, for messages.
 std::int64_t for_each_line(std::string_view lines, const std::string& name,
                            const DocumentCall& call);
+// The same over lines that come in parts: `more` appends the next part, and returns false at the
+// end.
+using NextPart = std::function<bool(std::string& text)>;
+std::int64_t for_each_line(const NextPart& more, const std::string& name, const DocumentCall& call);
 // The same over several files.
 std::int64_t for_each_document(const std::vector<std::filesystem::path>& files,
                                const DocumentCall& call);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
+#include <map>
 
 #include "base/strings.h"
 #include "commands/cli_fixture.h"
@@ -44,6 +46,44 @@ TEST(EndToEnd, TwoProcessesWriteWhatOneWrites) {
     EXPECT_EQ(train("three", "3").code, 2);
     EXPECT_FALSE(place.has("runs/three" + precision));
   }
+}
+
+// What a shell does with `script`, in which $alibi is the program.
+ProgramResult shell(const CliFixture& place, const std::string& script) {
+  ProgramOptions options = place.options();
+  options.program = "/bin/sh";
+  return run_program({"-c", "alibi='" + tested_program() + "'; " + script}, options);
+}
+
+TEST(EndToEnd, TextFromAPipeIsPreparedAsFromAFile) {
+  const CliFixture place;
+  std::string lines;
+  for (int i = 0; i < 300; ++i)
+    lines += R"({"text": ")" + cat("document ", i, " of the pipe") + "\"}\n";
+  place.put("lines.jsonl", lines);
+  place.works({"prepare", "tiny.json", "--output", "made/file", "--set",
+               "data.train=[\"lines.jsonl\"]", "--set", "data.valid=[]"});
+  const std::string prepare = "$alibi prepare tiny.json - --set data.valid=[] ";
+  const ProgramResult piped = shell(place, "cat lines.jsonl | " + prepare + "--output made/pipe");
+  EXPECT_EQ(piped.code, 0) << piped.err;
+  const auto content = [&](const std::string& made) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(place.path("made/" + made)))
+      files[entry.path().filename().string()] = read_file(entry.path());
+    return files;
+  };
+  EXPECT_EQ(content("pipe"), content("file"));
+
+  const ProgramResult broken =
+      shell(place, "(cat lines.jsonl; echo '{\"txt\": 1}') | " + prepare + "--output made/broken");
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_ERROR_AT(broken.err, "standard input:301", "text");
+  const ProgramResult nameless = shell(place, "cat lines.jsonl | " + prepare);
+  EXPECT_EQ(nameless.code, 2);
+  EXPECT_ERROR_AT(nameless.err, "-", "--output");
+  EXPECT_EQ(shell(place, "cat lines.jsonl | " + prepare + "--output made/file").code, 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(place.path("made")), {}), 2)
+      << "nothing else is left";
 }
 
 TEST(EndToEnd, AResumedRunKeepsItsNumberOfThreads) {

@@ -1,0 +1,31 @@
+// JSON lines from a pipe, kept in a file while they are prepared: text is read more than once, and
+// a pipe is not.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+namespace alibi {
+
+class PipedText {
+ public:
+  // Reads `descriptor` to its end into `file`, which must end in .jsonl and is removed with this
+  // object. Every line is checked as it comes (text/documents.h); memory holds one part and one
+  // line. `progress` gets the bytes so far. Throws Error headed by "standard input", with the
+  // line's number where one is no document; where nothing came; and when a signal asks to stop.
+  PipedText(int descriptor, std::filesystem::path file,
+            const std::function<void(std::int64_t bytes)>& progress = {});
+  ~PipedText();
+  PipedText(const PipedText&) = delete;
+  PipedText& operator=(const PipedText&) = delete;
+
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  void read(int descriptor, const std::function<void(std::int64_t bytes)>& progress);
+
+  std::filesystem::path file_;
+};
+
+}  // namespace alibi

@@ -1,0 +1,80 @@
+// JSON lines from a pipe: kept whole, refused by line, gone afterwards.
+#include "data/piped_text.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+#include <thread>
+
+#include "base/files.h"
+#include "support/error_text.h"
+#include "support/temporary_folder.h"
+
+namespace alibi {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A pipe that a thread fills with `text`.
+class Filled {
+ public:
+  explicit Filled(std::string text) {
+    if (pipe2(ends_, O_CLOEXEC) != 0) abort();
+    writer_ = std::jthread([this, text = std::move(text)] {
+      for (std::size_t at = 0; at < text.size();) {
+        const ssize_t put = ::write(ends_[1], text.data() + at, text.size() - at);
+        if (put < 0) break;  // the reader left
+        at += static_cast<std::size_t>(put);
+      }
+      ::close(ends_[1]);
+    });
+  }
+  ~Filled() { ::close(ends_[0]); }
+  int descriptor() const { return ends_[0]; }
+
+ private:
+  int ends_[2] = {};
+  std::jthread writer_;
+};
+
+std::string lines(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += R"({"text": "line )" + cat(i, "\"}\n");
+  return text;
+}
+
+TEST(PipedText, KeepsWhatCameWhileItLives) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "kept.jsonl";
+  const std::string text = lines(100'000);  // several parts
+  std::int64_t told = 0;
+  {
+    const Filled pipe(text);
+    const PipedText piped(pipe.descriptor(), file, [&](std::int64_t bytes) { told = bytes; });
+    EXPECT_EQ(piped.file(), file);
+    EXPECT_EQ(read_file(file), text);
+    EXPECT_EQ(told, std::ssize(text));
+  }
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST(PipedText, NamesTheLineThatIsNoDocument) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "kept.jsonl";
+  const std::pair<std::string, std::string> wrong[] = {
+      {lines(70'000) + "{\"text\": 3}\n" + lines(10), "standard input:70001"},
+      {"\n" + lines(1) + "{\"error\": \"no such column\"}", "standard input:3"},
+      {lines(2) + "{\"text\": \"cut", "standard input:3"},
+      {"", "standard input"}};
+  for (const auto& [text, place] : wrong) {
+    const Filled pipe(text);
+    const std::string fault = error_text([&] { PipedText(pipe.descriptor(), file); });
+    EXPECT_ERROR_AT(fault, place);
+    EXPECT_FALSE(fs::exists(file)) << place;
+  }
+}
+
+}  // namespace
+}  // namespace alibi
