@@ -56,8 +56,8 @@ std::unique_ptr<PipedText> read_pipe(const Options& options) {
   if (folder.has_parent_path()) make_folders(folder.parent_path());
   TaskProgress line(stderr, "reading standard input", 0, "bytes");
   auto piped = std::make_unique<PipedText>(
-      STDIN_FILENO, folder.parent_path() /
-          cat(".tmp-", ::getpid(), "-", folder.filename().string(), ".jsonl"),
+      STDIN_FILENO,
+      folder.parent_path() / cat(".tmp-", ::getpid(), "-", folder.filename().string(), ".jsonl"),
       [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
   line.finish();
   return piped;
