@@ -89,11 +89,11 @@ void check_start(const Config& config) {
 
 // Before any training: key tokens are tokens of the evaluator's.
 void refuse_other_evaluator(const ExperimentPlan& plan, const PlannedVariant& variant,
-                            const std::string& tokenizer_hash) {
+                            const Tokenizer& tokenizer) {
   const std::string& evaluator = variant.config.evaluate.key_tokens.evaluator;
-  if (evaluator.empty() ||
-      checkpoint_tokenizer_hash(resolve_checkpoint(evaluator)) == tokenizer_hash)
-    return;
+  if (evaluator.empty()) return;
+  const std::string its = checkpoint_tokenizer_hash(resolve_checkpoint(evaluator));  // "" of bytes
+  if (its == (tokenizer.is_bytes() ? "" : tokenizer.hash())) return;
   throw usage_error(
       plan.file.place + ": /variants/" + variant.name,
       cat("has another tokenizer than ", evaluator, ", which evaluate.key_tokens.evaluator names"),
@@ -290,7 +290,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     variant.text = scored.at(text->first);
     data_hashes.push_back(text->second.data_hash);
     tokenizers.insert(text->second.tokenizer.hash());
-    refuse_other_evaluator(plan, variant, text->second.tokenizer.hash());
+    refuse_other_evaluator(plan, variant, text->second.tokenizer);
   }
   refuse_equal_variants(plan, data_hashes);
   plan.one_tokenizer = tokenizers.size() == 1;
