@@ -22,7 +22,7 @@ install_verify() {
     run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -m pip --disable-pip-version-check --no-cache-dir \
       install --no-deps --no-compile --require-hashes --only-binary=:all: -r "$list"
   done
-  run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -c 'import torch, safetensors, numpy, sentencepiece, transformers, gguf, xllamacpp, tensorboard'
+  run_quietly "$TEMPORARY/verify.log" "$VERIFY_FOLDER/bin/python" -c 'import torch, safetensors, numpy, sentencepiece, transformers, gguf, xllamacpp, tensorboard, fastjsonschema'
   echo "$wanted" >"$stamp"
   step_done
 }

@@ -16,16 +16,20 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 
 namespace alibi {
 namespace {
 
 constexpr const char* kForPeople = "%*%v";
+constexpr const char* kJson = "%&";
 constexpr const char* kDated = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 
 // A mutable global: a signal handler has no other way.
 std::atomic<int> file_descriptor = -1;
+
+bool as_json = false;  // stderr's lines
 
 // What "%*" stands for. Notes need no mark, and errors end the program.
 class Mark final : public spdlog::custom_flag_formatter {
@@ -39,9 +43,26 @@ class Mark final : public spdlog::custom_flag_formatter {
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Mark>(); }
 };
 
+// What "%&" stands for.
+class JsonLine final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& to) override {
+    const auto level = spdlog::level::to_string_view(message.level);
+    const std::string line =
+        write_json({{"level", std::string_view(level.data(), level.size())},
+                    {"message", std::string_view(message.payload.data(), message.payload.size())}},
+                   kLogLine);
+    to.append(line.data(), line.data() + line.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JsonLine>();
+  }
+};
+
 std::unique_ptr<spdlog::formatter> formatter(const char* pattern) {
   auto made = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  made->add_flag<Mark>('*').set_pattern(pattern);
+  made->add_flag<Mark>('*').add_flag<JsonLine>('&').set_pattern(pattern);
   return made;
 }
 
@@ -102,7 +123,13 @@ void set_log_level(const std::string& least) {
   const spdlog::level::level_enum level = spdlog::level::from_str(least);
   spdlog::sinks::sink& terminal = *logger().sinks().front();
   terminal.set_level(level);
-  terminal.set_formatter(formatter(level == spdlog::level::debug ? kDated : kForPeople));
+  if (!as_json)
+    terminal.set_formatter(formatter(level == spdlog::level::debug ? kDated : kForPeople));
+}
+
+void set_log_json() {
+  as_json = true;
+  logger().sinks().front()->set_formatter(formatter(kJson));
 }
 
 void open_log_file(const std::filesystem::path& path) {

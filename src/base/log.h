@@ -18,6 +18,9 @@ inline void log_error(const std::string& text) { log(LogLevel::kError, text); }
 // What stderr shows: "debug" (then with time and level), "info" (default), "warning" or "error".
 void set_log_level(const std::string& least);
 
+// stderr then shows {"level": "info", "message": "..."}, an object a line.
+void set_log_json();
+
 // Appends lines of every level to a file, from now to the end of the process. A file that cannot be
 // written, or not any more, costs one warning. Not to be called while another thread logs.
 void open_log_file(const std::filesystem::path& path);

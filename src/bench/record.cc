@@ -5,17 +5,17 @@
 
 namespace alibi {
 
-std::string bench_json(const BenchRecord& record, const std::string& command_line) {
+Json bench_value(const BenchRecord& record, const std::string& command_line) {
+  return {{"format_version", 1},     {"kind", "bench"},           {"benchmark", record.benchmark},
+          {"command", command_line}, {"machine", record.machine}, {"notes", record.notes},
+          {"rows", record.rows}};
+}
+
+std::string bench_json(const Json& value) {
   JsonStyle style = kLogLine;  // and each member and each row on a line of its own
   style.indent = 0;
   style.levels = 2;
-  return write_json({{"format_version", 1},
-                     {"benchmark", record.benchmark},
-                     {"command", command_line},
-                     {"machine", record.machine},
-                     {"rows", record.rows}},
-                    style) +
-         "\n";
+  return write_json(value, style) + "\n";
 }
 
 std::string milliseconds(const Timing& timing) {

@@ -18,8 +18,9 @@ struct BenchRecord {
   std::vector<std::string> notes = {};
 };
 
-// {"format_version":1,"benchmark":...,"command":...,"machine":...,"rows":[...]}
-std::string bench_json(const BenchRecord& record, const std::string& command_line);
+// {"format_version":1,"kind":"bench","benchmark":...,"command":...,"machine":...,"rows":[...]}
+Json bench_value(const BenchRecord& record, const std::string& command_line);
+std::string bench_json(const Json& value);  // a row a line
 
 inline TableColumn right(const char* title) { return {title, Align::kRight}; }
 std::string milliseconds(const Timing& timing);  // "12.3 (12.1 .. 13.0)"

@@ -1,5 +1,4 @@
 // alibi bench: how fast the parts are on this machine.
-#include <cstdio>
 #include <memory>
 
 #include "base/error.h"
@@ -9,6 +8,7 @@
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
 #include "commands/evaluation_text.h"
+#include "commands/found.h"
 #include "config/load.h"
 #include "device/device.h"
 #include "device/libtorch.h"
@@ -25,7 +25,7 @@ struct Options {
   std::int64_t tokens = 4096;
   std::string output, checkpoint;
   double seconds = 2;
-  bool libtorch = true, traffic = false;
+  bool libtorch = true, traffic = false, as_json = false;
   std::vector<std::int64_t> fast_numbers = {4096, 16384, 65536};
 };
 
@@ -36,12 +36,11 @@ Rounds rounds(const Options& options) {
 int report(BenchRecord record, const Options& options, const CommandLine& command_line,
            torch::Device device = torch::kCPU) {
   record.machine = describe_device(device);
-  std::fputs(format_table(record.table).c_str(), stdout);
-  for (const std::string& note : record.notes) std::fputs((note + "\n").c_str(), stdout);
-  std::fputs((record.machine + "\n").c_str(), stdout);
-  if (!options.output.empty())
-    write_file_atomic(options.output, bench_json(record, command_line.text()));
-  return 0;
+  const Json json = bench_value(record, command_line.text());
+  std::string text = format_table(record.table);
+  for (const std::string& note : record.notes) text += note + "\n";
+  if (!options.output.empty()) write_file_atomic(options.output, bench_json(json));
+  return print_found({text + record.machine + "\n", json}, options.as_json);
 }
 
 // The shapes of --lengths for a model's heads.
@@ -177,7 +176,8 @@ Command part(std::shared_ptr<Options> options, Run run, Command own) {
       {.name = "--seconds",
        .meaning = "Time for each row",
        .target = &options->seconds,
-       .shows_default = true}};
+       .shows_default = true},
+      json_option(options->as_json)};
   all.insert(all.end(), own.options.begin(), own.options.end());
   own.options = std::move(all);
   own.run = [options, run](const CommandLine& line) { return run(*options, line); };

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "experiment/runner.h"
 #include "report/comparison_reports.h"
 #include "report/curve_plots.h"
@@ -20,9 +21,9 @@ namespace alibi {
 namespace {
 
 struct Options {
-  std::string file, output, job;
+  std::string file, output, job, progress;
   std::vector<std::string> overrides;
-  bool plan_only = false, jobs = false;
+  bool plan_only = false, jobs = false, as_json = false;
 };
 
 // "[2/9] sinusoidal, seed 0"
@@ -60,10 +61,13 @@ class Terminal {
   std::unique_ptr<TaskProgress> line_;
 };
 
-void print_plan(const ExperimentPlan& plan) {
-  std::printf("%zu runs in %s, measured at %s tokens\n", plan.runs.size(), plan.folder.c_str(),
-              lengths_text(plan.lengths, ", ").c_str());
-  for (const PlannedRun& run : plan.runs) std::printf("%s\n", run.name.c_str());
+Found describe_plan_of(const ExperimentPlan& plan) {
+  std::vector<std::string> names;
+  for (const PlannedRun& run : plan.runs) names.push_back(run.name);
+  return {cat(names.size(), " runs in ", plan.folder.string(), ", measured at ",
+              lengths_text(plan.lengths, ", "), " tokens\n", join(names, "\n"), "\n"),
+          document("plan",
+                   {{"folder", plan.folder.string()}, {"lengths", plan.lengths}, {"runs", names}})};
 }
 
 // One command a line for each job of which something is missing.
@@ -101,15 +105,15 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
 }
 
 int run(const Options& options, const CommandLine& command_line) {
+  show_progress_as(options.progress);
+  if (options.as_json && (options.jobs || !options.job.empty()))
+    throw usage_error("--json", "has no effect with --jobs and --run");
   const ComparisonFile file = load_comparison(options.file);
   const std::filesystem::path output = options.output.empty() ? file.folder : options.output;
   check_can_make_folder(output);  // before hours of work
   check_can_make_folder(file.folder);
   const ExperimentPlan plan = plan_experiment(file, options.overrides);
-  if (options.plan_only) {
-    print_plan(plan);
-    return 0;
-  }
+  if (options.plan_only) return print_found(describe_plan_of(plan), options.as_json);
   if (options.jobs) {
     print_jobs(plan, options, command_line);
     return 0;
@@ -129,9 +133,9 @@ int run(const Options& options, const CommandLine& command_line) {
   comparison.program_version = kVersion;
   comparison.command_line = command_line.text();
   comparison.created = utc_timestamp();
-  std::fputs(comparison_table(comparison).c_str(), stdout);
+  print_found({comparison_table(comparison), comparison_value(comparison)}, options.as_json);
   write_files(comparison, output);
-  std::printf("written: %s\n", (output / "index.html").c_str());
+  print_written(output / "index.html", options.as_json);
   for (const ComparedRun& one : comparison.runs) {
     if (!one.failure.empty()) throw some_failed(file.folder);
   }
@@ -158,6 +162,8 @@ Command compare_command() {
                        "Folder for comparison.json, .csv, pictures and index.html; default: the "
                        "comparison's own",
                    .target = &options->output},
+                  json_option(options->as_json),
+                  progress_option(options->progress),
                   {.name = "--plan",
                    .meaning = "Check everything, print the runs and exit",
                    .target = &options->plan_only},

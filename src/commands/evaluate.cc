@@ -17,6 +17,7 @@
 #include "commands/evaluate_answers.h"
 #include "commands/evaluation_plan.h"
 #include "commands/evaluation_text.h"
+#include "commands/found.h"
 #include "commands/measuring_line.h"
 #include "commands/ranks.h"
 #include "evaluate/curve.h"
@@ -31,8 +32,8 @@ namespace {
 struct Options {
   EvaluationRequest request;
   std::vector<std::string> text;
-  std::string output, title;
-  bool overwrite = false;
+  std::string output, title, progress;
+  bool overwrite = false, as_json = false;
   RanksOptions ranks;
 };
 
@@ -136,13 +137,14 @@ void evaluate_curves(const std::vector<EvaluationCase>& cases, const Options& op
   set.program_version = kVersion;
   set.command_line = command_line.text();
   set.created = utc_timestamp();
-  std::fputs(curve_table(set).c_str(), stdout);
+  print_found({curve_table(set), curve_value(set)}, options.as_json);
   if (options.output.empty()) return;
   write_files(set, options.output, options.title);
-  std::printf("written: %s\n", (std::filesystem::path(options.output) / "index.html").c_str());
+  print_written(std::filesystem::path(options.output) / "index.html", options.as_json);
 }
 
 int run(const Options& options, const CommandLine& command_line) {
+  show_progress_as(options.progress);
   refuse_without_effect(options);
   const WorldPlace place = place_of(options.ranks);
   if (place.rank > 0) set_log_level("warning");
@@ -159,7 +161,8 @@ int run(const Options& options, const CommandLine& command_line) {
   return ranks.run([&](World& world) {
     share_evaluation(cases, request, world);
     if (cases.front().asks())
-      evaluate_answers(cases, {options.text, options.output, options.title}, world, command_line);
+      evaluate_answers(cases, {options.text, options.output, options.title, options.as_json}, world,
+                       command_line);
     else
       evaluate_curves(cases, options, world, command_line);
     return 0;
@@ -191,6 +194,8 @@ Command evaluate_command() {
            {.name = "--output",
             .meaning = "Folder for curve.json, curve.csv, curve.svg and index.html",
             .target = &options->output},
+           json_option(options->as_json),
+           progress_option(options->progress),
            {.name = "--overwrite",
             .meaning = "Replace what another command measured in that folder",
             .target = &options->overwrite},

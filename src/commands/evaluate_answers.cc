@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "commands/evaluation_text.h"
+#include "commands/found.h"
 #include "commands/measuring_line.h"
 #include "evaluate/answers.h"
 
@@ -81,7 +82,7 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
       texts = shown_texts(set.results.back(), questions, loaded.tokenizer);
   }
   if (!world.is_first()) return;
-  std::fputs(answers_table(set).c_str(), stdout);
+  print_found({answers_table(set), answers_value(set)}, request.as_json);
   if (!writes) return;
   const std::filesystem::path folder = request.output;
   make_folders(folder);
@@ -89,7 +90,7 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
   write_file_atomic(folder / "answers.csv", answers_csv(set));
   write_file_atomic(folder / "answers.jsonl", texts);
   write_file_atomic(folder / "index.html", answers_page(set, request.title));
-  std::printf("written: %s\n", (folder / "index.html").c_str());
+  print_written(folder / "index.html", request.as_json);
 }
 
 }  // namespace alibi

@@ -12,6 +12,7 @@ namespace alibi {
 struct AnswersRequest {
   std::vector<std::string> text;  // around passkeys; empty: what the run held out
   std::string output, title;      // output empty: the table only
+  bool as_json = false;
 };
 
 // All ranks measure; the first prints the table and writes answers.json, answers.csv, answers.jsonl

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "commands/inspect_attention.h"
 #include "commands/inspect_memory.h"
 #include "commands/inspect_model.h"
@@ -27,6 +28,7 @@ struct Options {
   std::vector<std::int64_t> memory_lengths;
   std::int64_t length = 64;
   std::int64_t sample = 400;
+  bool as_json = false;
   bool markdown = false;
   bool comparison = false;
 };
@@ -45,17 +47,21 @@ int inspect_bias(const Options& options) {
                       cat("found ", name_of(config.model.position), ", expected alibi"),
                       "it shows slopes; others have none");
   }
-  std::string text;
+  Found found{"", {}};
+  std::string& text = found.text;
+  Json heads = Json::list();
+  const auto far = static_cast<double>(options.length - 1);
   for (std::size_t h = 0; h < slopes.size(); ++h) {
+    heads.push_back({{"slope", slopes[h]}, {"bias", -slopes[h] * far}});
     text += cat("head ", h + 1, "  slope ", significant(slopes[h], 6), "  bias at distance ",
-                options.length - 1, ": ",
-                significant(-slopes[h] * static_cast<double>(options.length - 1), 6), "\n");
+                options.length - 1, ": ", significant(-slopes[h] * far, 6), "\n");
   }
   if (!options.output.empty()) {
     write_file_atomic(options.output, bias_svg(slopes, options.length));
     text += "written: " + options.output + "\n";
   }
-  return print(text);
+  found.json = document("bias", {{"distance", options.length - 1}, {"heads", std::move(heads)}});
+  return print_found(found, options.as_json);
 }
 
 // Bytes of a character that is cut, as sentencepiece writes them: "<0xE2>".
@@ -103,20 +109,25 @@ int inspect_data(const Options& options) {
   const std::string prompts = text.train.target_count() < text.train.size()
                                   ? ", prompts between <prompt> and </prompt>"
                                   : "";
-  return print(describe_text(text) + cat("\nfirst ", wide.size(), " tokens, cut at |", prompts,
-                                         ":\n", cut_at_tokens(wide, text.tokenizer), "\n"));
+  Found found = describe_text(text);
+  const std::string cut = cut_at_tokens(wide, text.tokenizer);
+  found.text += cat("\nfirst ", wide.size(), " tokens, cut at |", prompts, ":\n", cut, "\n");
+  found.json.append("first_tokens", cut);
+  return print_found(found, options.as_json);
 }
 
 using Run = int (*)(const Options&, const CommandLine&);
 
+// A part that prints figures.
 Command part(const std::shared_ptr<Options>& options, Run run, Command own) {
+  own.options.push_back(json_option(options->as_json));
   own.run = [options, run](const CommandLine& line) { return run(*options, line); };
   return own;
 }
 
 int inspect_model(const Options& o) {
   allow_overrides(o.overrides, {"model", "batch", "tokenizer"}, "has no effect on inspect model");
-  return print(describe_model(load_config(o.configs, o.overrides), 0));
+  return print_found(describe_model(load_config(o.configs, o.overrides), 0), o.as_json);
 }
 
 Command model_part(const std::shared_ptr<Options>& options) {
@@ -135,7 +146,8 @@ int inspect_memory(const Options& o) {
       throw usage_error("--limit", "found \"" + o.limit + "\"", "write for example 12GiB or 500MB");
     limit = *bytes;
   }
-  return print(describe_memory(load_config(o.configs, o.overrides), o.memory_lengths, limit));
+  return print_found(describe_memory(load_config(o.configs, o.overrides), o.memory_lengths, limit),
+                     o.as_json);
 }
 
 Command memory_part(const std::shared_ptr<Options>& options) {
@@ -199,8 +211,9 @@ Command attention_part(const std::shared_ptr<Options>& options, const char* name
   return part(
       options,
       [](const Options& o, const CommandLine& line) {
-        return print(
-            describe_attention({o.target, o.texts, o.lengths, o.overrides, o.output}, line));
+        return print_found(
+            describe_attention({o.target, o.texts, o.lengths, o.overrides, o.output}, line),
+            o.as_json);
       },
       {.name = name,
        .summary = "How far each head of a trained model reaches, and a page to see it work",
@@ -222,13 +235,14 @@ Command attention_part(const std::shared_ptr<Options>& options, const char* name
 }
 
 Command checkpoint_part(const std::shared_ptr<Options>& options) {
-  return part(
-      options,
-      [](const Options& o, const CommandLine&) { return print(describe_checkpoint(o.target)); },
-      {.name = "checkpoint",
-       .summary = "Progress and tensors of a checkpoint; verifies its checksums",
-       .footer = example("alibi inspect checkpoint runs/quickstart"),
-       .options = {checkpoint_option(*options)}});
+  return part(options,
+              [](const Options& o, const CommandLine&) {
+                return print_found(describe_checkpoint(o.target), o.as_json);
+              },
+              {.name = "checkpoint",
+               .summary = "Progress and tensors of a checkpoint; verifies its checksums",
+               .footer = example("alibi inspect checkpoint runs/quickstart"),
+               .options = {checkpoint_option(*options)}});
 }
 
 int print_schema(const Options& o) {
@@ -237,17 +251,17 @@ int print_schema(const Options& o) {
 }
 
 Command schema_part(const std::shared_ptr<Options>& options) {
-  return part(
-      options, [](const Options& o, const CommandLine&) { return print_schema(o); },
-      {.name = "schema",
-       .summary = "Every config key, as JSON Schema or Markdown",
-       .footer = example("alibi inspect schema --markdown"),
-       .options = {
-           {.name = "--markdown", .meaning = "As a Markdown page", .target = &options->markdown},
-           {.name = "--comparison",
-            .meaning = "The schema of comparison files",
-            .target = &options->comparison,
-            .excludes = "--markdown"}}});
+  return {.name = "schema",
+          .summary = "Every config key, as JSON Schema or Markdown",
+          .footer = example("alibi inspect schema --markdown"),
+          .options = {{.name = "--markdown",
+                       .meaning = "As a Markdown page",
+                       .target = &options->markdown},
+                      {.name = "--comparison",
+                       .meaning = "The schema of comparison files",
+                       .target = &options->comparison,
+                       .excludes = "--markdown"}},
+          .run = [options](const CommandLine&) { return print_schema(*options); }};
 }
 
 }  // namespace

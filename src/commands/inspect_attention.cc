@@ -82,17 +82,52 @@ void measure_slopes(LoadedModel& loaded, const AttentionView& view, AttentionPic
   line.finish();
 }
 
+Json head_value(const AttentionHead& head, const HeadFigures& figures) {
+  return {{"slope", head.slope},
+          {"visited_share", figures.visited_share},
+          {"reach", figures.reach},
+          {"mean_distance", figures.mean_distance},
+          {"blind_bf16", figures.blind_bf16},
+          {"blind_fp32", figures.blind_fp32},
+          {"first_token", figures.first_token}};
+}
+
+Json attention_value(const AttentionPicture& picture) {
+  Json lengths = Json::list();
+  for (const HeadsAtLength& at : picture.lengths) {
+    Json layers = Json::list();
+    for (std::size_t layer = 0; layer < at.layers.size(); ++layer) {
+      Json heads = Json::list();
+      for (std::size_t head = 0; head < at.layers[layer].size(); ++head)
+        heads.push_back(head_value(picture.layers[layer][head], at.layers[layer][head]));
+      layers.push_back(std::move(heads));
+    }
+    lengths.push_back(
+        {{"length", at.length}, {"windows", at.windows}, {"layers", std::move(layers)}});
+  }
+  return document("attention", {{"name", picture.name},
+                                {"position", picture.position},
+                                {"checkpoint", picture.checkpoint},
+                                {"trained_length", picture.trained_length},
+                                {"lengths", std::move(lengths)},
+                                {"notes", attention_notes(picture)},
+                                {"program_version", picture.program_version},
+                                {"command_line", picture.command_line},
+                                {"created", picture.created}});
+}
+
 }  // namespace
 
-std::string describe_attention(const AttentionView& view, const CommandLine& command_line) {
+Found describe_attention(const AttentionView& view, const CommandLine& command_line) {
   if (!view.output.empty()) check_file_name(view.output, "--out");
   LoadedModel loaded = load_model(view.target, view.overrides);
   AttentionPicture picture = picture_of(loaded, view, command_line);
-  const std::string text = attention_tables(picture);
-  if (view.output.empty()) return text;
+  Found found{attention_tables(picture), attention_value(picture)};
+  if (view.output.empty()) return found;
   if (!loaded.model->slopes().empty()) measure_slopes(loaded, view, picture);
   write_file_atomic(view.output, attention_page(picture));
-  return text + "written: " + view.output + "\n";
+  found.text += "written: " + view.output + "\n";
+  return found;
 }
 
 }  // namespace alibi

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands/command_line.h"
+#include "commands/found.h"
 
 namespace alibi {
 
@@ -19,6 +20,6 @@ struct AttentionView {
 // At each length the share of key blocks that each head visits, its reach and its weights of 0;
 // then warnings. Writes the page, with ALiBi also what other slopes do to perplexity at the
 // lengths.
-std::string describe_attention(const AttentionView& view, const CommandLine& command_line);
+Found describe_attention(const AttentionView& view, const CommandLine& command_line);
 
 }  // namespace alibi

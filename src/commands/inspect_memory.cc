@@ -38,23 +38,50 @@ std::int64_t most_sequences(const Config& c, std::int64_t limit) {
   return fitting;
 }
 
-std::vector<std::string> row_of(const Config& c, std::int64_t length, std::int64_t limit) {
+struct Fitting {
+  std::int64_t sequences = 0, tokens = 0, bytes = 0;  // of the largest micro batch
+};
+
+Fitting largest_fitting(const Config& c, std::int64_t length, std::int64_t limit) {
+  const std::int64_t sequences = most_sequences(c, limit), tokens = sequences * length;
+  return {sequences, tokens, estimate_memory(c, c.tokenizer.vocabulary, tokens).total()};
+}
+
+Json fitting_value(const Fitting& fitting) {
+  return {{"sequences", fitting.sequences},
+          {"tokens", fitting.tokens},
+          {"bytes", fitting.sequences > 0 ? Json(fitting.bytes) : Json()}};
+}
+
+// A row of the table and of the document.
+void add_length(const Config& c, std::int64_t length, std::int64_t limit, Table& table,
+                Json& lengths) {
   std::vector<std::string> row{with_commas(length)};
-  for (const Recompute recompute : {Recompute::kNone, Recompute::kBlocks}) {
-    const Config shaped = of_length(c, length, recompute);
-    const std::int64_t sequences = most_sequences(shaped, limit);
-    const MemoryParts parts = estimate_memory(shaped, c.tokenizer.vocabulary, sequences * length);
-    row.push_back(with_commas(sequences));
-    row.push_back(with_commas(sequences * length));
-    row.push_back(sequences > 0 ? bytes_text(parts.total()) : "does not fit");
+  Json value = {{"length", length}};
+  for (const auto& [recompute, name] : {std::pair(Recompute::kNone, "largest"),
+                                        std::pair(Recompute::kBlocks, "with_recompute_blocks")}) {
+    const Fitting fitting = largest_fitting(of_length(c, length, recompute), length, limit);
+    row.push_back(with_commas(fitting.sequences));
+    row.push_back(with_commas(fitting.tokens));
+    row.push_back(fitting.sequences > 0 ? bytes_text(fitting.bytes) : "does not fit");
+    value.append(name, fitting_value(fitting));
   }
-  return row;
+  table.rows.push_back(std::move(row));
+  lengths.push_back(std::move(value));
+}
+
+Json parts_value(const MemoryParts& parts) {
+  return {{"program", parts.program},         {"weights", parts.weights},
+          {"gradients", parts.gradients},     {"optimizer", parts.optimizer},
+          {"saving", parts.saving},           {"packed", parts.packed},
+          {"activations", parts.activations}, {"loss", parts.loss},
+          {"exchange", parts.exchange}};
 }
 
 }  // namespace
 
-std::string describe_memory(const Config& given, const std::vector<std::int64_t>& given_lengths,
-                            std::int64_t limit_bytes) {
+Found describe_memory(const Config& given, const std::vector<std::int64_t>& given_lengths,
+                      std::int64_t limit_bytes) {
   Config c = given;
   const torch::Device device = open_device(c.runtime.device);
   c.runtime.precision = resolve_precision(c.runtime.precision, device);
@@ -72,16 +99,25 @@ std::string describe_memory(const Config& given, const std::vector<std::int64_t>
                {"tokens", Align::kRight},
                {"estimate", Align::kRight}},
               {}};
-  for (const std::int64_t length : lengths) table.rows.push_back(row_of(c, length, limit.bytes));
-  return format_pairs(
-             {{"as configured", cat(bytes_text(parts.total()), " in micro batches of ",
-                                    with_commas(micro_batch_tokens_of(c.batch)), " tokens")},
-              {"parts", describe_parts(parts)},
-              {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
-              {"precision", describe_precision(c.runtime.precision)},
-              {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
-                            "; an eighth of each estimate is kept free")}}) +
-         "\n" + format_table(table);
+  Json rows = Json::list();
+  for (const std::int64_t length : lengths) add_length(c, length, limit.bytes, table, rows);
+  return {
+      format_pairs({{"as configured", cat(bytes_text(parts.total()), " in micro batches of ",
+                                          with_commas(micro_batch_tokens_of(c.batch)), " tokens")},
+                    {"parts", describe_parts(parts)},
+                    {"vocabulary", cat(c.tokenizer.vocabulary, " (tokenizer.vocabulary)")},
+                    {"precision", describe_precision(c.runtime.precision)},
+                    {"limit", cat(bytes_text(limit.bytes), ", ", limit.source,
+                                  "; an eighth of each estimate is kept free")}}) +
+          "\n" + format_table(table),
+      document("memory", {{"bytes", parts.total()},
+                          {"micro_batch_tokens", micro_batch_tokens_of(c.batch)},
+                          {"parts", parts_value(parts)},
+                          {"vocabulary", c.tokenizer.vocabulary},
+                          {"precision", name_of(c.runtime.precision)},
+                          {"limit_bytes", limit.bytes},
+                          {"limit_source", limit.source},
+                          {"lengths", std::move(rows)}})};
 }
 
 }  // namespace alibi

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "commands/found.h"
 #include "config/config.h"
 
 namespace alibi {
 
 // `limit_bytes` 0: what this machine allows. `lengths` empty: the config's own trained length.
-std::string describe_memory(const Config& config, const std::vector<std::int64_t>& lengths,
-                            std::int64_t limit_bytes);
+Found describe_memory(const Config& config, const std::vector<std::int64_t>& lengths,
+                      std::int64_t limit_bytes);
 
 }  // namespace alibi

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "commands/atomic_output.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "commands/prepare_task.h"
 #include "commands/text_progress.h"
 #include "config/load.h"
@@ -24,13 +25,15 @@ namespace {
 
 struct Options {
   std::vector<std::string> configs, overrides;
-  std::string output;
+  std::string output, progress;
   TaskFile task;
+  bool as_json = false;
 };
 
 int make_task(const Options& options) {
   if (!options.configs.empty() || !options.overrides.empty())
     throw usage_error("--task", "takes no config: its texts are made, not read");
+  if (options.as_json) throw usage_error("--json", "has no effect with --task");
   TaskFile file = options.task;
   file.output = options.output;
   write_task_file(file);
@@ -64,6 +67,7 @@ std::unique_ptr<PipedText> read_pipe(const Options& options) {
 }
 
 int run(const Options& options) {
+  show_progress_as(options.progress);
   if (!options.task.task.empty()) return make_task(options);
   allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
                   "has no effect on prepare");
@@ -82,8 +86,7 @@ int run(const Options& options) {
           : prepare_text_into(options.output, config.data, config.tokenizer, threads,
                               progress.hooks());
   progress.finish();
-  std::fputs(describe_text(text).c_str(), stdout);
-  return 0;
+  return print_found(describe_text(text), options.as_json);
 }
 
 }  // namespace
@@ -104,6 +107,8 @@ Command prepare_command() {
                        .meaning =
                            "Folder to make; without it the user's cache folder. Of a task: a file",
                        .target = &options->output},
+                      json_option(options->as_json),
+                      progress_option(options->progress),
                       {.name = "--task",
                        .meaning = "Write texts of this task, of which answers are learned",
                        .target = &options->task.task,

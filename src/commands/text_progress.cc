@@ -12,6 +12,15 @@ std::string target_count_text(const TokenShards& tokens) {
              " tokens; the others are prompts, read only");
 }
 
+Json split_value(const SplitStatistics& s) {
+  return {{"documents", s.documents},
+          {"bytes", s.bytes},
+          {"tokens", s.tokens},
+          {"unknown", s.unknown},
+          {"byte_fallback", s.byte_fallback},
+          {"changed_documents", s.changed_documents}};
+}
+
 }  // namespace
 
 PrepareProgress TextProgress::hooks() {
@@ -34,7 +43,7 @@ void TextProgress::finish() {
   line_.reset();
 }
 
-std::string describe_text(const PreparedText& text) {
+Found describe_text(const PreparedText& text) {
   Table table{{{"split"},
                {"documents", Align::kRight},
                {"bytes", Align::kRight},
@@ -67,7 +76,14 @@ std::string describe_text(const PreparedText& text) {
                                        " documents that are empty or have an empty completion"));
   if (text.train.target_count() < text.train.size())
     pairs.insert(pairs.begin() + 1, {"learned", target_count_text(text.train)});
-  return format_table(table) + format_pairs(pairs);
+  return {format_table(table) + format_pairs(pairs),
+          document("text", {{"train", split_value(text.statistics.train)},
+                            {"valid", split_value(text.statistics.valid)},
+                            {"vocabulary", text.tokenizer.vocabulary()},
+                            {"held_out", text.statistics.hold_out},
+                            {"learned_tokens", text.train.target_count()},
+                            {"empty_documents", text.statistics.empty_documents},
+                            {"folder", text.folder.string()}})};
 }
 
 }  // namespace alibi

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
+#include "commands/found.h"
 #include "data/prepare.h"
 #include "report/progress.h"
 
@@ -19,6 +19,6 @@ class TextProgress {
 };
 
 // Documents, tokens, bytes per token, unknown and fallback rates, hold-out rule, folder.
-std::string describe_text(const PreparedText& text);
+Found describe_text(const PreparedText& text);
 
 }  // namespace alibi

@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "commands/ranks.h"
 #include "commands/run_files.h"
 #include "commands/text_progress.h"
@@ -44,7 +45,7 @@ struct Options {
   std::vector<std::string> configs, overrides;
   bool resume = false;
   bool print_config = false;
-  std::string log_level = "info";
+  std::string log_level = "info", progress;
   RanksOptions ranks;
 };
 
@@ -250,6 +251,7 @@ int train(World& world, Config config, RunFolder& folder, bool resumes, Machine 
 
 int run(const Options& options, const CommandLine& line) {
   set_log_level(options.log_level);
+  show_progress_as(options.progress);
   Config config = load_config(options.configs, options.overrides);
   check_attention_name(config.runtime.attention.kernel);
   if (options.print_config) {
@@ -299,7 +301,8 @@ Command train_command() {
                            .meaning = "Least level of messages on the terminal; debug: with times",
                            .target = &options->log_level,
                            .shows_default = true,
-                           .choices = {"debug", "info", "warning", "error"}}},
+                           .choices = {"debug", "info", "warning", "error"}},
+                          progress_option(options->progress)},
                          options->ranks),
           .run = [options](const CommandLine& line) { return run(*options, line); }};
 }

@@ -232,8 +232,10 @@ std::string answers_table(const AnswersSet& set) {
   return cat(format_table(table), "\n", explained(set), "\n");
 }
 
+Json answers_value(const AnswersSet& set) { return to_json(set); }
+
 std::string answers_json(const AnswersSet& set) {
-  return write_json(to_json(set),
+  return write_json(answers_value(set),
                     {.indent = 1, .levels = 4, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
          "\n";
 }

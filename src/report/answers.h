@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json/value.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -54,6 +55,7 @@ struct AnswersSet {
 };
 
 std::string answers_table(const AnswersSet& set);  // for the terminal
+Json answers_value(const AnswersSet& set);         // what answers.json holds
 std::string answers_json(const AnswersSet& set);
 std::string answers_csv(const AnswersSet& set);
 std::string answers_page(const AnswersSet& set, const std::string& title);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/json/write.h"
 #include "base/strings.h"
 #include "report/table.h"
 
@@ -68,18 +69,54 @@ std::vector<LivePart> train_line_parts(const TrainLine& line) {
   return parts;
 }
 
+constexpr JsonStyle kLine{.spaced = true, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace};
+
+bool as_json = false;  // of the process
+
+LiveOptions styled(LiveOptions options) {
+  if (as_json) {
+    options.style = LiveOptions::Style::kPlain;
+    options.plain_seconds = 1;
+  }
+  return options;
+}
+
+Json or_null(double value) { return known(value) ? Json(value) : Json(); }
+
+std::string train_line_json(const TrainLine& line) {
+  const StepRecord& step = line.record;
+  return write_json({{"task", "training"},
+                     {"step", step.step},
+                     {"steps", line.steps > 0 ? Json(line.steps) : Json()},
+                     {"tokens", step.tokens},
+                     {"loss", step.loss},
+                     {"learning_rate", step.learning_rate},
+                     {"gradient_norm", step.gradient_norm},
+                     {"tokens_per_second", or_null(line.tokens_per_second)},
+                     {"memory_bytes", line.memory_bytes >= 0 ? Json(line.memory_bytes) : Json()},
+                     {"eta_seconds", or_null(line.eta_seconds)}},
+                    kLine);
+}
+
 }  // namespace
+
+void set_progress_json() { as_json = true; }
+
+ProgressLine::ProgressLine(std::FILE* out, LiveOptions options) : line_(out, styled(options)) {}
 
 void ProgressLine::show(const TrainLine& line) noexcept {
   try {
-    line_.show(train_line_parts(line));
+    if (as_json)
+      line_.show({{train_line_json(line), kKept}});
+    else
+      line_.show(train_line_parts(line));
   } catch (...) {  // out of memory: the line is lost, the run is not
   }
 }
 
 TaskProgress::TaskProgress(std::FILE* out, std::string label, double total, std::string unit,
                            LiveOptions options)
-    : line_(out, options),
+    : line_(out, styled(options)),
       label_(std::move(label)),
       total_(total),
       unit_(std::move(unit)),
@@ -103,9 +140,24 @@ std::vector<LivePart> TaskProgress::parts(double done) const {
   return parts;
 }
 
+std::string TaskProgress::json(double done) const {
+  const double seconds = seconds_now() - start_;
+  const bool timed = done > 0 && total_ > 0;
+  return write_json({{"task", label_},
+                     {"done", done},
+                     {"total", total_ > 0 ? Json(total_) : Json()},
+                     {"unit", unit_},
+                     {"seconds", seconds},
+                     {"eta_seconds", timed ? Json((total_ - done) * seconds / done) : Json()}},
+                    kLine);
+}
+
 void TaskProgress::show(double done) noexcept {
   try {
-    line_.show(parts(done));
+    if (as_json)
+      line_.show({{json(done), kKept}});
+    else
+      line_.show(parts(done));
   } catch (...) {  // as in ProgressLine::show
   }
 }

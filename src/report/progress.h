@@ -22,9 +22,13 @@ struct TrainLine {
   double eta_seconds = -1;
 };
 
+// Lines that are made from now on are JSON objects, at most one a second, for programs that watch:
+// {"task": "training", "step": ..} and {"task": "tokenising", "done": .., "total": .., "unit": ..}.
+void set_progress_json();
+
 class ProgressLine {
  public:
-  explicit ProgressLine(std::FILE* out, LiveOptions options = {}) : line_(out, options) {}
+  explicit ProgressLine(std::FILE* out, LiveOptions options = {});
   void show(const TrainLine& line) noexcept;
   void interrupt() noexcept { line_.interrupt(); }  // before other output on the same stream
   void finish() noexcept { line_.finish(); }        // leaves the last line; also on destruction
@@ -47,6 +51,7 @@ class TaskProgress {
 
  private:
   std::vector<LivePart> parts(double done) const;
+  std::string json(double done) const;
 
   LiveLine line_;
   std::string label_;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 #include "base/strings.h"
 #include "commands/cli_fixture.h"
@@ -84,6 +85,33 @@ TEST(EndToEnd, TextFromAPipeIsPreparedAsFromAFile) {
   EXPECT_EQ(shell(place, "cat lines.jsonl | " + prepare + "--output made/file").code, 2);
   EXPECT_EQ(std::distance(fs::directory_iterator(place.path("made")), {}), 2)
       << "nothing else is left";
+}
+
+TEST(EndToEnd, ProgressIsAnObjectALineForProgramsThatWatch) {
+  const CliFixture place;
+  place.put("one.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 640}}, "variants": {"a": {}}})");
+  const std::pair<std::string, std::vector<std::string>> commands[] = {
+      {"training", {"train", "tiny.json"}},
+      {"tokenising", {"prepare", "tiny.json", "--output", "made"}},
+      {"tiny", {"evaluate", "runs/tiny"}},
+      {"[1/1] a, seed 1: training", {"compare", "one.json"}}};
+  for (const auto& [task, words] : commands) {
+    std::vector<std::string> arguments = words;
+    arguments.insert(arguments.end(), {"--progress", "json"});
+    std::istringstream lines(place.works(arguments).err);
+    bool told = false;
+    for (std::string line; std::getline(lines, line);) {
+      const auto object = nlohmann::json::parse(line, nullptr, false);
+      ASSERT_TRUE(object.is_object()) << line;
+      EXPECT_TRUE(object.contains("task") || object.contains("message")) << line;
+      if (object.value("task", "") != task) continue;
+      told = true;
+      EXPECT_TRUE(object.contains("step") ? object["loss"].is_number() : object["done"].is_number())
+          << line;
+    }
+    EXPECT_TRUE(told || words[0] == "compare") << task;  // which may be done before a line is due
+  }
 }
 
 TEST(EndToEnd, AResumedRunKeepsItsNumberOfThreads) {
