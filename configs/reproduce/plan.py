@@ -51,7 +51,7 @@ def plan_rates(case, folder):
     tokens = case.get("trial_tokens", case["tokens"])
     variants = {f"{name}-{rate}": variant(arm, rate, tokens)
                 for name, arm in case["arms"].items() if "as" not in arm for rate in rates_of(case, arm)}
-    only_loss = {"evaluate": {"lengths": ["1x"], "max_tokens": 200000, "far_context_tokens": 0}}
+    only_loss = {"evaluate": {"lengths": ["1x"], "max_tokens": 200000, "far_context_tokens": 0, "key_tokens": {"evaluator": ""}}}
     return comparison({**case, "config": merged(case.get("config", {}), only_loss)}, folder, "rates", "choose.jsonl", variants, [0])
 
 

@@ -27,7 +27,7 @@ struct Contender {
   std::function<torch::Tensor(const AttentionInputs&)> attend;
 };
 
-// (1, H, T, T): the bias, minus infinity where a key is hidden.
+// (1, H, T, T), of hashed keys (B, H, T, T): the bias, minus infinity where a key is hidden.
 torch::Tensor bias_mask(const AttentionInputs& inputs) {
   const std::int64_t length = inputs.q_BHTD.size(2);
   const torch::Tensor place = torch::arange(length);
@@ -36,8 +36,8 @@ torch::Tensor bias_mask(const AttentionInputs& inputs) {
       .to(torch::kFloat)
       .index({torch::indexing::Slice(), distance.clamp_min(0)})
       .unsqueeze(0)
-      .masked_fill_(inputs.options.visible.hidden({length, length, 0, length, length}, torch::kCPU),
-                    -std::numeric_limits<float>::infinity())
+      .masked_fill(inputs.options.visible.hidden({length, length, 0, length, length}, torch::kCPU),
+                   -std::numeric_limits<float>::infinity())
       .to(inputs.q_BHTD.options());
 }
 

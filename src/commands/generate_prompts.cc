@@ -419,6 +419,8 @@ int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
   log_info(cat("cache: positions at most ", with_commas(use.positions), ", in pages of ", kPage,
                ": ", with_commas(use.pages), ", ", fixed(100 * use.unused(), 1),
                " % of whose places held nothing"));
+  if (job.results().rows() + job.results().written() + bad == 0)
+    log_warning(cat(prompts.file, ": holds no prompt"));
   if (bad > 0) log_warning(cat("bad rows, answered by \"error\": ", with_commas(bad)));
   if (stop_signal() != 0) {
     if (!prompts.output.empty()) log_info("stopped; the same command goes on from here");

@@ -9,9 +9,11 @@ Fields initialize_fields(InitializeConfig& i) {
   add(f, "from", &i.from, "A checkpoint of the same shape to take the weights from.");
   add(f, "standard_deviation", &i.standard_deviation,
       "Standard deviation of the initial weights (normal distribution); that of residual outputs "
-      "is divided by sqrt(2 layers). Default: 1 / sqrt(model.width).")
+      "is divided by sqrt(2 layers). Default: 1 / sqrt(model.width). No effect where "
+      "initialize.from "
+      "is given.")
       .range(1e-6, 10)
-      .only_if(i.from.empty(), "initialize.from is not given");
+      .counts_if(i.from.empty());
   return f;
 }
 

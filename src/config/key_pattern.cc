@@ -174,7 +174,9 @@ std::string read_parts(Words& words, KeyParts& all) {
       return "";
     }
     if (clash(all, parts))
-      return cat(name, " gives a number twice: one window, segment, global and random part each");
+      return cat(name,
+                 " clashes with a part before it, expected at most one of window, dilated and "
+                 "strided, one of fixed and blockwise, one global and one random");
     join(all, parts);
   } while (words.take("+"));
   if (!words.at_end()) return kExpected;

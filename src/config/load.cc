@@ -234,7 +234,8 @@ class Reader {
         const auto given = given_.find(section.pointer(field));
         if (field.effective || given == given_.end() || reads_faulty(field)) continue;
         fault(given->second, given->first,
-              "has no effect here: it counts only where " + field.condition, "remove the key");
+              "has no effect here: it counts only where " + field.condition,
+              cat("remove the key, or --set ", section.path, ".", field.name, "=null"));
       }
     }
   }

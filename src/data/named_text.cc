@@ -109,7 +109,9 @@ TextFiles text_files(const Names& expanded) {
   for (const std::string& name : expanded) {
     std::error_code code;
     const fs::file_status status = fs::status(name, code);
-    if (!fs::exists(status)) throw Error(name, code ? code.message() : "is missing");
+    if (!fs::exists(status))
+      throw Error(name, code ? code.message() : "is missing",
+                  "names are relative to the folder that the program runs in");
     if (fs::is_directory(status)) {
       add_folder(name, found);
     } else {

@@ -146,7 +146,7 @@ std::string reach_legend(const AttentionPicture& picture) {
       "distance within which 90 % of a head's weight lies; 0 in bf16, fp32: share of the keys that "
       "a query sees whose weight is 0 in that type; first token: the mean weight on the window's "
       "first "
-      "token. Layers and heads count from 1");
+      "token. Layers and heads count from 1 here, from 0 in model.attention_pattern");
 }
 
 std::vector<std::string> attention_notes(const AttentionPicture& picture) {

@@ -54,6 +54,27 @@ TEST(Bench, AttentionNamesItsKernels) {
   for (const Json& row : found["rows"]) EXPECT_GT(row["both_seconds"], row["forward_least"]);
 }
 
+// Seen failing with one mask for all sequences, each of which hashes keys of its own.
+TEST(Bench, AttentionTakesPatternsOfLayer0) {
+  for (const char* pattern : {"lsh(4,32,2)", "layers 0: window(32)"}) {
+    const std::vector<std::string> more = {
+        "--lengths", "128",   "--tokens",
+        "256",       "--set", cat("model.attention_pattern=[\"", pattern, "\"]")};
+    EXPECT_GE(tiny("attention", more)["rows"].size(), 2u) << pattern;
+  }
+  const CliFixture place;
+  const auto refused = [&](const std::string& pattern, std::vector<std::string> more) {
+    more.insert(more.begin(), {"bench", "attention", "--lengths", "64", "--set",
+                               "model.attention_pattern=[\"" + pattern + "\"]"});
+    const ProgramResult result = place.run(more);
+    EXPECT_EQ(result.code, 2) << pattern;
+    EXPECT_ERROR_AT(result.err, "/model/attention_pattern");
+  };
+  refused("layers 3: window(32)", {});
+  refused("window(64)", {});
+  refused("window(32)", {"--traffic"});
+}
+
 TEST(Bench, TrafficOfFlashIsLessThanOfTheStandardAlgorithm) {
   const Json rows =
       tiny("attention", {"--traffic", "--lengths", "512", "--fast-numbers", "4096"})["rows"];

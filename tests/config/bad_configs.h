@@ -198,8 +198,6 @@ inline std::vector<BadConfig> without_effect() {
       {"{\"tokenizer\": {\"file\": \"x\", \"sample_bytes\": 5000}}",
        {"/tokenizer/sample_bytes" + no}},
       {"{\"data\": {\"valid\": [\"a\"], \"valid_fraction\": 0.1}}", {"/data/valid_fraction" + no}},
-      {"{\"initialize\": {\"from\": \"x\", \"standard_deviation\": 0.1}}",
-       {"/initialize/standard_deviation" + no}},
       {"{\"evaluate\": {\"stride\": 8}}", {"/evaluate/stride|sliding" + no}},
       {"{\"evaluate\": {\"sinks\": 4}}", {"/evaluate/sinks|streaming" + no}},
       {"{\"evaluate\": {\"protocol\": \"sliding\", \"split_stride\": 8}}",

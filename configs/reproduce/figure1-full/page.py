@@ -1,0 +1,127 @@
+"""Figure 1 at 20 tokens a parameter: answers first, then the figures, in Markdown.
+
+usage: page.py FOLDER      holds CASE/runs/comparison.json and CASE/train_tokens (of the text) for each case
+"""
+import json
+import math
+import pathlib
+import sys
+
+HOLDS = 0.01  # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
+
+
+def percent(share, digits=1):
+    return f"{100 * share:+.{digits}f} %"
+
+
+def of_estimate(mean, low, high, text):
+    return "-" if mean is None else f"{text(mean)} ({text(low)} .. {text(high)})" if low is not None else f"{text(mean)} (one seed)"
+
+
+def at_1x(variant):
+    return next(point for point in variant["points"] if point["length"] == variant["trained_length"])
+
+
+def beyond(variant):
+    return [point for point in variant["points"] if point["length"] >= variant["trained_length"]]
+
+
+def holds_until(variant):
+    last = variant["trained_length"]
+    for point in beyond(variant):
+        if point["change"] is None and point["length"] > variant["trained_length"]:
+            return f"{last:,} (no positions beyond)"
+        if (point["change"] or 0) > HOLDS:
+            return f"{last:,}"
+        last = point["length"]
+    return f"{last:,}, all that was measured"
+
+
+def first_lines(comparison):
+    """What a reader wants to know, in sentences."""
+    variants = {variant["name"]: variant for variant in comparison["variants"]}
+    reference = variants[comparison["reference"]]
+    rivals = [v for v in variants.values() if v is not reference and at_1x(v)["difference"] is not None]
+    print("At the trained length, from ALiBi's perplexity: " + ", ".join(
+        f"{v['name']} " + of_estimate(*(at_1x(v)[key] for key in ("difference", "difference_low", "difference_high")), lambda nats: percent(math.expm1(nats)))
+        for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
+    print(f"Holds up to (perplexity at most {100 * HOLDS:.0f} % above that at 1x, tokens): " +
+          ", ".join(f"{v['name']} {holds_until(v)}" for v in variants.values()) + ".\n")
+
+
+def curves_table(comparison):
+    lengths = [point["length"] for point in comparison["variants"][0]["points"]]
+    print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " |\n|---" * 1 + "|---" * len(lengths) + "|")
+    for variant in comparison["variants"]:
+        cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
+        print(f"| {variant['name']} | " + " | ".join(cells) + " |")
+
+
+def key_table(comparison):
+    rule = comparison.get("key_tokens")
+    if not rule:
+        return
+    print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under a judge trained on "
+          f"{rule['long_length']:,} tokens falls by more than {rule['least_gain']:g} nats, to less than {rule['most_loss']:g}, where "
+          f"windows of {rule['long_length']:,} tokens stand in place of {rule['short_length']:,}.\n")
+    print("| method | perplexity of key tokens at 1x | at the longest length | what longer context brings them there, nats |\n|---|---|---|---|")
+    for variant in comparison["variants"]:
+        points = [point for point in beyond(variant) if "key" in point]
+        if not points:
+            continue
+        last = points[-1]
+        gain = of_estimate(*(last["key"][key] for key in ("context_gain", "context_gain_low", "context_gain_high")), lambda nats: f"{nats:+.3f}")
+        print(f"| {variant['name']} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
+
+
+def usable_table(comparison):
+    print("\n| method | usable length of each seed | tokens/s in training |\n|---|---|---|")
+    for variant in comparison["variants"]:
+        usable = [f"{run['usable_length']:,}" for run in comparison["runs"] if run["variant"] == variant["name"] and run["usable_length"]]
+        print(f"| {variant['name']} | {', '.join(usable) or '-'} | {variant['train_tokens_per_second'] / 1e3:.1f}k |")
+
+
+def trend_table(comparison):
+    """Variants are METHOD-SHARE."""
+    losses = {}
+    for variant in comparison["variants"]:
+        method, _ = variant["name"].rsplit("-", 1)
+        tokens = variant["train_targets"] / variant["parameters"]
+        losses.setdefault(round(tokens, 1), {})[method] = at_1x(variant)["perplexity"]
+    methods = list(next(iter(losses.values())))
+    print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
+    for tokens, of_methods in sorted(losses.items()):
+        print(f"| {tokens:g} | " + " | ".join(f"{of_methods[method]:.2f}" for method in methods) + f" | {min(of_methods, key=of_methods.get)} |")
+
+
+def case_section(case):
+    comparison = json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8"))
+    variant = comparison["variants"][0]
+    tokens = max(one["train_targets"] for one in comparison["variants"])
+    text = int((case / "train_tokens").read_text(encoding="utf-8"))
+    seeds = len(comparison["seeds"])
+    print(f"\n## {comparison['title']}\n\n{variant['parameters'] / 1e6:.2f}M parameters, {tokens / 1e6:.1f}M tokens ({tokens / variant['parameters']:.0f} a "
+          f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}; {comparison['protocol']['device']}.\n")
+    if case.name.endswith("trend"):
+        trend_table(comparison)
+        return
+    first_lines(comparison)
+    print(f"![perplexity against length]({case.name}/runs/perplexity.svg)\n")
+    curves_table(comparison)
+    key_table(comparison)
+    usable_table(comparison)
+
+
+def main(folder):
+    print("""# Figure 1 at 20 tokens a parameter
+
+Every method on the same tokens, batches and seeds, each at the best of three learning rates (short trials with one seed, chosen on
+one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
+512: ALiBi 0.7 % behind sinusoidal at L = 128 and ahead from 512 on; sinusoidal breaks within 20 to 50 tokens beyond 1x, rotary
+within 100 to 200, T5's bias within 600 to 800, ALiBi not. `CASES="..." scripts/reproduce figure1-full` wrote this.""")
+    for case in sorted(path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")):
+        case_section(case)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
