@@ -55,15 +55,19 @@ void check_pipe(const Options& options) {
 // What comes through the pipe becomes data.train.
 std::unique_ptr<PipedText> read_pipe(const Options& options) {
   check_pipe(options);
-  const std::filesystem::path folder = without_slash(options.output);
-  if (folder.has_parent_path()) make_folders(folder.parent_path());
+  const std::filesystem::path folder = std::filesystem::absolute(without_slash(options.output));
+  const std::filesystem::path made = make_folders(folder.parent_path());
   TaskProgress line(stderr, "reading standard input", 0, "bytes");
-  auto piped = std::make_unique<PipedText>(
-      STDIN_FILENO,
-      folder.parent_path() / cat(".tmp-", ::getpid(), "-", folder.filename().string(), ".jsonl"),
-      [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
-  line.finish();
-  return piped;
+  try {
+    auto piped = std::make_unique<PipedText>(
+        STDIN_FILENO, folder.string() + ".input.jsonl",
+        [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
+    line.finish();
+    return piped;
+  } catch (...) {
+    remove_empty_folders(folder.parent_path(), made);
+    throw;
+  }
 }
 
 int run(const Options& options) {

@@ -38,7 +38,7 @@ bool read_part(int descriptor, std::string& text) {
 
 PipedText::PipedText(int descriptor, std::filesystem::path file,
                      const std::function<void(std::int64_t bytes)>& progress)
-    : file_(std::move(file)) {
+    : file_(std::move(file)), lock_(file_, "text of a pipe") {
   try {
     read(descriptor, progress);
   } catch (...) {

@@ -6,14 +6,17 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/files.h"
+
 namespace alibi {
 
 class PipedText {
  public:
-  // Reads `descriptor` to its end into `file`, which must end in .jsonl and is removed with this
-  // object. Every line is checked as it comes (text/documents.h); memory holds one part and one
-  // line. `progress` gets the bytes so far. Throws Error headed by "standard input", with the
-  // line's number where one is no document; where nothing came; and when a signal asks to stop.
+  // Reads `descriptor` to its end into `file`, which must end in .jsonl, is locked and is removed
+  // with this object; what a killed process left there is written over. Every line is checked as it
+  // comes (text/documents.h); memory holds one part and one line. `progress` gets the bytes so far.
+  // Throws Error headed by "standard input", with the line's number where one is no document; where
+  // nothing came; and when a signal asks to stop; LockHeld while another process uses the file.
   PipedText(int descriptor, std::filesystem::path file,
             const std::function<void(std::int64_t bytes)>& progress = {});
   ~PipedText();
@@ -26,6 +29,7 @@ class PipedText {
   void read(int descriptor, const std::function<void(std::int64_t bytes)>& progress);
 
   std::filesystem::path file_;
+  FileLock lock_;
 };
 
 }  // namespace alibi

@@ -76,7 +76,7 @@ TEST(EndToEnd, TextFromAPipeIsPreparedAsFromAFile) {
   EXPECT_EQ(content("pipe"), content("file"));
 
   const ProgramResult broken =
-      shell(place, "(cat lines.jsonl; echo '{\"txt\": 1}') | " + prepare + "--output made/broken");
+      shell(place, "(cat lines.jsonl; echo '{\"txt\": 1}') | " + prepare + "--output other/broken");
   EXPECT_EQ(broken.code, 1);
   EXPECT_ERROR_AT(broken.err, "standard input:301", "text");
   const ProgramResult nameless = shell(place, "cat lines.jsonl | " + prepare);
@@ -85,6 +85,7 @@ TEST(EndToEnd, TextFromAPipeIsPreparedAsFromAFile) {
   EXPECT_EQ(shell(place, "cat lines.jsonl | " + prepare + "--output made/file").code, 2);
   EXPECT_EQ(std::distance(fs::directory_iterator(place.path("made")), {}), 2)
       << "nothing else is left";
+  EXPECT_FALSE(place.has("other"));
 }
 
 TEST(EndToEnd, ProgressIsAnObjectALineForProgramsThatWatch) {
