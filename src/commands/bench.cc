@@ -1,5 +1,4 @@
 // alibi bench: how fast the parts are on this machine.
-#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -97,11 +96,11 @@ int run_trained_attention(const Options& options, const CommandLine& command_lin
   return report(std::move(record), options, command_line);
 }
 
-// From layer 0 at any of the lengths.
-bool hides_nothing(const ModelConfig& m, const std::vector<std::int64_t>& lengths) {
+// From layer 0 at any length.
+bool hides_nothing(const ModelConfig& m) {
   bool hides = hashed_keys(m, 0) != nullptr;
   for (std::int64_t head = 0; head < m.heads; ++head)
-    hides = hides || key_parts(m, 0, head).hide_within(std::ranges::max(lengths));
+    hides = hides || !key_parts(m, 0, head).show_all();
   return !hides;
 }
 
@@ -117,11 +116,10 @@ int run_attention(const Options& options, const CommandLine& command_line) {
     throw usage_error("/model/position",
                       "has no effect on bench attention, which draws numbers for linear biases",
                       "--checkpoint RUN takes a model's own");
-  if (!m.attention_pattern.empty() && (options.traffic || hides_nothing(m, options.lengths)))
+  if (!m.attention_pattern.empty() && (options.traffic || hides_nothing(m)))
     throw usage_error("/model/attention_pattern",
-                      options.traffic
-                          ? "has no effect with --traffic"
-                          : "hides nothing from layer 0, which is measured, at these lengths",
+                      options.traffic ? "has no effect with --traffic"
+                                      : "hides nothing from layer 0, which is measured",
                       "give layer 0 the part");
   if (options.traffic) {
     return report(count_traffic(m.width / m.heads, options.lengths, options.fast_numbers), options,

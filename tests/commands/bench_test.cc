@@ -71,7 +71,6 @@ TEST(Bench, AttentionTakesPatternsOfLayer0) {
     EXPECT_ERROR_AT(result.err, "/model/attention_pattern");
   };
   refused("layers 3: window(32)", {});
-  refused("window(64)", {});
   refused("window(32)", {"--traffic"});
 }
 
