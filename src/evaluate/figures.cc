@@ -92,7 +92,9 @@ double mean_of_kept(const std::vector<float>& losses, std::span<const std::uint8
   return sum / count;  // NaN of none
 }
 
+// Without an interval where some draws hold nothing to take a mean of.
 BoundedMean bounded(double mean, const Draws& draws) {
+  if (std::ranges::any_of(draws, [](double draw) { return std::isnan(draw); })) return {mean};
   const Interval interval = middle_95(draws);
   return {mean, interval.low, interval.high};
 }

@@ -97,6 +97,18 @@ TEST(KeyFigures, AreThoseOfKeyTokensAlone) {
   EXPECT_NEAR(same.change.mean, 0, 2e-3);
 }
 
+// Seen failing with an interval that resamples without a single key token decided.
+TEST(KeyFigures, HaveNoIntervalWhereResamplesMissThem) {
+  std::vector<MeasuredLength> all = {measured({128}), measured({256})};
+  std::vector<std::uint8_t> is_key(static_cast<std::size_t>(kTargets));
+  is_key[kBlock - 1] = 1;
+  fill_family(all, 128, Split::kLate);
+  fill_key_figures(all, 128, is_key);
+  EXPECT_EQ(all[1].point.key.loss.mean, all[1].losses[kBlock - 1]);
+  EXPECT_TRUE(std::isnan(all[1].point.key.loss.low));
+  EXPECT_TRUE(std::isnan(all[1].point.key.context_gain.high));
+}
+
 TEST(KeyFigures, AreNotMeasuredWithoutKeyTokens) {
   std::vector<MeasuredLength> all = {measured({128}), measured({256})};
   fill_family(all, 128, Split::kLate);
