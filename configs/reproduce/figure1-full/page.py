@@ -64,6 +64,8 @@ def key_table(comparison):
     print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under a judge trained on "
           f"{rule['long_length']:,} tokens falls by more than {rule['least_gain']:g} nats, to less than {rule['most_loss']:g}, where "
           f"windows of {rule['long_length']:,} tokens stand in place of {rule['short_length']:,}.\n")
+    if rule["tokens"] == 0:
+        return
     print("| method | perplexity of key tokens at 1x | at the longest length | what longer context brings them there, nats |\n|---|---|---|---|")
     for variant in comparison["variants"]:
         points = [point for point in beyond(variant) if "key" in point]
