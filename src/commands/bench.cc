@@ -120,7 +120,7 @@ int run_attention(const Options& options, const CommandLine& command_line) {
     throw usage_error("/model/attention_pattern",
                       options.traffic ? "has no effect with --traffic"
                                       : "hides nothing from layer 0, which is measured",
-                      "give layer 0 the part");
+                      options.traffic ? "remove the key" : "give layer 0 the part");
   if (options.traffic) {
     return report(count_traffic(m.width / m.heads, options.lengths, options.fast_numbers), options,
                   command_line);

@@ -61,7 +61,7 @@ class Terminal {
   std::unique_ptr<TaskProgress> line_;
 };
 
-Found describe_plan_of(const ExperimentPlan& plan) {
+Found planned_runs(const ExperimentPlan& plan) {
   std::vector<std::string> names;
   for (const PlannedRun& run : plan.runs) names.push_back(run.name);
   return {cat(names.size(), " runs in ", plan.folder.string(), ", measured at ",
@@ -113,7 +113,7 @@ int run(const Options& options, const CommandLine& command_line) {
   check_can_make_folder(output);  // before hours of work
   check_can_make_folder(file.folder);
   const ExperimentPlan plan = plan_experiment(file, options.overrides);
-  if (options.plan_only) return print_found(describe_plan_of(plan), options.as_json);
+  if (options.plan_only) return print_found(planned_runs(plan), options.as_json);
   if (options.jobs) {
     print_jobs(plan, options, command_line);
     return 0;

@@ -97,16 +97,15 @@ int run(const Options& options) {
 
 Command prepare_command() {
   auto options = std::make_shared<Options>();
+  Option text = config_files(options->configs);
+  text.meaning += "; - reads JSON lines from standard input in place of data.train";
   return {.name = "prepare",
           .summary =
               "Tokenise text into a folder that data.train can name, or make the texts of a task",
           .footer = example("alibi prepare configs/quickstart.json --output prepared/python\n"
                             "zcat more/*.jsonl.gz | alibi prepare - --output prepared/more\n"
                             "alibi prepare --task recall --sizes 4,32 --output recall.jsonl"),
-          .options = {{.name = "CONFIG",
-                       .meaning = "Config files, merged left to right; - reads JSON lines from "
-                                  "standard input in place of data.train",
-                       .target = &options->configs},
+          .options = {std::move(text),
                       {.name = "--output",
                        .meaning =
                            "Folder to make; without it the user's cache folder. Of a task: a file",

@@ -38,23 +38,30 @@ struct ContextGain {
   Draws draws;
 };
 
+double mean_of_kept(const std::vector<float>& losses, std::span<const std::uint8_t> kept) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (kept[i] == 0) continue;
+    sum += losses[i];
+    count += 1;
+  }
+  return sum / count;  // NaN of none
+}
+
 // Over the same targets: those that are late in the windows of both lengths, and among `is_key`
 // where that is given.
 ContextGain late_gain(const MeasuredLength& shorter, const MeasuredLength& longer,
                       std::span<const std::uint8_t> is_key = {}) {
   std::vector<float> gains(shorter.losses.size());
   std::vector<std::uint8_t> kept(gains.size());
-  double sum = 0, count = 0;
   for (std::size_t i = 0; i < gains.size(); ++i) {
     gains[i] = shorter.losses[i] - longer.losses[i];
     kept[i] = shorter.late[i] & longer.late[i];
     if (!is_key.empty()) kept[i] &= is_key[i];
-    if (kept[i] == 0) continue;
-    sum += gains[i];
-    count += 1;
   }
-  if (count == 0) return {};
-  return {sum / count, bootstrap_means(gains, shorter.block, kept)};
+  const double mean = mean_of_kept(gains, kept);
+  if (std::isnan(mean)) return {};
+  return {mean, bootstrap_means(gains, shorter.block, kept)};
 }
 
 // Over all targets, from sliding windows.
@@ -81,15 +88,6 @@ void fill_split(MeasuredLength& measured, const MeasuredLength& base, Split spli
   point.context_gain_high = of_context.high;
   point.early_gain_low = of_early.low;
   point.early_gain_high = of_early.high;
-}
-
-double mean_of_kept(const std::vector<float>& losses, std::span<const std::uint8_t> kept) {
-  double sum = 0, count = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    sum += kept[i] * static_cast<double>(losses[i]);
-    count += kept[i];
-  }
-  return sum / count;  // NaN of none
 }
 
 // Without an interval where some draws hold nothing to take a mean of.
@@ -167,6 +165,7 @@ void fill_key_figures(std::vector<MeasuredLength>& family, std::int64_t base_len
   if (std::ranges::count(is_key, 1) == 0) return;
   const MeasuredLength* base = nullptr;
   Draws base_draws;
+  double base_loss = kNotMeasured;
   const auto draws_of = [&](const MeasuredLength& measured) {
     return bootstrap_means(measured.losses, measured.block, is_key);
   };
@@ -174,6 +173,7 @@ void fill_key_figures(std::vector<MeasuredLength>& family, std::int64_t base_len
     if (measured.point.length != base_length || !measured.point.applicable) continue;
     base = &measured;
     base_draws = draws_of(measured);
+    base_loss = mean_of_kept(measured.losses, is_key);
   }
   for (MeasuredLength& measured : family) {
     if (!measured.point.applicable) continue;
@@ -182,10 +182,10 @@ void fill_key_figures(std::vector<MeasuredLength>& family, std::int64_t base_len
     KeyFigures& key = measured.point.key;
     key.loss = bounded(mean_of_kept(measured.losses, is_key), draws);
     if (base == nullptr) continue;
-    key.change = bounded(std::expm1(key.loss.mean - mean_of_kept(base->losses, is_key)),
-                         over_draws(draws.size(), [&](std::size_t i) {
-                           return std::expm1(draws[i] - base_draws[i]);
-                         }));
+    key.change =
+        bounded(std::expm1(key.loss.mean - base_loss), over_draws(draws.size(), [&](std::size_t i) {
+                  return std::expm1(draws[i] - base_draws[i]);
+                }));
     if (measured.late.empty()) continue;
     const ContextGain gain = late_gain(*base, measured, is_key);
     key.context_gain = bounded(gain.mean, gain.draws);

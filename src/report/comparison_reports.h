@@ -3,9 +3,8 @@
 // comparison.json, format_version 2 (figures that were not measured are null):
 //   {format_version, kind: "comparison", program_version, created, command_line, name, title,
 //    measure: "loss" | "bits_per_byte", reference, seeds: [..],
-//    protocol: {..}, text: {..}, key_tokens: {..} or absent  as in curve.json
-//    (report/curve_files.h) variants: [{name, position, changes: {..}, trained_length,
-//    sequence_length,
+//    protocol: {..}, text: {..}, key_tokens: {..}   as in curve.json (report/curve_files.h)
+//    variants: [{name, position, changes: {..}, trained_length, sequence_length,
 //      train_sequence_length_scaling, parameters, train_seconds, train_tokens_per_second,
 //      peak_memory_bytes, train_targets,
 //      points: [{length, multiple, applicable, note, seeds, loss, loss_low, loss_high, loss_sd,
