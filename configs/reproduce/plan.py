@@ -1,7 +1,9 @@
 """A comparison in which every arm has its own learning rate: trials on one half of the held-out documents, then runs on the other.
 
-usage: plan.py rates CASE.toml FOLDER                     writes FOLDER/rates.json and the two halves
-       plan.py runs CASE.toml FOLDER COMPARISON.json      writes FOLDER/runs.json, with the rates chosen there
+usage: plan.py rates CASE.toml FOLDER OUTPUT    writes the two halves, and FOLDER/rates.json unless OUTPUT/rates/comparison.json has
+                                                every trial
+       plan.py runs CASE.toml FOLDER OUTPUT     writes FOLDER/runs.json, with the rates chosen by that; runs that OUTPUT/measured
+                                                holds are not made again
 
 CASE.toml: title; base (configs); text (held-out documents); seeds; tokens, and trial_tokens where trials are shorter; config (changes
 for all); rates; and [arms.NAME], each with what differs from these:
@@ -46,13 +48,19 @@ def rates_of(case, arm):
     return arm.get("rates", case.get("rates"))
 
 
-def plan_rates(case, folder):
-    split_text(case["text"], folder)
+def plan_trials(case):
     tokens = case.get("trial_tokens", case["tokens"])
-    variants = {f"{name}-{rate}": variant(arm, rate, tokens)
-                for name, arm in case["arms"].items() if "as" not in arm for rate in rates_of(case, arm)}
+    return {f"{name}-{rate}": variant(arm, rate, tokens)
+            for name, arm in case["arms"].items() if "as" not in arm for rate in rates_of(case, arm)}
+
+
+def plan_rates(case, folder):
     only_loss = {"evaluate": {"lengths": ["1x"], "max_tokens": 200000, "far_context_tokens": 0, "key_tokens": {"evaluator": ""}}}
-    return comparison({**case, "config": merged(case.get("config", {}), only_loss)}, folder, "rates", "choose.jsonl", variants, [0])
+    return comparison({**case, "config": merged(case.get("config", {}), only_loss)}, folder, "rates", "choose.jsonl", plan_trials(case), [0])
+
+
+def has_all_trials(case, measured):
+    return {run["variant"] for run in measured["runs"] if not run["failure"]} == set(plan_trials(case))
 
 
 def chosen_rates(case, measured):
@@ -61,22 +69,29 @@ def chosen_rates(case, measured):
             for name, arm in case["arms"].items() if "as" not in arm}
 
 
-def plan_runs(case, folder, measured):
+def plan_runs(case, folder, output, measured):
     chosen = chosen_rates(case, measured)
     variants = {}
     for name, arm in case["arms"].items():
         rate = chosen[arm.get("as", name)]
         for share in arm.get("budgets", [None]):
             variants[name if share is None else f"{name}-{share}"] = variant(arm, rate, int(case["tokens"] * (share or 1)))
-    return comparison(case, folder, "runs", "report.jsonl", variants, case["seeds"])
+    return {**comparison(case, folder, "runs", "report.jsonl", variants, case["seeds"]), "measured": str(output / "measured")}
 
 
-def main(step, case_file, folder, measured=None):
+def main(step, case_file, folder, output):
     case = tomllib.loads(pathlib.Path(case_file).read_text(encoding="utf-8"))
     case["name"] = "-".join(pathlib.Path(case_file).with_suffix("").parts[-2:])
-    folder = pathlib.Path(folder)
-    plan = plan_rates(case, folder) if step == "rates" else plan_runs(case, folder, json.loads(pathlib.Path(measured).read_text(encoding="utf-8")))
-    (folder / f"{step}.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+    folder, output = pathlib.Path(folder), pathlib.Path(output)
+    split_text(case["text"], folder)
+    trials = output / "rates" / "comparison.json"
+    measured = json.loads(trials.read_text(encoding="utf-8")) if trials.exists() else None
+    file = folder / f"{step}.json"
+    file.unlink(missing_ok=True)
+    if step == "rates" and measured and has_all_trials(case, measured):
+        return
+    plan = plan_rates(case, folder) if step == "rates" else plan_runs(case, folder, output, measured)
+    file.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

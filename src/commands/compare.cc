@@ -112,6 +112,7 @@ int run(const Options& options, const CommandLine& command_line) {
   const std::filesystem::path output = options.output.empty() ? file.folder : options.output;
   check_can_make_folder(output);  // before hours of work
   check_can_make_folder(file.folder);
+  check_can_make_folder(file.measured);
   const ExperimentPlan plan = plan_experiment(file, options.overrides);
   if (options.plan_only) return print_found(planned_runs(plan), options.as_json);
   if (options.jobs) {

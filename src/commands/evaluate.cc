@@ -60,12 +60,17 @@ Curve measure(LoadedModel& loaded, const EvaluationCase& one, const TextSample& 
   return curve;
 }
 
-CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& options,
-                     World& world) {
+struct Measured {
   CurveSet set;
+  KeyTokens key_tokens;
+};
+
+Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& options,
+                     World& world) {
+  Measured measured;
+  auto& [set, key_tokens] = measured;
   const SampleRule rule = shared_rule(cases);
   EvaluationText text;
-  KeyTokens key_tokens;
   for (const EvaluationCase& one : cases) {
     const bool reads = set.curves.empty() || options.text.empty();
     LoadedModel loaded =
@@ -85,7 +90,7 @@ CurveSet measure_all(const std::vector<EvaluationCase>& cases, const Options& op
     }
     set.curves.push_back(measure(loaded, one, text.sample, key_tokens, world));
   }
-  return set;
+  return measured;
 }
 
 void refuse_without_effect(const Options& options) {
@@ -121,9 +126,13 @@ void check_earlier(const Options& options, bool asks, const std::string& command
   }
 }
 
-void write_files(const CurveSet& set, const std::filesystem::path& folder,
+void write_files(const Measured& measured, const std::filesystem::path& folder,
                  const std::string& title) {
+  const auto& [set, key_tokens] = measured;
   make_folders(folder);
+  if (!key_tokens.is_key.empty())
+    write_file_atomic(folder / "key_tokens.json",
+                      key_token_list_json(as_list(key_tokens, set.text.sha256)));
   write_file_atomic(folder / "curve.json", curve_json(set));
   write_file_atomic(folder / "curve.csv", curve_csv(set));
   write_file_atomic(folder / "curve.svg", curve_svg(curve_plot(set, CurveFigure::kPerplexity)));
@@ -132,14 +141,15 @@ void write_files(const CurveSet& set, const std::filesystem::path& folder,
 
 void evaluate_curves(const std::vector<EvaluationCase>& cases, const Options& options, World& world,
                      const CommandLine& command_line) {
-  CurveSet set = measure_all(cases, options, world);
+  Measured measured = measure_all(cases, options, world);
+  CurveSet& set = measured.set;
   if (!world.is_first()) return;
   set.program_version = kVersion;
   set.command_line = command_line.text();
   set.created = utc_timestamp();
   print_found({curve_table(set), curve_value(set)}, options.as_json);
   if (options.output.empty()) return;
-  write_files(set, options.output, options.title);
+  write_files(measured, options.output, options.title);
   print_written(std::filesystem::path(options.output) / "index.html", options.as_json);
 }
 
@@ -192,7 +202,8 @@ Command evaluate_command() {
             .meaning = "For example 1x,2x,4x,10x or 512,4096; default: evaluate.lengths",
             .target = &request.lengths},
            {.name = "--output",
-            .meaning = "Folder for curve.json, curve.csv, curve.svg and index.html",
+            .meaning =
+                "Folder for curve.json, curve.csv, curve.svg and index.html, and key_tokens.json",
             .target = &options->output},
            json_option(options->as_json),
            progress_option(options->progress),

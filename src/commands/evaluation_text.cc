@@ -58,6 +58,8 @@ KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedM
   const Config& config = one.plan.config;
   const KeyTokensConfig& wanted = config.evaluate.key_tokens;
   if (wanted.evaluator.empty()) return {};
+  if (names_key_token_list(wanted.evaluator))
+    return from_list(read_key_token_list(wanted.evaluator, sample.hash()));
   std::optional<LoadedModel> evaluator;
   world.while_others_wait([&] {
     ModelPlan plan =

@@ -15,6 +15,7 @@
 #include "checkpoint/load_model.h"
 #include "commands/atomic_output.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "config/load.h"
 #include "convert/gguf_model.h"
 #include "convert/gguf_tokenizer.h"
@@ -36,7 +37,7 @@ struct Options {
   std::string checkpoint, output, curve, shard_size;
   std::string to, type = name_of(WeightType::kF32);  // as the command line has them
   std::int64_t shard_bytes = HuggingFaceOptions().shard_bytes;
-  bool custom_code = false;
+  bool custom_code = false, as_json = false;
   std::vector<std::string> overrides;
   ExportFormat format() const { return *find_enum<ExportFormat>(to); }
   WeightType weight_type() const { return *find_enum<WeightType>(type); }
@@ -240,8 +241,21 @@ int run(Options options) {
                  " tokens, the trained length; --curve FOLDER (of alibi evaluate --output) raises "
                  "it to the longest length that was measured"));
   }
-  std::printf("written: %s\n", target.c_str());
-  return 0;
+  if (options.format() == ExportFormat::kHuggingFace)
+    log_info(cat("to publish it on the Hub: hf upload NAME ", target.string()));
+  const Verified& read = about.verified;
+  return print_found(
+      {cat("written: ", target.string(), "\n"),
+       document("export",
+                {{"path", target.string()},
+                 {"to", options.to},
+                 {"type", options.type},
+                 {"checkpoint", loaded.folder.string()},
+                 {"step", loaded.progress.step},
+                 {"length_limit", about.longest},
+                 {"read_back",
+                  {{"weights", read.weights}, {"logits", read.logits}, {"tokens", read.length}}}})},
+      options.as_json);
 }
 
 }  // namespace
@@ -280,6 +294,7 @@ Command export_command() {
             .meaning = "With --to hf: a model of any kind, with a modelling file of its own beside "
                        "it (trust_remote_code=True)",
             .target = &options->custom_code},
+           json_option(options->as_json),
            set_option(options->overrides)},
       .run = [options](const CommandLine&) { return run(*options); }};
 }

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "commands/generate_prompts.h"
 #include "config/load.h"
 #include "evaluate/generate/generate.h"
@@ -24,7 +25,7 @@ struct Options {
   std::string checkpoint, prompt, prompt_file;
   std::vector<std::string> overrides;
   GenerateOptions generate;
-  bool ignore_end = false;
+  bool ignore_end = false, as_json = false;
   bool top_k_given = false, top_p_given = false, seed_given = false;
   PromptsOptions prompts;
 };
@@ -51,6 +52,9 @@ int run(Options options) {
   refuse_without_effect(options);
   if (!options.prompts.file.empty() && !options.prompt_file.empty())
     throw usage_error("--prompts", "stands beside --prompt-file", "leave one of them out");
+  if (!options.prompts.file.empty() && options.as_json)
+    throw usage_error("--json", "has no effect with --prompts, which writes JSON Lines",
+                      "leave it out");
   allow_overrides(options.overrides, {"runtime"}, "has no effect on generate");
   LoadedModel loaded = load_model(options.checkpoint, options.overrides);
   options.generate.stop_at_end = !options.ignore_end;
@@ -65,17 +69,33 @@ int run(Options options) {
                       cat("is not valid UTF-8 at byte ", bad));
   const std::vector<std::int32_t> prompt = prompt_tokens(loaded.tokenizer, text);
   StreamDecoder decoder(loaded.tokenizer, text.empty());
-  std::fputs(text.c_str(), stdout);
+  const auto write = [&](const std::string& piece) {
+    if (options.as_json) return true;  // all at the end
+    return std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() &&
+           std::fflush(stdout) == 0;
+  };
+  write(text);
+  std::string continuation;
   const double start = seconds_now();
   const auto made =
       generate(loaded.model, prompt, options.generate, loaded.device, [&](std::int32_t id) {
         const std::string piece = decoder.next(id);
-        const bool written = std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() &&
-                             std::fflush(stdout) == 0;
-        return written && stop_signal() == 0;
+        continuation += piece;
+        return write(piece) && stop_signal() == 0;
       });
-  std::fputs("\n", stdout);
+  write("\n");
   const double seconds = seconds_now() - start;
+  const bool ended =
+      stop_signal() == 0 && std::ssize(made) < options.generate.tokens && !options.ignore_end;
+  if (options.as_json) {
+    print_found({"", document("generation", {{"prompt", text},
+                                             {"text", continuation},
+                                             {"prompt_tokens", std::ssize(prompt)},
+                                             {"tokens", std::ssize(made)},
+                                             {"finish_reason", ended ? "stop" : "length"},
+                                             {"seconds", seconds}})},
+                true);
+  }
   log_info(cat("prompt ", with_commas(std::ssize(prompt)), " tokens, written ",
                with_commas(std::ssize(made)), " tokens (trained length ",
                with_commas(batch_shape(loaded.config.batch).length), "), ",
@@ -147,6 +167,7 @@ Command generate_command() {
                   {.name = "--ignore-end",
                    .meaning = "Go on past the end of a document",
                    .target = &options->ignore_end},
+                  json_option(options->as_json),
                   set_option(options->overrides)},
       .run = [options](const CommandLine&) { return run(*options); }};
 }

@@ -1,5 +1,5 @@
 // alibi import: weights and tokenizer of other programs' folders as a checkpoint to train on from.
-#include <cstdio>
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint.h"
 #include "commands/atomic_output.h"
 #include "commands/commands.h"
+#include "commands/found.h"
 #include "config/load.h"
 #include "convert/huggingface.h"
 #include "convert/import_config.h"
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string folder, output;
+  bool as_json = false;
 };
 
 fs::path default_output(const fs::path& folder) {
@@ -45,8 +47,20 @@ Config config_of(const std::string& folder, const Make& make) {
   }
 }
 
+// OWNER/NAME, and nothing here.
+bool names_a_repository(const std::string& folder) {
+  return std::ranges::count(folder, '/') == 1 && folder.front() != '/' && folder.back() != '/' &&
+         folder.front() != '.' && !fs::exists(folder) &&
+         !fs::exists(fs::path(folder).parent_path());
+}
+
 int run(const Options& options) {
   if (options.folder.empty()) throw usage_error("FOLDER", "is empty", "name a folder");
+  if (names_a_repository(options.folder)) {
+    throw Error(options.folder, "no such folder",
+                cat("if it is a repository of the Hub: hf download ", options.folder,
+                    " --local-dir FOLDER, then import that"));
+  }
   const fs::path target =
       options.output.empty() ? default_output(options.folder) : without_slash(options.output);
   refuse_existing(target);
@@ -83,8 +97,12 @@ int run(const Options& options) {
   if (has_table)
     log_info(cat("with linear biases instead of its table of positions: ",
                  (target / "train-alibi.json").string()));
-  std::printf("written: %s\n", target.c_str());
-  return 0;
+  return print_found({cat("written: ", target.string(), "\n"),
+                      document("import", {{"path", target.string()},
+                                          {"parameters", parameters},
+                                          {"position", name_of(config.model.position)},
+                                          {"config", (target / "train.json").string()}})},
+                     options.as_json);
 }
 
 }  // namespace
@@ -101,7 +119,8 @@ Command import_command() {
                        .required = true},
                       {.name = "--output",
                        .meaning = "Default: imports/NAME",
-                       .target = &options->output}},
+                       .target = &options->output},
+                      json_option(options->as_json)},
           .run = [options](const CommandLine&) { return run(*options); }};
 }
 

@@ -43,8 +43,7 @@ constexpr std::int64_t kFewTokens = 10'000;  // losses of so many differ by some
 
 struct Options {
   std::vector<std::string> configs, overrides;
-  bool resume = false;
-  bool print_config = false;
+  bool resume = false, print_config = false, as_json = false;
   std::string log_level = "info", progress;
   RanksOptions ranks;
 };
@@ -129,7 +128,7 @@ void note_no_window(const Config& config, const PreparedText& text) {
 
 // Trains with every sink attached; returns the signal that stopped it, or 0.
 int train_and_write(const TrainerParts& parts, Trainer& trainer,
-                    const std::optional<Checkpoint>& resume) {
+                    const std::optional<Checkpoint>& resume, bool as_json) {
   const Config& config = parts.config;
   LogSink log(config, parts.folder, resume);
   write_file_atomic(parts.folder.path() / "config.json", config_json(config));
@@ -169,6 +168,9 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
                  " a step"));
   }
   if (signal != 0) log_info("saved; the same command with --resume goes on from here");
+  if (as_json)
+    print_found({"", end_document(config, trainer.progress(), seconds_now() - start, signal)},
+                true);
   return signal;
 }
 
@@ -223,7 +225,7 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
 }
 
 // On every rank; returns the signal that stopped it, or 0.
-int train(World& world, Config config, RunFolder& folder, bool resumes, Machine machine) {
+int train(World& world, Config config, RunFolder& folder, const Options& options, Machine machine) {
   refuse_other_ranks(world, config, folder.path());
   std::optional<Checkpoint> resume;
   world.while_others_wait([&] { resume = folder.resume_point(config); });
@@ -236,7 +238,7 @@ int train(World& world, Config config, RunFolder& folder, bool resumes, Machine 
   if (resume) {
     folder.refuse_other_text(*resume, text);
     resume_threads(config, *resume, world);
-  } else if (resumes) {
+  } else if (options.resume) {
     log_info(cat("nothing to resume in ", folder.path().string(), ": starting at step 0"));
   }
   connect_devices(world, machine.device);
@@ -246,7 +248,8 @@ int train(World& world, Config config, RunFolder& folder, bool resumes, Machine 
   TrainerParts parts{config, text, folder, machine.device, world, most};
   if (config.run.train_seconds) fit_into_budget(config, parts, resume);
   Trainer trainer(parts, resume);
-  return world.is_first() ? train_and_write(parts, trainer, resume) : trainer.run({});
+  return world.is_first() ? train_and_write(parts, trainer, resume, options.as_json)
+                          : trainer.run({});
 }
 
 int run(const Options& options, const CommandLine& line) {
@@ -274,7 +277,7 @@ int run(const Options& options, const CommandLine& line) {
     const int threads = set_threads(threads_of_rank(config.runtime.threads, world));
     log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
                   ", ", threads, " threads"));
-    return train(world, config, folder, options.resume, {device, threads});
+    return train(world, config, folder, options, {device, threads});
   });
   return signal == 0 ? 0 : 128 + signal;
 }
@@ -302,6 +305,7 @@ Command train_command() {
                            .target = &options->log_level,
                            .shows_default = true,
                            .choices = {"debug", "info", "warning", "error"}},
+                          json_option(options->as_json),
                           progress_option(options->progress)},
                          options->ranks),
           .run = [options](const CommandLine& line) { return run(*options, line); }};

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "commands/found.h"
 #include "config/key_pattern.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
@@ -129,6 +130,19 @@ std::string end_summary(const Config& config, const Progress& p, double seconds,
     pairs.emplace_back("skipped", cat(p.skipped_steps, " steps did not reach the weights"));
   pairs.emplace_back("written", without_slash(config.run.folder).string());
   return format_pairs(pairs);
+}
+
+Json end_document(const Config& config, const Progress& p, double seconds, int signal) {
+  const bool validated = std::isfinite(p.best_validation_loss);
+  return document("training", {{"folder", without_slash(config.run.folder).string()},
+                               {"state", signal == 0 ? "finished" : "stopped"},
+                               {"step", p.step},
+                               {"steps", total_steps(config)},
+                               {"tokens", p.tokens},
+                               {"skipped_steps", p.skipped_steps},
+                               {"seconds", seconds},
+                               {"best_step", validated ? Json(p.best_step) : Json()},
+                               {"best_validation_loss", p.best_validation_loss}});
 }
 
 }  // namespace alibi

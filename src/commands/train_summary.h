@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/json/value.h"
 #include "config/config.h"
 #include "data/prepare.h"
 #include "model/gpt.h"
@@ -27,5 +28,6 @@ std::string start_summary(const Config& config, const PreparedText& text, const 
 
 // How far it came. `signal`: what stopped it, or 0.
 std::string end_summary(const Config& config, const Progress& progress, double seconds, int signal);
+Json end_document(const Config& config, const Progress& progress, double seconds, int signal);
 
 }  // namespace alibi

@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint64_t kLargestFile = 16u << 20;
 constexpr std::size_t kMostVariants = 100, kMostSeeds = 100;
 
-const std::vector<std::string> kKeys = {"name",   "title",    "folder", "base",
-                                        "config", "variants", "seeds",  "reference",
-                                        "text",   "tasks",    "$schema"};
+const std::vector<std::string> kKeys = {"name",      "title",  "folder",   "measured",
+                                        "base",      "config", "variants", "seeds",
+                                        "reference", "text",   "tasks",    "$schema"};
 
 // Names become names of files.
 bool is_plain_name(const std::string& name) {
@@ -60,6 +60,8 @@ class Reader {
     result_.folder = "runs/compare/" + result_.name;
     read_text("title", result_.title);
     read_text("folder", result_.folder);
+    result_.measured = result_.folder + "/measured";
+    read_text("measured", result_.measured);
     read_list("base", result_.base);
     read_list("text", result_.text);
     result_.common = {"{}", result_.place + ": /config"};

@@ -3,6 +3,9 @@
 //   {"name": "positions",                       // default: the file's name without .json
 //    "title": "Position methods",               // of the page; default: made of the variants
 //    "folder": "runs/compare/positions",        // default: runs/compare/NAME
+//    "measured": "results/positions",           // where figures of runs are kept, and taken from
+//                                               // before anything is trained; default:
+//                                               // FOLDER/measured
 //    "base": ["configs/quickstart.json"],       // config files, merged left to right; or one name
 //    "config": {"run": {"train_tokens": 1e6}},  // changes for all variants
 //    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
@@ -37,7 +40,7 @@ struct ComparisonTask {
 
 struct ComparisonFile {
   std::string place;  // the file itself
-  std::string name, title, folder, reference;
+  std::string name, title, folder, measured, reference;
   std::vector<std::string> base, text;
   ConfigFragment common;
   std::vector<ComparisonVariant> variants;

@@ -255,7 +255,9 @@ Fields key_tokens_fields(EvaluateConfig& e) {
   add(f, "evaluator", &k.evaluator,
       "A run or checkpoint that decides which targets are key tokens: hard for it with a short "
       "context, easy with a long one. Their perplexity is measured too, for all models on the same "
-      "tokens. It has the models' tokenizer.")
+      "tokens. It has the models' tokenizer. Or key_tokens.json, which alibi evaluate --output "
+      "wrote: "
+      "the same tokens again, without the evaluator; it decides the rule, too.")
       .only_if(e.task == Task::kPerplexity && !protocol_row(e.protocol).one_pass,
                "evaluate.task is \"perplexity\" and evaluate.protocol not \"one_pass\"")
       .free();

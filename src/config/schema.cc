@@ -137,6 +137,7 @@ std::string comparison_schema() {
         {"name", text},
         {"title", text},
         {"folder", text},
+        {"measured", text},
         {"base", one_or_more},
         {"config", fragment},
         {"variants", {{"type", "object"}, {"additionalProperties", fragment}}},

@@ -5,6 +5,7 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/strings.h"
+#include "base/version.h"
 #include "evaluate/protocol.h"
 
 namespace alibi {
@@ -59,6 +60,21 @@ KeyTokens find_key_tokens(LoadedModel& evaluator, const TextSample& sample,
     found.is_key.push_back(gain > found.rule.least_gain && loss < found.rule.most_loss ? 1 : 0);
   }
   found.rule.tokens = std::ranges::count(found.is_key, 1);
+  return found;
+}
+
+KeyTokenList as_list(const KeyTokens& found, const std::string& text_sha256) {
+  KeyTokenList list{kVersion, text_sha256, std::ssize(found.is_key), found.rule, {}};
+  for (std::int64_t i = 0; i < list.targets; ++i) {
+    if (found.is_key[static_cast<std::size_t>(i)] != 0) list.positions.push_back(i);
+  }
+  return list;
+}
+
+KeyTokens from_list(const KeyTokenList& list) {
+  KeyTokens found{list.rule, std::vector<std::uint8_t>(static_cast<std::size_t>(list.targets))};
+  for (const std::int64_t position : list.positions)
+    found.is_key[static_cast<std::size_t>(position)] = 1;
   return found;
 }
 

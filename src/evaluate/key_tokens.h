@@ -12,7 +12,7 @@
 #include "checkpoint/load_model.h"
 #include "data/text_sample.h"
 #include "evaluate/share.h"
-#include "report/curve_parts.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 
@@ -31,5 +31,9 @@ struct KeyTokensOptions {
 // Error where its lengths are not in order or out of its positions' reach.
 KeyTokens find_key_tokens(LoadedModel& evaluator, const TextSample& sample,
                           const KeyTokensOptions& options);
+
+// The same as a file holds them, and back.
+KeyTokenList as_list(const KeyTokens& found, const std::string& text_sha256);
+KeyTokens from_list(const KeyTokenList& list);
 
 }  // namespace alibi

@@ -8,6 +8,7 @@
 #include "base/json/record.h"
 #include "base/json/write.h"
 #include "base/strings.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 
@@ -25,6 +26,60 @@ Usage read_usage(const std::filesystem::path& file) {
 
 std::string usage_json(const Usage& usage) {
   return write_json(to_json(usage), {.spaced = true}) + "\n";
+}
+
+namespace {
+
+// The file that is written last: with it, what is kept is whole.
+constexpr const char* kCostFile = "cost.json";
+
+struct Cost {
+  double train_seconds = 0, train_tokens_per_second = 0;
+  std::int64_t peak_memory_bytes = 0, train_targets = 0;
+};
+
+template <class Fields>
+void fields(Fields& f, Cost& cost) {
+  f.format({.kind = "cost", .way_out = "remove its folder: the run will be made anew"});
+  f("train_seconds", cost.train_seconds);
+  f("train_tokens_per_second", cost.train_tokens_per_second);
+  f("peak_memory_bytes", cost.peak_memory_bytes);
+  f("train_targets", cost.train_targets);
+}
+
+}  // namespace
+
+bool read_kept_run(const std::filesystem::path& folder, const std::vector<std::string>& tasks,
+                   KeptRun& kept) {
+  const std::filesystem::path file = folder / kCostFile;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return false;
+  const Json json = parse_json(read_file(file), file.string());
+  const Cost cost = read_record<Cost>(JsonReader(json, file.string()));
+  const std::filesystem::path curve = folder / "curve.json";
+  kept.curves = parse_curves(read_file(curve), curve.string());
+  kept.run.curve = kept.curves.curves.at(0);
+  for (const std::string& task : tasks) {
+    const std::filesystem::path answers = folder / (task + ".answers.json");
+    kept.answers.push_back(parse_answers(read_file(answers), answers.string()));
+    kept.run.answers.push_back(kept.answers.back().results.at(0));
+  }
+  kept.run.train_seconds = cost.train_seconds;
+  kept.run.train_tokens_per_second = cost.train_tokens_per_second;
+  kept.run.peak_memory_bytes = cost.peak_memory_bytes;
+  kept.run.train_targets = cost.train_targets;
+  return true;
+}
+
+void keep_run(const std::filesystem::path& folder, const std::vector<std::string>& tasks,
+              const KeptRun& kept) {
+  make_folders(folder);
+  write_file_atomic(folder / "curve.json", curve_json(kept.curves));
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    write_file_atomic(folder / (tasks[i] + ".answers.json"), answers_json(kept.answers[i]));
+  Cost cost{kept.run.train_seconds, kept.run.train_tokens_per_second, kept.run.peak_memory_bytes,
+            kept.run.train_targets};
+  write_file_atomic(folder / kCostFile, write_json(to_json(cost), {.spaced = true}) + "\n");
 }
 
 TrainingTotals training_totals(const RunLog& log) {

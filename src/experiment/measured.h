@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "report/curve.h"
+#include "report/comparison.h"
 #include "report/records/run_log.h"
 
 namespace alibi {
@@ -25,5 +25,18 @@ struct TrainingTotals {
   double seconds = 0, tokens_per_second = kNotMeasured;
 };
 TrainingTotals training_totals(const RunLog& log);
+
+// What is kept of a run in a folder of its own: cost.json, curve.json, and answers/TASK.json.
+struct KeptRun {
+  ComparedRun run;  // without variant, seed and folder
+  CurveSet curves;  // protocol and text of its one curve
+  std::vector<AnswersSet> answers;
+};
+// `tasks`: names, in order. False where the folder holds no whole one. Throws Error where a file of
+// it is damaged.
+bool read_kept_run(const std::filesystem::path& folder, const std::vector<std::string>& tasks,
+                   KeptRun& kept);
+void keep_run(const std::filesystem::path& folder, const std::vector<std::string>& tasks,
+              const KeptRun& kept);
 
 }  // namespace alibi

@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "evaluate/protocol.h"
 #include "model/attention.h"
+#include "report/curve_files.h"
 #include "train/run_folder.h"
 
 namespace alibi {
@@ -83,7 +84,9 @@ void refuse_equal_variants(const ExperimentPlan& plan,
 void check_start(const Config& config) {
   check_attention_name(config.runtime.attention.kernel);
   open_device(config.runtime.device);
-  for (const std::string& from : {config.initialize.from, config.evaluate.key_tokens.evaluator})
+  const std::string& evaluator = config.evaluate.key_tokens.evaluator;
+  for (const std::string& from :
+       {config.initialize.from, names_key_token_list(evaluator) ? std::string() : evaluator})
     if (!from.empty()) checkpoint_config(resolve_checkpoint(from));
 }
 
@@ -92,6 +95,10 @@ void refuse_other_evaluator(const ExperimentPlan& plan, const PlannedVariant& va
                             const Tokenizer& tokenizer) {
   const std::string& evaluator = variant.config.evaluate.key_tokens.evaluator;
   if (evaluator.empty()) return;
+  if (names_key_token_list(evaluator)) {
+    read_key_token_list(evaluator, variant.text.hash);
+    return;
+  }
   const std::string its = checkpoint_tokenizer_hash(resolve_checkpoint(evaluator));  // "" of bytes
   if (its == (tokenizer.is_bytes() ? "" : tokenizer.hash())) return;
   throw usage_error(

@@ -85,9 +85,10 @@ std::vector<std::string> protocol_arguments(const Config& config) {
   return as_options(sets);
 }
 
-// The weights by which key tokens are chosen; empty where they are not asked for.
+// The weights, or the list, by which key tokens are chosen; empty where they are not asked for.
 std::string evaluator_hash(const Config& config) {
   const std::string& evaluator = config.evaluate.key_tokens.evaluator;
+  if (names_key_token_list(evaluator)) return sha256_file(evaluator);
   return evaluator.empty() ? "" : sha256_file(resolve_checkpoint(evaluator) / "manifest.json");
 }
 
@@ -127,16 +128,39 @@ class Runner {
     const PlannedRun& planned = plan_.runs[index];
     const FileLock lock(plan_.folder / "locks" / planned.trained, "run " + planned.trained);
     ComparedRun result = not_made(plan_, index);
+    KeptRun kept;
+    try {
+      if (read_kept_run(kept_folder(planned), task_names(), kept))
+        return taken_from(kept, std::move(result));
+    } catch (const Error& error) {  // a damaged file of one run leaves the others
+      result.failure = error.what();
+      return result;
+    }
+    asked_.clear();
     result.failure = train(index);
     if (result.failure.empty()) result.failure = measure(index, result.curve);
     if (result.failure.empty()) result.failure = ask(index, result.answers);
     if (!result.failure.empty()) return result;
     try {
       add_cost(planned, result);
-    } catch (const Error& error) {  // a damaged file of one run leaves the others
+    } catch (const Error& error) {
       result.failure = error.what();
+      return result;
     }
+    if (!ran_out_of_memory(result))
+      keep_run(kept_folder(planned), task_names(), {result, measured_, asked_});
     return result;
+  }
+
+  // Its figures, and what describes them.
+  ComparedRun taken_from(KeptRun& kept, ComparedRun run) {
+    kept.run.variant = run.variant;
+    kept.run.seed = run.seed;
+    kept.run.folder = run.folder;
+    measured_ = std::move(kept.curves);
+    asked_ = std::move(kept.answers);
+    note_units();
+    return std::move(kept.run);
   }
 
   const CurveSet& measured() const { return measured_; }  // protocol and text of the last run
@@ -145,6 +169,7 @@ class Runner {
   // Trained and measured.
   bool is_done(std::size_t index) const {
     const PlannedRun& run = plan_.runs[index];
+    if (fs::exists(kept_folder(run) / "cost.json")) return true;
     if (!fs::exists(usage_file(run))) return false;
     const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
     return checkpoint && fs::exists(curve_folder(run, *checkpoint) / "curve.json") &&
@@ -222,7 +247,6 @@ class Runner {
     }
     measured_ = parse_curves(read_file(file), file.string());
     curve = measured_.curves.at(0);
-    // Another time, or a larger machine, may have the memory.
     if (std::any_of(curve.points.begin(), curve.points.end(),
                     [](const CurvePoint& point) { return point.out_of_memory; }))
       fs::remove(file, ignored);
@@ -260,30 +284,61 @@ class Runner {
       }
       const AnswersSet set = parse_answers(read_file(file), file.string());
       answers.push_back(set.results.at(0));
-      units_[task.name] = set.unit;
+      asked_.push_back(set);
       if (std::ranges::any_of(answers.back().cells,
                               [](const AnswersCell& cell) { return cell.note == kOutOfMemory; }))
         fs::remove(file, ignored);
     }
+    note_units();
     return {};
+  }
+
+  void note_units() {
+    for (std::size_t i = 0; i < asked_.size(); ++i) units_[plan_.tasks[i].name] = asked_[i].unit;
+  }
+
+  std::vector<std::string> task_names() const {
+    std::vector<std::string> names;
+    for (const PlannedTask& task : plan_.tasks) names.push_back(task.name);
+    return names;
+  }
+
+  // Another time, or a larger machine, may have the memory.
+  static bool ran_out_of_memory(const ComparedRun& run) {
+    return std::ranges::any_of(run.curve.points, &CurvePoint::out_of_memory) ||
+           std::ranges::any_of(run.answers, [](const AnswersResult& answers) {
+             return std::ranges::any_of(
+                 answers.cells, [](const AnswersCell& cell) { return cell.note == kOutOfMemory; });
+           });
+  }
+
+  // All that decides what is measured, but the weights: the run's name says what trained them.
+  fs::path kept_folder(const PlannedRun& run) const {
+    std::string key = protocol_key(run);
+    for (const PlannedTask& task : plan_.tasks) key += task.name + task_key(run, task);
+    return fs::path(plan_.file.measured) / (run.name + "-" + sha256_hex(key).substr(0, 8));
+  }
+
+  std::string protocol_key(const PlannedRun& run) const {
+    return cat(arithmetic_text(run.config.model), kCurveFormat, lengths_text(plan_.lengths, ","),
+               join(protocol_arguments(run.config), " "), plan_.variants[run.variant].text.hash,
+               evaluator_hash(run.config));
+  }
+  std::string task_key(const PlannedRun& run, const PlannedTask& task) const {
+    return cat(arithmetic_text(run.config.model), kAnswersFormat, lengths_text(task.lengths, ","),
+               join(task_arguments(run.config, task), " "));
   }
 
   fs::path answers_folder(const PlannedRun& run, const fs::path& checkpoint,
                           const PlannedTask& task) const {
-    const std::string key =
-        cat(sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model),
-            kAnswersFormat, lengths_text(task.lengths, ","),
-            join(task_arguments(run.config, task), " "));
+    const std::string key = sha256_file(checkpoint / "manifest.json") + task_key(run, task);
     return plan_.folder / "answers" /
            cat(run.name, "-", task.name, "-", sha256_hex(key).substr(0, 8));
   }
 
   // Named after all that decides a curve.
   fs::path curve_folder(const PlannedRun& run, const fs::path& checkpoint) const {
-    const std::string key = cat(
-        sha256_file(checkpoint / "manifest.json"), arithmetic_text(run.config.model), kCurveFormat,
-        lengths_text(plan_.lengths, ","), join(protocol_arguments(run.config), " "),
-        plan_.variants[run.variant].text.hash, evaluator_hash(run.config));
+    const std::string key = sha256_file(checkpoint / "manifest.json") + protocol_key(run);
     return plan_.folder / "curves" / (run.name + "-" + sha256_hex(key).substr(0, 8));
   }
 
@@ -317,6 +372,7 @@ class Runner {
   std::string program_;
   const RunnerHooks& hooks_;
   CurveSet measured_;
+  std::vector<AnswersSet> asked_;  // as the plan's tasks, of the last run
   std::map<std::string, std::string> units_;
 };
 

@@ -6,6 +6,9 @@
 //   FOLDER/logs/NAME.txt       what its processes printed
 //   FOLDER/runs/NAME/          its run folder; usage.json is there once it is trained
 //   FOLDER/curves/NAME-KEY/    what `alibi evaluate` wrote; KEY: hash of checkpoint and protocol
+//   MEASURED/NAME-KEY/         its figures, enough for the comparison without run folder and
+//   weights,
+//                              on another machine too; KEY: hash of protocols, texts and tasks
 #pragma once
 
 #include <functional>

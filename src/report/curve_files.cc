@@ -6,9 +6,12 @@
 #include <cmath>
 
 #include "base/checksums.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "base/json/parse.h"
 #include "base/json/record.h"
 #include "base/json/write.h"
+#include "base/strings.h"
 #include "report/change_fields.h"
 #include "report/context.h"
 #include "report/csv.h"
@@ -24,6 +27,16 @@ void fields(Fields& f, KeyTokenRule& rule) {
   f("least_gain", rule.least_gain);
   f("most_loss", rule.most_loss);
   f("tokens", rule.tokens);
+}
+
+template <class Fields>
+void fields(Fields& f, KeyTokenList& list) {
+  f.format({.kind = "key_tokens", .way_out = "name the evaluator itself"});
+  f("program_version", list.program_version);
+  f("text_sha256", list.text_sha256);
+  f("targets", list.targets);
+  f("rule", list.rule);
+  f("positions", list.positions);
 }
 
 template <class Fields>
@@ -210,6 +223,46 @@ Json protocol_json(const CurveProtocol& protocol) { return to_json(protocol); }
 Json text_json(const CurveText& text) { return to_json(text); }
 
 Json key_tokens_json(const KeyTokenRule& rule) { return to_json(rule); }
+
+std::string key_token_list_json(const KeyTokenList& list) {
+  return write_json(to_json(list), {.spaced = true}) + "\n";
+}
+
+bool names_key_token_list(const std::string& evaluator) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(evaluator, ignored);
+}
+
+KeyTokenList read_key_token_list(const std::filesystem::path& file,
+                                 const std::string& text_sha256) {
+  const std::string place = file.string();
+  const Json json = parse_json(read_file(file), place);
+  KeyTokenList list = read_record<KeyTokenList>(JsonReader(json, place));
+  if (list.text_sha256 != text_sha256) {
+    throw usage_error(
+        place + ": /text_sha256",
+        cat("found ", list.text_sha256, ", but the text that is scored has ", text_sha256),
+        "score the same text, with the same evaluate.max_tokens and tokenizer, or "
+        "name the evaluator itself");
+  }
+  std::int64_t before = -1;
+  for (const std::int64_t position : list.positions) {
+    if (position <= before || position >= list.targets) {
+      throw Error(place + ": /positions",
+                  cat("found ", position, " behind ", before,
+                      ", expected ascending numbers below \"targets\", ", list.targets),
+                  "name the evaluator itself");
+    }
+    before = position;
+  }
+  if (std::ssize(list.positions) != list.rule.tokens) {
+    throw Error(
+        place + ": /rule/tokens",
+        cat("found ", list.rule.tokens, ", but there are ", list.positions.size(), " positions"),
+        "name the evaluator itself");
+  }
+  return list;
+}
 
 Json curve_value(const CurveSet& set) { return to_json(set); }
 

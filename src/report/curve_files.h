@@ -28,8 +28,10 @@
 // curve.csv: one line per point; columns of its curve, of the protocol (no sentences), its own.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json/value.h"
 #include "report/curve.h"
@@ -52,5 +54,21 @@ CurveSet parse_curves(std::string_view text, const std::string& place);
 Json protocol_json(const CurveProtocol& protocol);
 Json text_json(const CurveText& text);
 Json key_tokens_json(const KeyTokenRule& rule);
+
+// Which scored targets of a text are key tokens, as a file: others measure on the same ones without
+// the evaluator. key_tokens.json:
+//   {format_version, kind: "key_tokens", program_version, text_sha256, targets,
+//    rule: {as curve.json's key_tokens}, positions: [of key tokens, among the scored, ascending]}
+struct KeyTokenList {
+  std::string program_version, text_sha256;
+  std::int64_t targets = 0;  // scored; 0: no list
+  KeyTokenRule rule;
+  std::vector<std::int64_t> positions;
+};
+std::string key_token_list_json(const KeyTokenList& list);
+// Whether `evaluator` (evaluate.key_tokens.evaluator) names such a file, not a run.
+bool names_key_token_list(const std::string& evaluator);
+// Throws Error headed by `file` where it is damaged or of another text (exit code 2).
+KeyTokenList read_key_token_list(const std::filesystem::path& file, const std::string& text_sha256);
 
 }  // namespace alibi

@@ -60,9 +60,11 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   const ProgramResult again = place.works({"compare", "two.json", "--output", "page"});
   EXPECT_EQ(trained_runs(again), 0) << again.err;
   EXPECT_EQ(place.json("page/comparison.json")["runs"], json["runs"]);
-  // A run whose checkpoints are gone is said to be so, and the others are still compared.
+  // A run whose checkpoints are gone, and whose figures were not kept, is said to be so, and the
+  // others are still compared.
   std::filesystem::remove_all(
       place.path(json["runs"][1]["folder"].get<std::string>() + "/checkpoints"));
+  std::filesystem::remove_all(place.path("all/measured"));
   const ProgramResult lost = place.run({"compare", "two.json"});
   EXPECT_EQ(lost.code, 1);
   EXPECT_NAMES(lost.out, "learned", "seed 1", json["runs"][1]["folder"].get<std::string>());
@@ -73,6 +75,34 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   three.replace(three.find("[1, 2]"), 6, "[1, 2, 3]");
   place.put("two.json", three);
   EXPECT_EQ(trained_runs(place.works({"compare", "two.json"})), 2);
+}
+
+// What is measured is enough: runs, weights and curves may go, to another machine too.
+TEST(Compare, TakesKeptFiguresInPlaceOfRuns) {
+  const CliFixture place;
+  std::string text = kTwo;
+  text.insert(text.find("\"base\""),
+              R"("measured": "kept",
+                 "tasks": {"flip_flop": {"lengths": ["64"], "answers": {"trials": 3}}}, )");
+  place.put("two.json", text);
+  place.works({"compare", "two.json", "--output", "page"});
+  const nlohmann::json json = place.json("page/comparison.json");
+  std::filesystem::remove_all(place.path("all"));
+  const ProgramResult again = place.works({"compare", "two.json", "--output", "other"});
+  EXPECT_EQ(trained_runs(again), 0) << again.err;
+  nlohmann::json other = place.json("other/comparison.json");
+  for (const char* part : {"variants", "runs", "tasks", "protocol", "text"})
+    EXPECT_EQ(other[part], json[part]) << part;
+  // Another protocol is another measurement, for which the weights are needed.
+  const ProgramResult longer =
+      place.works({"compare", "two.json", "--set", "evaluate.max_tokens=64"});
+  EXPECT_EQ(trained_runs(longer), 4) << longer.err;
+  // A damaged file is one run's, and named.
+  const auto kept = std::filesystem::directory_iterator(place.path("kept"))->path();
+  write_file_atomic(kept / "curve.json", "{");
+  const ProgramResult damaged = place.run({"compare", "two.json"});
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_NAMES(damaged.out, (kept.filename() / "curve.json").string());
 }
 
 // The text of the first run's file once it holds `words`; "" after a minute without.
@@ -401,6 +431,7 @@ TEST(Compare, MeasuresAgainWhatDidNotFitIntoMemory) {
   point["out_of_memory"] = true;
   point["loss"] = nullptr;
   write_file_atomic(folder / "curve.json", curve.dump());
+  std::filesystem::remove_all(place.path("all/measured"));
   const ProgramResult without = place.works({"compare", "one.json"});
   EXPECT_NAMES(without.out, "out of memory");
   const ProgramResult again = place.works({"compare", "one.json"});

@@ -74,6 +74,37 @@ TEST(Evaluate, MeasuresKeyTokensThatAnotherModelChose) {
   const std::string out = trained().works(shown).out;
   EXPECT_NAMES(out, "key tokens:", rule["evaluator"].get<std::string>());
   EXPECT_NAMES(out, perplexity);
+  // The tokens as a file are the same ones without the evaluator.
+  const nlohmann::json list = trained().json("curve/key_tokens.json");
+  EXPECT_EQ(list["positions"].size(), rule["tokens"].get<std::size_t>());
+  const std::filesystem::path file = trained().path("chosen.json");
+  std::filesystem::copy_file(trained().path("curve/key_tokens.json"), file,
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto again = curve_of({"--set", "evaluate.key_tokens.evaluator=chosen.json"});
+  EXPECT_EQ(again["key_tokens"], rule);
+  EXPECT_EQ(again["curves"][0]["points"][2]["key"], points[2]["key"]);
+}
+
+TEST(Evaluate, RefusesKeyTokensOfAnotherTextOrADamagedList) {
+  curve_of({"--set", "evaluate.key_tokens.evaluator=runs/tiny", "--set",
+            "evaluate.key_tokens.least_gain=0", "--set", "evaluate.key_tokens.most_loss=100"});
+  const nlohmann::json whole = trained().json("curve/key_tokens.json");
+  const auto refused = [&](const nlohmann::json& list, const std::string& at, const auto& value) {
+    trained().put("list.json", list.dump());
+    const ProgramResult result = trained().run(
+        {"evaluate", "runs/tiny", "--set", "evaluate.key_tokens.evaluator=list.json"});
+    EXPECT_NE(result.code, 0) << at;
+    EXPECT_ERROR_AT(result.err, "list.json: " + at, value);
+  };
+  nlohmann::json other = whole;
+  other["text_sha256"] = std::string(64, '0');
+  refused(other, "/text_sha256", std::string(64, '0'));
+  other = whole;
+  other["positions"].push_back(whole["targets"]);
+  refused(other, "/positions", whole["targets"].get<std::int64_t>());
+  other = whole;
+  other["rule"]["tokens"] = whole["positions"].size() + 1;
+  refused(other, "/rule/tokens", whole["positions"].size() + 1);
 }
 
 TEST(Evaluate, RefusesAnEvaluatorThatReadsOtherTokens) {
