@@ -9,12 +9,11 @@
 // integer distances.
 #include "model/attention.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "device/exact_type.h"
 #include "device/libtorch.h"
+#include "model/dropout_mask.h"
 
 namespace alibi {
 namespace {
@@ -177,16 +176,12 @@ class Reference {
   // i, j).
   torch::Tensor mask() const {
     const std::int64_t pairs = q_BHTD_.size(0) * q_BHTD_.size(1);
-    torch::Tensor mask_PRS = torch::empty({pairs, count_, seen_}, torch::kFloat);
-    float* data = mask_PRS.data_ptr<float>();
-    at::parallel_for(0, pairs * count_, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t n = begin; n < end; ++n) {
-        const std::int64_t row = n / count_ * queries_ + first_ + n % count_;
-        fill_dropout(options_.dropout_key, static_cast<std::uint64_t>(row), options_.dropout,
-                     {data + n * seen_, static_cast<std::size_t>(seen_)});
-      }
-    });
-    return mask_PRS.view({q_BHTD_.size(0), q_BHTD_.size(1), count_, seen_}).to(q_BHTD_.options());
+    const auto whole = q_BHTD_.options().dtype(torch::kLong);
+    const torch::Tensor rows_PR = torch::arange(pairs, whole).unsqueeze(1) * queries_ +
+                                  torch::arange(first_, first_ + count_, whole);
+    return dropout_mask(options_.dropout_key, rows_PR.flatten(), seen_, options_.dropout)
+        .view({q_BHTD_.size(0), q_BHTD_.size(1), count_, seen_})
+        .to(q_BHTD_.scalar_type());
   }
 
   static void add(torch::Tensor& sum, const torch::Tensor& part) {

@@ -8,6 +8,7 @@
 #include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
+#include "model/dropout_mask.h"
 #include "model/linear/packed_layers.h"
 #include "model/linear/spread.h"
 
@@ -108,16 +109,9 @@ torch::Tensor mlp(AffineImpl& up, AffineImpl& down, Activation activation,
 
 torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key, std::int64_t first) {
   if (p == 0) return x;
-  torch::Tensor mask = torch::empty(x.sizes(), torch::kFloat);
-  const std::int64_t width = x.size(-1);
-  float* data = mask.data_ptr<float>();
-  at::parallel_for(0, x.numel() / width, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      fill_dropout(key, static_cast<std::uint64_t>(first + row), p,
-                   {data + row * width, static_cast<std::size_t>(width)});
-    }
-  });
-  return x * mask.to(x.options());
+  const std::int64_t width = x.size(-1), rows = x.numel() / width;
+  const torch::Tensor rows_N = torch::arange(first, first + rows, x.options().dtype(torch::kLong));
+  return x * dropout_mask(key, rows_N, width, p).view(x.sizes()).to(x.scalar_type());
 }
 
 std::int64_t head_width(const ModelConfig& m) { return m.width / m.heads; }

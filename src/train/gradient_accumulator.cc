@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -20,11 +21,28 @@ namespace {
 
 constexpr std::int64_t kWarmUpLength = 256;  // positions; a multiple of every tile
 
-// Rows first .. first + count - 1 of a batch as an int64 tensor (count, T).
-torch::Tensor slice(std::vector<std::int64_t>& values, const Batch& batch, std::int64_t first,
-                    std::int64_t count, torch::Device device) {
-  return torch::from_blob(values.data() + first * batch.length, {count, batch.length}, torch::kLong)
-      .to(device);
+// On the processor the batch's own memory. To a device one copy from pinned memory, for which
+// nobody waits.
+PlacedBatch placed(const Batch& batch, torch::Device device) {
+  std::vector<const std::vector<std::int64_t>*> parts{&batch.inputs, &batch.targets};
+  if (!batch.document_starts.empty()) parts.push_back(&batch.document_starts);
+  const std::int64_t count = batch.rows * batch.length;
+  std::vector<torch::Tensor> tensors;
+  if (device.is_cpu()) {
+    for (const auto* part : parts) {
+      auto* const data = const_cast<std::int64_t*>(part->data());  // only read
+      tensors.push_back(torch::from_blob(data, {batch.rows, batch.length}, torch::kLong));
+    }
+  } else {
+    const torch::Tensor here =
+        torch::empty({std::ssize(parts), batch.rows, batch.length},
+                     torch::TensorOptions(torch::kLong).pinned_memory(device.is_cuda()));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      std::copy_n(parts[i]->data(), count,
+                  here.data_ptr<std::int64_t>() + static_cast<std::int64_t>(i) * count);
+    tensors = here.to(device, torch::kLong, /*non_blocking=*/true).unbind();
+  }
+  return {tensors[0], tensors[1], tensors.size() > 2 ? tensors[2] : torch::Tensor()};
 }
 
 // The largest number of rows that divides `rows` and is at most `wanted`, at least 1.
@@ -79,23 +97,42 @@ GradientAccumulator::~GradientAccumulator() {
   for (const torch::Tensor& parameter : state_.parameters) set_hook(parameter, nullptr);
 }
 
-double GradientAccumulator::compute(Batch& batch) {
+StepFigures GradientAccumulator::compute(const Batch& batch) {
   const std::int64_t step = state_.progress.step + 1;
   while (true) {
     state_.optimizer.zero_gradients();
     exchange_.begin();
-    std::optional<std::vector<double>> own;
+    torch::Tensor own;
     try {
       own = forward_backward(batch, /*gives=*/true);
     } catch (const std::exception& error) {
       if (!is_out_of_memory(error)) throw;
     }
     exchange_.finish();
-    if (const auto all = agreement_.gather(own, static_cast<std::size_t>(own_.count)))
-      return std::accumulate(all->begin(), all->end(), 0.0);
+    if (const auto figures = figures_of(own)) return *figures;
     if (!shrink_micro_batch(batch)) throw_out_of_memory(step, batch.length);
     emitter_.emit(MicroBatchRecord{step, micro_batch_tokens()});
   }
+}
+
+std::optional<StepFigures> GradientAccumulator::figures_of(const torch::Tensor& losses) {
+  // One lane is one process: both figures are computed before the device is waited for.
+  const bool one_lane = lanes_ == 1;
+  std::vector<double> read;
+  if (losses.defined()) {
+    std::vector<torch::Tensor> wanted{losses};
+    if (one_lane) wanted.push_back(gradient_norms(exchange_.gradients()));
+    const torch::Tensor here = torch::cat(wanted).cpu();
+    read.assign(here.data_ptr<double>(), here.data_ptr<double>() + here.numel());
+  }
+  const auto own = static_cast<std::size_t>(own_.count);
+  const auto all = agreement_.gather(
+      losses.defined() ? std::optional(std::vector(read.begin(), read.begin() + own_.count))
+                       : std::nullopt,
+      own);
+  if (!all) return std::nullopt;
+  const double norm = one_lane ? joint_norm(std::span(read).subspan(own)) : exchange_.norm();
+  return StepFigures{std::accumulate(all->begin(), all->end(), 0.0), norm};
 }
 
 void GradientAccumulator::warm_up() {
@@ -149,32 +186,34 @@ bool GradientAccumulator::shrink_micro_batch(const Batch& batch) {
 
 // Micro batches are equal, so the mean over the batch is the mean of theirs. They are numbered
 // through all lanes: dropout does not depend on who computes which.
-double GradientAccumulator::loss_of_part(Batch& batch, std::int64_t part) {
+torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const PlacedBatch& placed,
+                                                std::int64_t part) {
   const std::int64_t rows = rows_of_part(batch), parts = batch.rows / rows;
   const std::int64_t targets = batch.target_count();
   LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows, .z_loss = config_.guard.z_loss};
   mean.divisor = std::max(1.0, static_cast<double>(targets)) / static_cast<double>(parts);
   mean.left_out = targets < std::ssize(batch.targets);
-  const auto of_part = [&](std::vector<std::int64_t>& values) {
-    return slice(values, batch, part * rows, rows, device_);
+  const auto of_part = [&](const torch::Tensor& whole_BT) {
+    return whole_BT.narrow(0, part * rows, rows);
   };
   ForwardOptions options = training_options(config_);
   options.random = RandomKey{static_cast<std::uint64_t>(config_.run.seed)}
                        .with("dropout")
                        .with(static_cast<std::uint64_t>(state_.progress.step))
                        .with(static_cast<std::uint64_t>(part));
-  if (!batch.document_starts.empty()) options.document_start_BT = of_part(batch.document_starts);
-  const torch::Tensor hidden_BTC = state_.model->hidden(of_part(batch.inputs), options);
-  const torch::Tensor targets_BT = of_part(batch.targets);
+  if (placed.starts_BT.defined()) options.document_start_BT = of_part(placed.starts_BT);
+  const torch::Tensor hidden_BTC = state_.model->hidden(of_part(placed.inputs_BT), options);
+  const torch::Tensor targets_BT = of_part(placed.targets_BT);
   const TrainingLoss loss =
       training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(), targets_BT.flatten(), mean);
   (loss.objective / parts).backward();
-  return loss.cross_entropy.item<double>() / static_cast<double>(parts);
+  return loss.cross_entropy.to(torch::kDouble) / static_cast<double>(parts);
 }
 
-std::vector<double> GradientAccumulator::forward_backward(Batch& batch, bool gives) {
+torch::Tensor GradientAccumulator::forward_backward(const Batch& batch, bool gives) {
   const std::int64_t parts_of_lane = batch.rows / rows_of_part(batch) / lanes_;
-  std::vector<double> losses;
+  const PlacedBatch here = placed(batch, device_);
+  std::vector<torch::Tensor> losses;
   sum_.clear();
   for (std::int64_t own = 0; own < own_.count; ++own) {
     if (own > 0) {
@@ -182,19 +221,20 @@ std::vector<double> GradientAccumulator::forward_backward(Batch& batch, bool giv
       state_.optimizer.zero_gradients();
     }
     const std::int64_t first = (own_.first + own) * parts_of_lane;
-    double loss = 0;
+    torch::Tensor loss = torch::zeros({}, torch::TensorOptions(torch::kDouble).device(device_));
     for (std::int64_t part = first; part < first + parts_of_lane; ++part) {
       added_.assign(added_.size(), 0);
       gives_ = gives && own + 1 == own_.count && part + 1 == first + parts_of_lane;
-      loss += loss_of_part(batch, part);
+      loss += loss_of_part(batch, here, part);
     }
     losses.push_back(loss);
   }
-  if (!gives) return losses;
+  const torch::Tensor losses_L = torch::stack(losses);
+  if (!gives) return losses_L;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i)
     if (!exchange_.is_given(i)) give(i);
   sum_.clear();
-  return losses;
+  return losses_L;
 }
 
 }  // namespace alibi

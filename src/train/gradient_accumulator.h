@@ -2,6 +2,8 @@
 // memory allows.
 #pragma once
 
+#include <optional>
+
 #include "config/config.h"
 #include "data/batches.h"
 #include "train/agreement.h"
@@ -12,6 +14,15 @@
 
 namespace alibi {
 
+struct StepFigures {
+  double loss = 0, gradient_norm = 0;
+};
+
+// A batch where it is computed.
+struct PlacedBatch {
+  torch::Tensor inputs_BT, targets_BT, starts_BT;  // int64; starts: undefined where there are none
+};
+
 class GradientAccumulator {
  public:
   // All outlive it.
@@ -21,11 +32,13 @@ class GradientAccumulator {
   GradientAccumulator(const GradientAccumulator&) = delete;  // hooks of parameters refer to it
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
 
-  // Mean loss of the batch (nats per token), over all ranks; the exchange holds the gradients,
-  // which travel while backward goes on. When memory runs out on a rank, all do the whole batch
-  // again in micro batches of half the size, which the state keeps: what comes out is what a run
-  // gives that had this size from the step before. Throws Error when not even one sequence fits.
-  double compute(Batch& batch);
+  // Mean loss of the batch (nats per token) and norm of its gradients, over all ranks; the exchange
+  // holds the gradients, which travel while backward goes on. One process waits for its device
+  // once, for these figures, by which the guard judges the step before weights change. When memory
+  // runs out on a rank, all do the whole batch again in micro batches of half the size, which the
+  // state keeps: what comes out is what a run gives that had this size from the step before. Throws
+  // Error when not even one sequence fits.
+  StepFigures compute(const Batch& batch);
 
   // Forward and backward of which nothing stays. Alone, of a short row a lane: the library compiles
   // kernels at their first use, and dies of it where memory is short, as at the height of the first
@@ -35,10 +48,11 @@ class GradientAccumulator {
   std::int64_t micro_batch_tokens() const;  // as configured, or what memory has left of it
 
  private:
-  // Losses of this rank's lanes, each its share of the mean. Gives the exchange the gradients where
-  // it `gives`.
-  std::vector<double> forward_backward(Batch& batch, bool gives);
-  double loss_of_part(Batch& batch, std::int64_t part);
+  // Losses of this rank's lanes, each its share of the mean: fp64, on the device, which nobody has
+  // waited for. Gives the exchange the gradients where it `gives`.
+  torch::Tensor forward_backward(const Batch& batch, bool gives);
+  torch::Tensor loss_of_part(const Batch& batch, const PlacedBatch& placed, std::int64_t part);
+  std::optional<StepFigures> figures_of(const torch::Tensor& losses);
   void accumulated(std::size_t parameter);
   void give(std::size_t parameter);
   std::int64_t rows_of_part(const Batch& batch) const;

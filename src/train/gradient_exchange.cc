@@ -159,8 +159,7 @@ void GradientExchange::sum_bucket(const std::vector<std::size_t>& bucket) {
   take_gradients(bucket, sum.take().front());
 }
 
-double GradientExchange::norm(std::int64_t lanes) const {
-  if (lanes == 1) return gradient_norm(gradients_);
+double GradientExchange::norm() const {
   std::vector<std::vector<double>> own;
   std::vector<double> flat;
   for (const torch::Tensor& gradient : gradients_) {

@@ -40,10 +40,9 @@ class GradientExchange {
   // Of what this rank owns, by parameter; flat slices where that is not the whole.
   const std::vector<torch::Tensor>& gradients() const { return gradients_; }
 
-  // Square root of the sum of squares over all ranks' shares. With `lanes` > 1 the squares of a
-  // block of kShardBlock elements are summed in fp64, then the blocks in order: the same bits
-  // whoever owns which. One lane: gradient_norm(), LibTorch's sums.
-  double norm(std::int64_t lanes) const;
+  // Square root of the sum of squares over all ranks' shares. The squares of a block of kShardBlock
+  // elements are summed in fp64, then the blocks in order: the same bits whoever owns which.
+  double norm() const;
 
   // Gives every rank what each has updated.
   void share_parameters();

@@ -71,10 +71,11 @@ StepRecord Trainer::step() {
   Progress& progress = state_.progress;
   StepRecord record;
   record.step = progress.step + 1;
-  Batch batch = loader_.take(progress.step);
+  const Batch batch = loader_.take(progress.step);
   record.tokens = progress.tokens + batch.rows * batch.length;
-  record.loss = gradients_.compute(batch);
-  record.gradient_norm = exchange_.norm(lanes_of(c.batch));
+  const StepFigures figures = gradients_.compute(batch);
+  record.loss = figures.loss;
+  record.gradient_norm = figures.gradient_norm;
   record.learning_rate =
       learning_rate(c.schedule, c.optimizer.learning_rate, *c.run.train_tokens, record.tokens);
   const std::optional<Error> error = update_.apply(record);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numbers>
+#include <tuple>
 
 #include "base/error.h"
 #include "device/exact_type.h"
@@ -38,13 +40,32 @@ class Rotary final : public Positions {
     const auto count = static_cast<double>(turns.frequencies.size());
     const auto turning = static_cast<std::ptrdiff_t>(std::lround(share_ * count));
     std::fill(turns.frequencies.begin() + turning, turns.frequencies.end(), 0.0);
-    return rotate(x_BHTD, first, turns);
+    return rotate(x_BHTD, table(first, x_BHTD, turns));
   }
 
   bool moves_heads() const override { return true; }
 
  private:
+  // Queries and keys of all layers turn by the same numbers: the last table is kept, so that a
+  // device gets its frequencies once.
+  RotationTable table(std::int64_t first, const torch::Tensor& x_BHTD,
+                      const Rotation& rotation) const {
+    const Place place{first,           x_BHTD.size(2),    rotation.frequencies, rotation.magnitude,
+                      x_BHTD.device(), exact_type(x_BHTD)};
+    const std::lock_guard lock(mutex_);  // a backward pass that computes again has its own thread
+    if (place != place_) {
+      place_ = place;
+      table_ = rotation_table(first, x_BHTD.size(2), rotation, x_BHTD.device(), exact_type(x_BHTD));
+    }
+    return table_;
+  }
+
+  using Place = std::tuple<std::int64_t, std::int64_t, std::vector<double>, double, torch::Device,
+                           torch::ScalarType>;
   double base_, share_;
+  mutable std::mutex mutex_;
+  mutable Place place_{0, 0, {}, 0, torch::kCPU, torch::kFloat};
+  mutable RotationTable table_;
 };
 
 }  // namespace
@@ -74,17 +95,26 @@ Rotation stretched_rotation(std::int64_t width, double base, const PositionStret
   return turns;
 }
 
-torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, const Rotation& rotation) {
-  ensure(2 * std::ssize(rotation.frequencies) == x_BHTD.size(3), "a frequency for every pair");
-  const auto options = torch::TensorOptions().dtype(torch::kDouble).device(x_BHTD.device());
-  const torch::Tensor position_T = torch::arange(first, first + x_BHTD.size(2), options);
-  const torch::Tensor frequency_c =
-      torch::tensor(rotation.frequencies, torch::kDouble).to(x_BHTD.device());
+RotationTable rotation_table(std::int64_t first, std::int64_t count, const Rotation& rotation,
+                             torch::Device device, torch::ScalarType type) {
+  const torch::NoGradGuard guard;
+  const auto options = torch::TensorOptions().dtype(torch::kDouble).device(device);
+  const torch::Tensor position_T = torch::arange(first, first + count, options);
+  const torch::Tensor frequency_c = torch::tensor(rotation.frequencies, torch::kDouble).to(device);
   const torch::Tensor angle_Tc = position_T.unsqueeze(1) * frequency_c.unsqueeze(0);
-  const auto exact = exact_type(x_BHTD);
-  const torch::Tensor cos_Tc = (angle_Tc.cos() * rotation.magnitude).to(exact);
-  const torch::Tensor sin_Tc = (angle_Tc.sin() * rotation.magnitude).to(exact);
-  const auto halves = x_BHTD.to(exact).chunk(2, 3);
+  return {(angle_Tc.cos() * rotation.magnitude).to(type),
+          (angle_Tc.sin() * rotation.magnitude).to(type)};
+}
+
+torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, const Rotation& rotation) {
+  return rotate(
+      x_BHTD, rotation_table(first, x_BHTD.size(2), rotation, x_BHTD.device(), exact_type(x_BHTD)));
+}
+
+torch::Tensor rotate(const torch::Tensor& x_BHTD, const RotationTable& table) {
+  const auto& [cos_Tc, sin_Tc] = table;
+  ensure(2 * cos_Tc.size(1) == x_BHTD.size(3), "a frequency for every pair");
+  const auto halves = x_BHTD.to(cos_Tc.scalar_type()).chunk(2, 3);
   return torch::cat(
              {halves[0] * cos_Tc - halves[1] * sin_Tc, halves[1] * cos_Tc + halves[0] * sin_Tc}, 3)
       .to(x_BHTD.scalar_type());

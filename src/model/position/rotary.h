@@ -24,8 +24,16 @@ Rotation rotation(std::int64_t width, double base);  // base^(-2c / D) (Su et al
 //         section 3)
 Rotation stretched_rotation(std::int64_t width, double base, const PositionStretch& stretch);
 
-// Rotates pairs (c, c + D/2) of x_BHTD by its row's position; angles in fp64, the rotation in fp32
-// (fp64 where x is), result in x's type.
+// Of positions first .. first + T - 1; angles in fp64, kept in `type`.
+struct RotationTable {
+  torch::Tensor cos_Tc, sin_Tc;
+};
+RotationTable rotation_table(std::int64_t first, std::int64_t count, const Rotation& rotation,
+                             torch::Device device, torch::ScalarType type);
+
+// Rotates pairs (c, c + D/2) of x_BHTD by its row's position; the rotation in fp32 (fp64 where x
+// is), result in x's type.
+torch::Tensor rotate(const torch::Tensor& x_BHTD, const RotationTable& table);
 torch::Tensor rotate(const torch::Tensor& x_BHTD, std::int64_t first, const Rotation& rotation);
 
 }  // namespace alibi

@@ -26,7 +26,8 @@ class T5 final : public Positions {
     // From max_distance on all keys share the last bucket.
     const std::int64_t distances = std::min(place.keys, max_distance_ + 1);
     const torch::Tensor bucket_L =
-        t5_bucket(torch::arange(distances), buckets_NH.size(0), max_distance_).to(place.device);
+        t5_bucket(torch::arange(distances, torch::TensorOptions(torch::kLong).device(place.device)),
+                  buckets_NH.size(0), max_distance_);
     return {.slopes_H = {}, .table_HL = buckets_NH.index_select(0, bucket_L).t(), .terms_BHS = {}};
   }
 

@@ -8,9 +8,10 @@ namespace alibi {
 namespace {
 
 void update(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step) {
-  std::vector<torch::Tensor> steps;
-  for (const torch::Tensor& parameter : group.parameters)
-    steps.push_back(torch::full({}, static_cast<double>(step.number), parameter.options()));
+  // It only reads them: one for all.
+  const std::vector<torch::Tensor> steps(
+      group.parameters.size(),
+      torch::full({}, static_cast<double>(step.number), group.parameters.front().options()));
   at::_fused_adamw_(group.parameters, group.gradients, group.state[0], group.state[1], {}, steps,
                     step.learning_rate, config.beta1, config.beta2, group.rule.weight_decay,
                     config.epsilon, /*amsgrad=*/false, /*maximize=*/false);

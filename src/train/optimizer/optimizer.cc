@@ -188,15 +188,24 @@ void Optimizer::load_state(const std::map<std::string, torch::Tensor>& state) {
   }
 }
 
-double gradient_norm(const std::vector<torch::Tensor>& gradients) {
+torch::Tensor gradient_norms(const std::vector<torch::Tensor>& gradients) {
   const torch::NoGradGuard guard;
-  torch::Tensor sum;
-  for (const torch::Tensor& gradient : gradients) {
-    if (!gradient.defined()) continue;
-    const torch::Tensor square = gradient.norm().to(torch::kDouble).square();
-    sum = sum.defined() ? sum + square : square;
-  }
-  return sum.defined() ? std::sqrt(sum.item<double>()) : 0.0;
+  std::vector<torch::Tensor> defined;
+  for (const torch::Tensor& gradient : gradients)
+    if (gradient.defined()) defined.push_back(gradient);
+  if (defined.empty()) return torch::zeros({0}, torch::kDouble);
+  return torch::stack(at::_foreach_norm(defined)).to(torch::kDouble);
+}
+
+double joint_norm(std::span<const double> norms) {
+  double sum = 0;
+  for (const double norm : norms) sum += norm * norm;
+  return std::sqrt(sum);
+}
+
+double gradient_norm(const std::vector<torch::Tensor>& gradients) {
+  const torch::Tensor norms = gradient_norms(gradients).cpu();
+  return joint_norm({norms.data_ptr<double>(), static_cast<std::size_t>(norms.numel())});
 }
 
 void clip_gradients(const std::vector<torch::Tensor>& gradients, double norm, double limit) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +133,10 @@ class Optimizer {
 // Square root of the sum of squares over all gradients, summed in fp64; those that are not defined
 // count 0.
 double gradient_norm(const std::vector<torch::Tensor>& gradients);
+// The norms of the defined ones, fp64, where they are (nobody waits), and what gradient_norm()
+// makes of them.
+torch::Tensor gradient_norms(const std::vector<torch::Tensor>& gradients);
+double joint_norm(std::span<const double> norms);
 
 // Multiplies every gradient by limit / norm when norm exceeds limit > 0.
 void clip_gradients(const std::vector<torch::Tensor>& gradients, double norm, double limit);

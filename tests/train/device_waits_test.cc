@@ -1,0 +1,154 @@
+// That a step hands its work to a device without waiting for it: on LibTorch's meta device, whose
+// tensors have shapes and no numbers, so that whatever asks for a number throws. Copies from the
+// host are counted by LibTorch's own record functions.
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+#include <torch/library.h>
+
+#include <atomic>
+
+#include "train/example.h"
+#include "train/gradient_accumulator.h"
+
+namespace alibi {
+namespace {
+
+// Shapes that LibTorch knows in Python alone.
+torch::Tensor shape_of_index_select(const torch::Tensor& from, std::int64_t dim,
+                                    const torch::Tensor& index) {
+  std::vector<std::int64_t> sizes = from.sizes().vec();
+  sizes[static_cast<std::size_t>(dim)] = index.numel();
+  return torch::empty(sizes, from.options());
+}
+torch::Tensor shape_of_embedding_gradient(const torch::Tensor& gradient, const torch::Tensor&,
+                                          c10::SymInt rows, c10::SymInt, bool) {
+  return torch::empty({rows.expect_int(), gradient.size(-1)}, gradient.options());
+}
+std::tuple<torch::Tensor, torch::Tensor, torch::Tensor> shapes_of_layer_norm(
+    const torch::Tensor& x, c10::SymIntArrayRef, const std::optional<torch::Tensor>&,
+    const std::optional<torch::Tensor>&, double) {
+  std::vector<std::int64_t> rows = x.sizes().vec();
+  rows.back() = 1;
+  const auto whole = x.options().dtype(torch::kFloat);
+  return {torch::empty(x.sizes(), x.options()), torch::empty(rows, whole),
+          torch::empty(rows, whole)};
+}
+std::tuple<torch::Tensor, torch::Tensor, torch::Tensor> shapes_of_layer_norm_gradients(
+    const torch::Tensor& gradient, const torch::Tensor& x, c10::SymIntArrayRef,
+    const torch::Tensor&, const torch::Tensor&, const std::optional<torch::Tensor>& weight,
+    const std::optional<torch::Tensor>&, std::array<bool, 3>) {
+  return {torch::empty(x.sizes(), gradient.options()), torch::empty(weight->sizes(), x.options()),
+          torch::empty(weight->sizes(), x.options())};
+}
+torch::Tensor shape_of_where(const torch::Tensor&, const torch::Tensor& a, const torch::Tensor&) {
+  return torch::empty(a.sizes(), a.options());
+}
+TORCH_LIBRARY_IMPL(aten, Meta, shapes) {
+  shapes.impl("where.self", shape_of_where);
+  shapes.impl("native_layer_norm", shapes_of_layer_norm);
+  shapes.impl("native_layer_norm_backward", shapes_of_layer_norm_gradients);
+  shapes.impl("index_select", shape_of_index_select);
+  shapes.impl("embedding_dense_backward", shape_of_embedding_gradient);
+}
+
+std::atomic<int> copies_from_host = 0;
+
+// Counts aten::copy_ from the processor to another device while it lives.
+class CopyCounter {
+ public:
+  CopyCounter() {
+    copies_from_host = 0;
+    handle_ = at::addGlobalCallback(
+        at::RecordFunctionCallback([](const at::RecordFunction& call)
+                                       -> std::unique_ptr<at::ObserverContext> {
+          if (std::string_view(call.name()) != "aten::copy_") return nullptr;
+          const auto inputs = call.inputs();
+          if (!inputs[0].toTensor().is_cpu() && inputs[1].toTensor().is_cpu()) ++copies_from_host;
+          return nullptr;
+        }).needsInputs(true));
+  }
+  ~CopyCounter() { at::removeCallback(handle_); }
+  CopyCounter(const CopyCounter&) = delete;
+  CopyCounter& operator=(const CopyCounter&) = delete;
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+// What trains on a device, without sinks and checkpoints.
+class Steps {
+ public:
+  Steps(TrainExample& example, const std::vector<std::string>& changes)
+      : config_(example.config("run", changes)),
+        text_(prepare_text(config_.data, config_.tokenizer, 1)),
+        state_(config_, text_, torch::kCPU, alone_, std::nullopt),
+        agreement_(alone_),
+        emitter_(config_.guard.failed_save),
+        reader_(text_.train, config_.batch, 1, config_.data.separate_documents),
+        exchange_(alone_, state_.shards, state_.parameters),
+        gradients_(config_, torch::kMeta, state_, exchange_, agreement_, emitter_) {
+    // Parameters are moved as set_data() does, which refuses this device.
+    for (const torch::Tensor& parameter : state_.parameters) {
+      const torch::Tensor moved = torch::empty(parameter.sizes(), torch::kMeta);
+      parameter.unsafeGetTensorImpl()->shallow_copy_from(moved.getIntrusivePtr());
+    }
+  }
+
+  // One step's forward and backward passes, to where its figures are read.
+  std::string error_of_step() {
+    const Batch batch = reader_.read(0);
+    try {
+      gradients_.compute(batch);
+    } catch (const c10::Error& error) {
+      return error.what_without_backtrace();
+    }
+    return "";
+  }
+
+  // In the order of what is computed, the gradients are the last before the figures.
+  bool has_gradients() const {
+    return std::ranges::all_of(exchange_.gradients(),
+                               [](const torch::Tensor& gradient) { return gradient.defined(); });
+  }
+
+ private:
+  Config config_;
+  PreparedText text_;
+  World alone_;
+  TrainState state_;
+  Agreement agreement_;
+  Emitter emitter_;
+  BatchReader reader_;
+  GradientExchange exchange_;
+  GradientAccumulator gradients_;
+};
+
+TEST(DeviceWaits, AStepCopiesItsBatchOnceAndWaitsOnlyForItsFigures) {
+  const std::vector<std::vector<std::string>> cases = {
+      {},
+      {"data.separate_documents=true"},
+      {"runtime.recompute=blocks"},
+      {"model.position=alibi"},
+      {"model.position=rotary"},
+      {"model.position=t5"},
+      {"model.position=kerple"},
+      {"model.position=sinusoidal"},
+      {"model.position=learned"},
+      {"model.position=none"},
+  };
+  for (const std::vector<std::string>& changes : cases) {
+    SCOPED_TRACE(changes.empty() ? "as it is" : changes.back());
+    TrainExample example;
+    if (!changes.empty()) example.leave_out("model.learned_slopes=true");
+    Steps steps(example, changes);
+    EXPECT_NE(steps.error_of_step(), "") << "the meta device has no figures";  // tables are made
+    CopyCounter counter;
+    const std::string error = steps.error_of_step();
+    EXPECT_NE(error.find("Cannot copy out of meta tensor"), std::string::npos) << error;
+    EXPECT_TRUE(steps.has_gradients()) << error;
+    EXPECT_EQ(copies_from_host, 1) << "the batch";
+  }
+}
+
+}  // namespace
+}  // namespace alibi
