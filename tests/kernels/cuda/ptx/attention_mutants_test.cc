@@ -1,0 +1,266 @@
+// What the tests of the kernels' PTX would find: each fault is put into the text that nvcc wrote,
+// and must be found as what it is.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/strings.h"
+#include "kernels/cuda/ptx/attention_bounds.h"
+#include "kernels/cuda/ptx/ptx_attention.h"
+
+namespace alibi {
+namespace {
+
+class PtxMutantsSlow : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!compiled_attention().text) GTEST_SKIP() << compiled_attention().why_not;
+  }
+};
+
+constexpr AttentionKernel kTiled[] = {AttentionKernel::kForward, AttentionKernel::kQueryGradient,
+                                      AttentionKernel::kKeyGradient};
+
+// Changes a line, or leaves it and says so.
+using Change = std::function<bool(std::string& line)>;
+
+Change replaced(const std::string& part, const std::string& by) {
+  return [=](std::string& line) {
+    const std::size_t at = line.find(part);
+    if (at == std::string::npos) return false;
+    line.replace(at, part.size(), by);
+    return true;
+  };
+}
+
+// The destination of `opcode` becomes a copy of its first or its second source.
+Change only_operand(const std::string& opcode, std::size_t kept) {
+  return [=](std::string& line) {
+    if (line.find("\t" + opcode) == std::string::npos) return false;
+    std::vector<std::string> operands = split(line.substr(line.find('%')), ',');
+    operands.back().pop_back();  // ';'
+    line = "\tmov.pred " + operands[0] + "," + operands[kept] + ";";
+    return true;
+  };
+}
+
+// Calls f(text) with the kernel's text, changed in one place, for each place that it can be changed
+// in, until f returns true. Whether it did.
+bool any_mutant(AttentionKernel kernel, int width, const Change& change,
+                const std::function<bool(const std::string& text)>& f) {
+  const std::string text = ptx_of(kernel, width);
+  int places = 0;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    const std::string line = text.substr(start, end - start);
+    std::string changed = line;
+    if (end > start && change(changed)) {
+      EXPECT_NE(changed, line);
+      ++places;
+      if (f(text.substr(0, start) + changed + text.substr(end))) return true;
+    }
+    start = end + 1;
+  }
+  EXPECT_GT(places, 0) << "nothing to change";
+  return false;
+}
+
+struct Finding {
+  std::optional<PtxFault> fault;  // none: it ran to its end
+  std::string text;
+  double worst = 0;  // of what it computed, in units of what rounding can do
+};
+
+struct Problem {
+  explicit Problem(const DeviceSizes& sizes, int documents = 0, float threshold_ = -1)
+      : example(sizes), threshold(threshold_) {
+    if (documents > 0) example.cut_into_documents(documents);
+    if (threshold >= 0) example.slopes = {0.5F, 0.004F};
+    expected.emplace(example);
+  }
+  DeviceExample example;
+  float threshold;
+  std::optional<BoundedAttention> expected;
+};
+
+Finding found(const Problem& problem, AttentionKernel kernel, const std::string& text) {
+  DeviceExample example = problem.example;
+  try {
+    PtxAttention attention(
+        example, {.threshold = problem.threshold, .changed = kernel, .instead = text});
+    attention.run_forward();
+    attention.run_backward();
+  } catch (const PtxError& error) {
+    return {error.fault(), error.what(), 0};
+  }
+  return {std::nullopt, "", std::max(problem.expected->worst_forward(example),
+                                     problem.expected->worst_backward(example))};
+}
+
+// A small problem with tails in rows and columns, two heads that share keys, and documents.
+const Problem& small() {
+  static const Problem problem({.sequences = 1,
+                                .heads = 2,
+                                .key_value_heads = 1,
+                                .queries = 70,
+                                .keys = 100,
+                                .width = 40},
+                               7);
+  return problem;
+}
+
+// The same with every column of its kernels in use.
+const Problem& whole() {
+  static const Problem problem({.sequences = 1,
+                                .heads = 2,
+                                .key_value_heads = 1,
+                                .queries = 70,
+                                .keys = 100,
+                                .width = 64},
+                               30);
+  return problem;
+}
+
+// Of the kernels that have one buffer.
+const Problem& wide() {
+  static const Problem problem({.sequences = 1,
+                                .heads = 2,
+                                .key_value_heads = 1,
+                                .queries = 130,
+                                .keys = 130,
+                                .width = 192});
+  return problem;
+}
+
+// Of every mutant.
+void expect_all(const Problem& problem, AttentionKernel kernel, const Change& change,
+                const std::function<bool(const Finding&)>& is_right) {
+  any_mutant(kernel, problem.example.sizes.width, change, [&](const std::string& text) {
+    const Finding finding = found(problem, kernel, text);
+    EXPECT_TRUE(is_right(finding)) << finding.text << finding.worst;
+    return false;
+  });
+}
+
+// Of one mutant at least. Others may change nothing: a comparison that no number of this problem
+// meets, a loop that is never entered.
+void expect_one(const Problem& problem, AttentionKernel kernel, const Change& change,
+                const std::function<bool(const Finding&)>& is_right) {
+  std::string findings;
+  const bool any =
+      any_mutant(kernel, problem.example.sizes.width, change, [&](const std::string& text) {
+        const Finding finding = found(problem, kernel, text);
+        findings += cat(finding.text, " ", finding.worst, "\n");
+        return is_right(finding);
+      });
+  EXPECT_TRUE(any) << findings;
+}
+
+std::function<bool(const Finding&)> is(PtxFault fault, const std::string& said) {
+  return [=](const Finding& finding) {
+    return finding.fault == fault && finding.text.find(said) != std::string::npos;
+  };
+}
+bool is_wrong_value(const Finding& finding) { return !finding.fault && !(finding.worst <= 1); }
+
+TEST_F(PtxMutantsSlow, NothingIsFoundWithoutAChange) {
+  for (const Problem* problem : {&small(), &whole(), &wide()}) {
+    const Finding finding = found(*problem, AttentionKernel::kForward, "");
+    EXPECT_FALSE(finding.fault) << finding.text;
+    EXPECT_LE(finding.worst, 1);
+  }
+}
+
+TEST_F(PtxMutantsSlow, EveryTransposeIsNeeded) {
+  for (const AttentionKernel kernel : kTiled)
+    expect_all(whole(), kernel, replaced(".x4.trans.shared", ".x4.shared"), is_wrong_value);
+}
+
+TEST_F(PtxMutantsSlow, ACopyThatIsNotWaitedForIsUndefined) {
+  for (const AttentionKernel kernel : kTiled)
+    expect_one(small(), kernel, replaced("cp.async.wait_all;", ""),
+               is(PtxFault::kUndefined, "a copy not waited for"));
+}
+
+// The waits behind the loops: what a steep slope leaves out is on its way already, and keys that
+// no query sees are never looked at.
+TEST_F(PtxMutantsSlow, ACopyBehindTheLastTileIsWaitedFor) {
+  const Change no_wait = replaced("cp.async.wait_all;", "");
+  const Problem steep({.heads = 2, .key_value_heads = 1, .queries = 330, .keys = 330, .width = 64},
+                      0, 34);
+  expect_one(steep, AttentionKernel::kForward, no_wait, is(PtxFault::kUnfinished, "ends"));
+  const Problem far({.queries = 10, .keys = 140, .width = 64}, 65);
+  expect_one(far, AttentionKernel::kKeyGradient, no_wait, is(PtxFault::kUnfinished, "ends"));
+}
+
+TEST_F(PtxMutantsSlow, AMissingBarrierIsARace) {
+  const Change no_barrier = replaced("bar.sync \t0;", "");
+  const auto race = is(PtxFault::kRace, "of shared memory");
+  expect_all(small(), AttentionKernel::kForward, no_barrier, race);
+  expect_one(small(), AttentionKernel::kQueryGradient, no_barrier, race);  // two buffers
+  expect_all(small(), AttentionKernel::kKeyGradient, no_barrier, race);
+  for (const AttentionKernel kernel : kTiled) expect_all(wide(), kernel, no_barrier, race);
+  const Problem steep({.queries = 140, .keys = 140, .width = 40}, 0, 34);
+  for (const AttentionKernel kernel : {AttentionKernel::kNorms, AttentionKernel::kReach})
+    expect_all(steep, kernel, no_barrier, race);
+}
+
+Change in_opcode(const std::string& opcode, const std::string& part, const std::string& by) {
+  return [=](std::string& line) {
+    return line.find("\t" + opcode) != std::string::npos && replaced(part, by)(line);
+  };
+}
+
+// A row's turn by 2 of its bits in place of 3, on one side; rows nearer and farther apart.
+TEST_F(PtxMutantsSlow, AWrongPlaceInSharedMemoryIsFound) {
+  for (const AttentionKernel kernel : kTiled) {
+    expect_one(whole(), kernel, in_opcode("and.b32", ", 7;", ", 3;"), is_wrong_value);
+    expect_one(whole(), kernel, in_opcode("shl.b32", ", 7;", ", 6;"),
+               is(PtxFault::kRace, "where a copy is not waited for"));
+    expect_one(whole(), kernel, in_opcode("shl.b32", ", 7;", ", 11;"),
+               is(PtxFault::kOutOfBounds, "of shared memory"));
+  }
+}
+
+// A comparison that takes one more: of rows and columns that are read, and of those written.
+TEST_F(PtxMutantsSlow, ABoundOffByOneIsFound) {
+  using enum AttentionKernel;
+  const Change one_more = replaced("setp.lt.s32", "setp.le.s32");
+  const Change one_less = replaced("setp.ge.s32", "setp.gt.s32");
+  const auto outside = [](const std::string& tensor) {
+    return is(PtxFault::kOutOfBounds, tensor);
+  };
+  expect_one(small(), kForward, one_more, outside("of q,"));
+  expect_one(small(), kForward, one_more, outside("of k,"));
+  expect_one(small(), kQueryGradient, one_more, outside("of output's gradient,"));
+  expect_one(small(), kKeyGradient, one_more, outside("of v,"));
+  expect_one(small(), kDelta, one_more, outside("of output"));
+  expect_one(small(), kForward, one_less, is(PtxFault::kRace, "of output"));
+  expect_one(small(), kQueryGradient, one_less, is(PtxFault::kRace, "of q's gradient"));
+  expect_one(small(), kKeyGradient, one_less, is(PtxFault::kRace, "of k's gradient"));
+}
+
+TEST_F(PtxMutantsSlow, AMissingMaskIsAWrongValue) {
+  for (const AttentionKernel kernel : kTiled) {
+    expect_one(small(), kernel, only_operand("or.pred", 1), is_wrong_value);
+    expect_one(small(), kernel, only_operand("or.pred", 2), is_wrong_value);
+  }
+}
+
+TEST_F(PtxMutantsSlow, AnUnknownOpcodeIsNamed) {
+  any_mutant(AttentionKernel::kForward, 64, replaced("cp.async.wait_all", "cp.async.later"),
+             [](const std::string& text) {
+               try {
+                 decode_ptx(text);
+                 ADD_FAILURE() << "decoded";
+               } catch (const PtxError& error) {
+                 EXPECT_EQ(error.fault(), PtxFault::kSyntax);
+                 EXPECT_NE(std::string(error.what()).find(": opcode cp.async.later"),
+                           std::string::npos);
+               }
+               return false;
+             });
+}
+
+}  // namespace
+}  // namespace alibi

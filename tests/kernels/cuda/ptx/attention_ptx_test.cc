@@ -1,0 +1,215 @@
+// The PTX that nvcc makes of the attention kernels, run on the host (ptx_machine.h) against the
+// formula: every instruction that a device would run but for what ptxas makes of them.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/strings.h"
+#include "kernels/cuda/ptx/attention_bounds.h"
+#include "kernels/cuda/ptx/ptx_attention.h"
+
+namespace alibi {
+namespace {
+
+class PtxAttentionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!compiled_attention().text) GTEST_SKIP() << compiled_attention().why_not;
+  }
+};
+using PtxKernels = PtxAttentionTest;
+using PtxOrder = PtxAttentionTest;
+using PtxSpeed = PtxAttentionTest;
+
+PtxAttention run(DeviceExample& example, const PtxAttention::Options& options = {}) {
+  PtxAttention attention(example, options);
+  attention.run_forward();
+  attention.run_backward();
+  return attention;
+}
+
+// The largest difference from the formula in units of what rounding can make of it.
+double worst(const DeviceExample& example) {
+  const BoundedAttention expected(example);
+  return std::max(expected.worst_forward(example), expected.worst_backward(example));
+}
+
+TEST_F(PtxKernels, AreTheFormulaAtEveryTail) {
+  for (const int length : {1, 5, 17, 63, 64, 65, 130, 200, 300}) {
+    DeviceExample example({.queries = length, .keys = length, .width = 64});
+    run(example);
+    EXPECT_LE(worst(example), 1) << "length " << length;
+  }
+}
+
+TEST_F(PtxKernels, TakeEveryWidth) {
+  for (const int width : {8, 40, 64, 80, 96, 128, 160, 192, 256}) {
+    DeviceExample example(
+        {.heads = 1, .key_value_heads = 1, .queries = 101, .keys = 101, .width = width});
+    run(example);
+    EXPECT_LE(worst(example), 1) << "width " << width;
+  }
+}
+
+// One problem of each kernel's width: two sequences, heads that share keys, keys from before the
+// first query, and documents whose ends fall on every place of a tile.
+TEST_F(PtxKernels, TakeCachesSharedKeysAndDocuments) {
+  for (const int width : kEveryKernel) {
+    DeviceExample example({.sequences = 2,
+                           .heads = 4,
+                           .key_value_heads = 2,
+                           .queries = 69,
+                           .keys = 133,
+                           .width = width});
+    for (const int length : {0, 1, 7, 90}) {
+      SCOPED_TRACE(cat("width ", width, ", documents of ", length));
+      if (length > 0) example.cut_into_documents(length);
+      run(example);
+      // A document of one token has no gradient of q and k but what rounding leaves.
+      const BoundedAttention expected(example);
+      EXPECT_LE(expected.worst_forward(example), 1);
+      EXPECT_LE(expected.worst_backward(example), 1);
+    }
+  }
+  DeviceExample flat({.queries = 80, .keys = 100, .width = 64});
+  flat.slopes.clear();
+  run(flat);
+  EXPECT_LE(worst(flat), 1) << "no bias";
+}
+
+// The skip test of "epsilon", on norms that the device's own kernels measured.
+TEST_F(PtxKernels, LeaveOutWhatCannotMatter) {
+  for (const int width : kEveryKernel) {
+    SCOPED_TRACE(cat("width ", width));
+    DeviceExample example(
+        {.heads = 2, .key_value_heads = 1, .queries = 450, .keys = 450, .width = width});
+    example.slopes = {0.5F, 0.004F};
+    const PtxAttention attention = run(example, {.threshold = 34});
+    const std::vector<std::int32_t>& first = attention.first_blocks();
+    EXPECT_GT(first[first.size() / 2 - 1], 2) << "the steep head's last rows";
+    EXPECT_EQ(first.back(), 0) << "the flat head sees everything";
+    EXPECT_LE(worst(example), 1);
+  }
+}
+
+TEST_F(PtxKernels, MeasureKeysAsTheHostDoes) {
+  DeviceExample example({.sequences = 2, .heads = 2, .queries = 450, .keys = 450, .width = 40});
+  PtxAttention attention(example, {.threshold = 34});
+  attention.run_forward();
+  example.work(34);
+  const std::vector<float> found = attention.reach();
+  ASSERT_EQ(found.size(), example.reach.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], example.reach[i], 1e-5F * found[i]);
+}
+
+// Warps that run in any order between barriers write the same bits.
+TEST_F(PtxOrder, OfWarpsChangesNothing) {
+  for (const int width : {64, 192}) {
+    const DeviceSizes sizes{
+        .heads = 2, .key_value_heads = 1, .queries = 150, .keys = 170, .width = width};
+    DeviceExample in_order(sizes);
+    run(in_order);
+    for (const unsigned seed : {1U, 2U, 3U}) {
+      DeviceExample mixed(sizes);
+      run(mixed, {.seed = seed});
+      EXPECT_EQ(mixed.output, in_order.output);
+      EXPECT_EQ(mixed.lse, in_order.lse);
+      EXPECT_EQ(mixed.q_gradient, in_order.q_gradient);
+      EXPECT_EQ(mixed.k_gradient, in_order.k_gradient);
+      EXPECT_EQ(mixed.v_gradient, in_order.v_gradient);
+    }
+  }
+}
+
+// Products of m16n8k16 for `products` matrix products of a tile of 64 keys and 64 queries.
+std::int64_t products_of(const PtxAttention& attention, AttentionKernel kernel) {
+  std::int64_t sum = 0;
+  for (const auto& [opcode, count] : attention.counts(kernel).instructions)
+    if (opcode_class(opcode) == "products") sum += count;
+  return sum;
+}
+
+// No product is done twice and none of a tile that nobody sees.
+TEST_F(PtxSpeed, ProductsAreThoseOfTheTiles) {
+  for (const int width : kEveryKernel) {
+    SCOPED_TRACE(cat("width ", width));
+    DeviceExample example(
+        {.heads = 1, .key_value_heads = 1, .queries = 256, .keys = 256, .width = width});
+    const PtxAttention attention = run(example);
+    const std::int64_t product = 64 * 64 * width / (16 * 8 * 16);
+    const int rows = forward_rows<HostBlock>(width);
+    const std::int64_t forward_tiles = rows == 128 ? 2 * (2 + 4) : 1 + 2 + 3 + 4;
+    EXPECT_EQ(products_of(attention, AttentionKernel::kForward), 2 * forward_tiles * product);
+    EXPECT_EQ(products_of(attention, AttentionKernel::kQueryGradient), 3 * 10 * product);
+    // Where two blocks share a tile of keys, each does the first two products.
+    const int parts = width > 128 ? 2 : 1;
+    EXPECT_EQ(products_of(attention, AttentionKernel::kKeyGradient),
+              (2 * parts + 2) * 10 * product);
+  }
+}
+
+// Rows of fragments lie in different banks.
+TEST_F(PtxSpeed, MatricesAreLoadedInOnePass) {
+  for (const int width : kEveryKernel) {
+    DeviceExample example({.queries = 70, .keys = 70, .width = width});
+    const PtxAttention attention = run(example);
+    for (const AttentionKernel kernel : {AttentionKernel::kForward, AttentionKernel::kQueryGradient,
+                                         AttentionKernel::kKeyGradient})
+      EXPECT_EQ(attention.counts(kernel).bank_conflicts, 0) << "width " << width;
+  }
+}
+
+// What one more tile costs a warp, by classes: properties of this test in --gtest_output. Not all
+// are issued on a device, where ptxas joins and moves them.
+class TileCost {
+ public:
+  TileCost(AttentionKernel kernel, const DeviceSizes& less, const DeviceSizes& more, int warps)
+      : kernel_(kernel), warps_(warps) {
+    count(more, 1);
+    count(less, -1);
+  }
+  std::int64_t all() const {
+    std::int64_t sum = 0;
+    for (const auto& [name, count] : classes_) sum += count;
+    return sum / warps_;
+  }
+  void record(const std::string& name) const {
+    std::string parts;
+    for (const auto& [one, count] : classes_)
+      if (count != 0) parts += cat(parts.empty() ? "" : ", ", one, " ", count / warps_);
+    testing::Test::RecordProperty(name, cat(all(), ": ", parts));
+  }
+
+ private:
+  void count(const DeviceSizes& sizes, int sign) {
+    DeviceExample example(sizes);
+    const PtxAttention attention = run(example);
+    for (const auto& [opcode, count] : attention.counts(kernel_).instructions)
+      classes_[opcode_class(opcode)] += sign * count;
+  }
+  AttentionKernel kernel_;
+  int warps_;
+  std::map<std::string, std::int64_t> classes_;
+};
+
+TEST_F(PtxSpeed, InstructionsOfATileAreCounted) {
+  const DeviceSizes keys{.heads = 1, .key_value_heads = 1, .queries = 64, .keys = 256, .width = 64};
+  DeviceSizes more_keys = keys, heads = keys, more_heads = keys;
+  more_keys.keys += 64;
+  heads.keys = more_heads.keys = 64;
+  more_heads.heads = 2;
+  const TileCost forward(AttentionKernel::kForward, keys, more_keys, 4);
+  const TileCost queries(AttentionKernel::kQueryGradient, keys, more_keys, 4);
+  const TileCost of_keys(AttentionKernel::kKeyGradient, heads, more_heads, 4);
+  forward.record("forward");
+  queries.record("query_gradient");
+  of_keys.record("key_gradient");
+  EXPECT_GT(forward.all(), 1000);
+  EXPECT_LT(forward.all(), 4000);
+  EXPECT_LT(queries.all(), 4000);
+  EXPECT_LT(of_keys.all(), 4000);
+}
+
+}  // namespace
+}  // namespace alibi
