@@ -47,8 +47,8 @@ double worst_of(const BoundedNumbers& expected, const DeviceTensor& found, const
     for (int h = 0; h < heads; ++h) {
       for (int i = 0; i < length; ++i) {
         for (int c = 0; c < s.width; ++c, ++at)
-          worst = std::max(worst, in_bounds(found.at(b, h, i, c) - expected.values[at],
-                                            expected.bounds[at]));
+          worst = std::max(
+              worst, in_bounds(found.at(b, h, i, c) - expected.values[at], expected.bounds[at]));
       }
     }
   }
@@ -107,8 +107,7 @@ class Sums {
     double product = 0;
     for (std::size_t c = 0; c < value.size(); ++c) product += of.gradient[c] * value[c];
     const double change = weight * (product - of.delta) * e_.scale;
-    const double bound =
-        kRounding * std::abs(change) + weight * of.delta_bound * 1.02 * e_.scale;
+    const double bound = kRounding * std::abs(change) + weight * of.delta_bound * 1.02 * e_.scale;
     const std::size_t q = place(s_.heads, s_.queries, b, h, i);
     const std::size_t k = place(s_.key_value_heads, s_.keys, b, e_.kv_head(h), j);
     add(to_.q_gradient, q, key, change, bound);

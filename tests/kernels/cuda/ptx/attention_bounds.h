@@ -1,9 +1,9 @@
 // The formula of attention and of its gradients in fp64, and for each number how far bf16's
 // rounding can take a kernel from it.
 //
-// bf16 keeps 8 binary digits: u = 2^-8 is a rounding's relative error. A kernel rounds the weights P
-// and what it writes, and in the backward dS = P (dO V^T - delta); all else is fp32. So with
-// P >= 0 and sums over the keys or queries of a number:
+// bf16 keeps 8 binary digits: u = 2^-8 is a rounding's relative error. A kernel rounds the weights
+// P and what it writes, and in the backward dS = P (dO V^T - delta); all else is fp32. So with P >=
+// 0 and sums over the keys or queries of a number:
 //
 //   |O'  - O|  <= u (sum P |V| + |O|)
 //   |dV' - dV| <= u (sum P |dO| + |dV|)

@@ -95,8 +95,8 @@ PtxAttention::PtxAttention(DeviceExample& example, const Options& options)
   a_.lse_BHT = put_results<float>("lse", rows);
   a_.delta_BHT = put_results<float>("delta", rows);
   if (options.threshold < 0) return;
-  reach_ = put_results<float>(
-      "reach", DeviceExample::at(s.sequences * s.key_value_heads * a_.key_blocks()));
+  reach_ = put_results<float>("reach",
+                              DeviceExample::at(s.sequences * s.key_value_heads * a_.key_blocks()));
   a_.reach_BGN = reach_;
   a_.first_rows = forward_rows<HostBlock>(s.width);
   const int blocks = (s.queries + a_.first_rows - 1) / a_.first_rows;
@@ -180,7 +180,8 @@ void PtxAttention::launch(AttentionKernel kernel, const KernelGrid& grid, int wa
 }
 
 std::vector<float> PtxAttention::reach() const {
-  std::vector<float> numbers(DeviceExample::at(a_.sequences * a_.key_value_heads * a_.key_blocks()));
+  std::vector<float> numbers(
+      DeviceExample::at(a_.sequences * a_.key_value_heads * a_.key_blocks()));
   get(reach_, numbers);
   return numbers;
 }

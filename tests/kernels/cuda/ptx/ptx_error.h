@@ -10,11 +10,11 @@ enum class PtxFault {
   kSyntax,       // a text or an instruction that this machine does not know
   kOutOfBounds,  // an access outside all tensors, shared memory or parameters
   kMisaligned,
-  kReadOnly,   // a write to an input
-  kUndefined,  // a read of what nobody wrote, or of a copy not waited for
-  kRace,       // two threads' accesses, one of them a write, and no barrier between them
-  kDiverged,   // an instruction of a whole warp, run by a part of it
-  kBarrier,    // warps at different barriers, or at one that others never reach
+  kReadOnly,    // a write to an input
+  kUndefined,   // a read of what nobody wrote, or of a copy not waited for
+  kRace,        // two threads' accesses, one of them a write, and no barrier between them
+  kDiverged,    // an instruction of a whole warp, run by a part of it
+  kBarrier,     // warps at different barriers, or at one that others never reach
   kUnfinished,  // a thread that ends before its copies
   kEndless
 };

@@ -120,8 +120,7 @@ void PtxWarp::fail(const PtxError& error, const PtxInstruction& instruction) con
   const std::string lane = error.lane() < 0 ? "" : cat(", lane ", error.lane());
   throw PtxError(error.fault(),
                  cat(kernel_.name, ": block (", at.x, ", ", at.y, ", ", at.z, "), warp ", number_,
-                     lane, ": line ", instruction.line, ": ", instruction.text, "\n",
-                     error.what()),
+                     lane, ": line ", instruction.line, ": ", instruction.text, "\n", error.what()),
                  error.lane());
 }
 
@@ -219,8 +218,9 @@ void PtxBlock::pass_barrier() {
   bool all = true;
   for (const PtxWarp& warp : warps_) {
     if (!warp.waits() || warp.place() != warps_.front().place())
-      throw PtxError(PtxFault::kBarrier, cat(kernel_.name, ": block (", place_.x, ", ", place_.y,
-                                             ", ", place_.z, "): a barrier that not all warps reach"));
+      throw PtxError(PtxFault::kBarrier,
+                     cat(kernel_.name, ": block (", place_.x, ", ", place_.y, ", ", place_.z,
+                         "): a barrier that not all warps reach"));
     all = all && warp.vote();
   }
   shared_.barrier();
@@ -265,9 +265,9 @@ PtxCounts launch_ptx(const PtxKernel& kernel, GlobalMemory& memory, const PtxLau
   if (kernel.most_threads > 0 && launch.threads > kernel.most_threads)
     throw PtxError(PtxFault::kOutOfBounds, cat(kernel.name, ": ", launch.threads, " threads"));
   if (launch.parameters.size() != static_cast<std::size_t>(kernel.parameter_bytes))
-    throw PtxError(PtxFault::kOutOfBounds, cat(kernel.name, ": ", launch.parameters.size(),
-                                               " bytes of parameters, it has ",
-                                               kernel.parameter_bytes));
+    throw PtxError(PtxFault::kOutOfBounds,
+                   cat(kernel.name, ": ", launch.parameters.size(), " bytes of parameters, it has ",
+                       kernel.parameter_bytes));
   memory.launch();
   PtxBlock block(kernel, memory, launch);
   for (int z = 0; z < launch.grid.z; ++z) {

@@ -64,8 +64,7 @@ class PtxWarp {
       return;
     }
     for (std::size_t lane = 0; lane < kPtxLanes; ++lane)
-      if (lanes >> lane & 1)
-        std::memcpy(bytes(to) + lane * sizeof(T), &numbers[lane], sizeof(T));
+      if (lanes >> lane & 1) std::memcpy(bytes(to) + lane * sizeof(T), &numbers[lane], sizeof(T));
   }
   LaneMask predicate(const PtxOperand& from) const;
   void write_predicate(const PtxOperand& to, LaneMask value, LaneMask lanes);
@@ -106,9 +105,9 @@ class PtxWarp {
   std::vector<std::uint64_t> file_;
   std::vector<LaneMask> written_;  // by register
   int place_ = 0;
-  LaneMask lanes_ = 0;          // at place_
-  std::vector<Group> others_;   // the lanes elsewhere
-  int next_other_ = 0;          // the smallest place of those
+  LaneMask lanes_ = 0;         // at place_
+  std::vector<Group> others_;  // the lanes elsewhere
+  int next_other_ = 0;         // the smallest place of those
   LaneMask alive_ = 0;
   bool waits_ = false, vote_ = false;
   std::int64_t steps_ = 0;

@@ -48,9 +48,8 @@ SharedMemory::SharedMemory(std::uint32_t start, int bytes)
 
 std::size_t SharedMemory::checked(std::uint32_t address, std::size_t bytes) const {
   if (address < start_ || address - start_ + bytes > bytes_.size())
-    throw PtxError(PtxFault::kOutOfBounds,
-                   cat(bytes, " bytes at ", std::int64_t{address} - start_, " of ", bytes_.size(),
-                       " bytes of shared memory"));
+    throw PtxError(PtxFault::kOutOfBounds, cat(bytes, " bytes at ", std::int64_t{address} - start_,
+                                               " of ", bytes_.size(), " bytes of shared memory"));
   if (address % bytes != 0)
     throw PtxError(PtxFault::kMisaligned,
                    cat(bytes, " bytes at ", address - start_, " of shared memory"));

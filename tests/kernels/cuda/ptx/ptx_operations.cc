@@ -19,7 +19,9 @@ template <class T>
 using Lanes = std::array<T, kPtxLanes>;
 
 template <class T>
-constexpr char kLetter = sizeof(T) == 2 ? 'h' : sizeof(T) == 4 ? 'w' : 'd';
+constexpr char kLetter = sizeof(T) == 2   ? 'h'
+                         : sizeof(T) == 4 ? 'w'
+                                          : 'd';
 template <class T>
 constexpr char kWritten = static_cast<char>(kLetter<T> - 'a' + 'A');
 
@@ -28,7 +30,8 @@ template <class F, class To, class... From>
 void compute(PtxWarp& warp, const PtxInstruction& instruction, LaneMask lanes) {
   const auto from = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     return std::tuple(warp.read<From>(instruction.operands[kIndex + 1])...);
-  }(std::index_sequence_for<From...>());
+  }
+  (std::index_sequence_for<From...>());
   Lanes<To> result;
   for (std::size_t lane = 0; lane < kPtxLanes; ++lane)
     result[lane] = std::apply([&](const auto&... one) { return F()(one[lane]...); }, from);
@@ -91,7 +94,9 @@ struct MultiplyAdd {
 template <class Wide>
 struct MultiplyWide {
   Wide operator()(auto a, auto b) const { return Wide{a} * Wide{b}; }
-  Wide operator()(auto a, auto b, auto c) const { return Add()(Bits<Wide>(Wide{a} * b), Bits<Wide>(c)); }
+  Wide operator()(auto a, auto b, auto c) const {
+    return Add()(Bits<Wide>(Wide{a} * b), Bits<Wide>(c));
+  }
 };
 template <class Wide>
 struct MultiplyHigh {

@@ -16,7 +16,8 @@ struct PtxOperation {
   std::string shape;
 };
 
-// The forms of an opcode, told apart by their number of operands; none: not known.
+// The forms of an opcode, told apart by their number of operands and the width of the first; none:
+// not known.
 std::vector<PtxOperation> ptx_operations(std::string_view opcode);
 
 }  // namespace alibi

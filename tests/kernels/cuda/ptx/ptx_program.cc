@@ -158,8 +158,7 @@ class Decoder {
   };
   Variable variable(std::string_view line) const {
     int align = 0;
-    if (take(line, ".align"))
-      align = static_cast<int>(whole_number(take_word(line)).value_or(0));
+    if (take(line, ".align")) align = static_cast<int>(whole_number(take_word(line)).value_or(0));
     const int size = bytes_of(take_word(line).substr(1));
     line = line.substr(0, line.find_first_of(",;"));
     const std::size_t bracket = line.find('[');
@@ -202,7 +201,8 @@ class Decoder {
       return;
     }
     const auto count = whole_number(line.substr(bracket + 1, line.find('>') - bracket - 1));
-    for (std::int64_t i = 0; i < count.value_or(0); ++i) scopes_.back()[cat(name, i)] = fresh(bytes);
+    for (std::int64_t i = 0; i < count.value_or(0); ++i)
+      scopes_.back()[cat(name, i)] = fresh(bytes);
   }
 
   PtxOperand fresh(int bytes) {
@@ -250,7 +250,8 @@ class Decoder {
     const std::string key(name);
     if (const auto found = symbols_.find(key); found != symbols_.end()) return found->second;
     if (!dynamic_.empty() && name == dynamic_)
-      return kSharedStart + static_cast<std::uint64_t>(rounded_up(kernel_.static_shared_bytes, 128));
+      return kSharedStart +
+             static_cast<std::uint64_t>(rounded_up(kernel_.static_shared_bytes, 128));
     return {};
   }
 
@@ -302,11 +303,19 @@ class Decoder {
     if (forms.empty()) fail(cat("opcode ", made.opcode, " is not known"));
     for (const PtxOperation& form : forms) {
       if (form.shape.size() != operands.size()) continue;
+      if (forms.size() > 1 && value(operands[0], 4).bytes != bytes_of_shape(form.shape[0]))
+        continue;
       made.run = form.run;
       for (std::size_t i = 0; i < operands.size(); ++i) add(made, form.shape[i], operands[i]);
       return;
     }
     fail(cat(made.opcode, " does not take ", operands.size(), " operands"));
+  }
+
+  static bool is_written(char shape) { return shape < 'a'; }
+  static int bytes_of_shape(char shape) {
+    const char kind = is_written(shape) ? static_cast<char>(shape - 'A' + 'a') : shape;
+    return kind == 'p' ? 0 : kind == 'h' ? 2 : kind == 'd' ? 8 : 4;
   }
 
   static void read_by(PtxInstruction& made, const PtxOperand& operand) {
@@ -329,11 +338,10 @@ class Decoder {
   }
 
   void add_register(PtxInstruction& made, char shape, std::string_view text) {
-    const bool written = shape < 'a';
-    const char kind = written ? static_cast<char>(shape - 'A' + 'a') : shape;
-    const int bytes = kind == 'p' ? 0 : kind == 'h' ? 2 : kind == 'd' ? 8 : 4;
+    const bool written = is_written(shape);
+    const int bytes = bytes_of_shape(shape);
     const PtxOperand operand = value(text, bytes);
-    if (kind != 'x' && operand.bytes != bytes)
+    if (shape != 'x' && shape != 'X' && operand.bytes != bytes)
       fail(cat(made.opcode, ": operand '", text, "' is ", 8 * operand.bytes, " bits wide"));
     if (written && operand.constant) fail(cat("'", text, "' cannot be written"));
     if (written)

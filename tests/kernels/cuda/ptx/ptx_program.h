@@ -23,11 +23,11 @@ using PtxHandler = void (*)(PtxWarp& warp, const PtxInstruction& instruction, La
 
 // A register in a warp's file.
 struct PtxOperand {
-  std::uint32_t index = 0;   // among the kernel's registers
-  std::uint32_t at = 0;      // its first byte in the file
-  int bytes = 0;             // of a lane; 0: a predicate, one bit a lane
-  std::int64_t offset = 0;   // of an address; the value of an immediate
-  bool constant = false;     // always written
+  std::uint32_t index = 0;  // among the kernel's registers
+  std::uint32_t at = 0;     // its first byte in the file
+  int bytes = 0;            // of a lane; 0: a predicate, one bit a lane
+  std::int64_t offset = 0;  // of an address; the value of an immediate
+  bool constant = false;    // always written
 };
 
 struct PtxInstruction {
