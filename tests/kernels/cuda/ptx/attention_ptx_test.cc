@@ -89,15 +89,20 @@ TEST_F(PtxKernelsSlow, LeaveOutWhatCannotMatter) {
   }
 }
 
+// Few blocks of keys, and so many that a lane has several.
 TEST_F(PtxKernels, MeasureKeysAsTheHostDoes) {
-  DeviceExample example({.sequences = 2, .heads = 2, .queries = 450, .keys = 450, .width = 40});
-  PtxAttention attention(example, {.threshold = 34});
-  attention.run_forward();
-  example.work(34);
-  const std::vector<float> found = attention.reach();
-  ASSERT_EQ(found.size(), example.reach.size());
-  for (std::size_t i = 0; i < found.size(); ++i)
-    EXPECT_NEAR(found[i], example.reach[i], 1e-5F * found[i]);
+  for (const DeviceSizes& sizes :
+       {DeviceSizes{.sequences = 2, .heads = 2, .queries = 20, .keys = 450, .width = 40},
+        DeviceSizes{.heads = 1, .key_value_heads = 1, .queries = 8, .keys = 8330, .width = 8}}) {
+    DeviceExample example(sizes);
+    PtxAttention attention(example, {.threshold = 34});
+    attention.run_forward();
+    example.work(34);
+    const std::vector<float> found = attention.reach();
+    ASSERT_EQ(found.size(), example.reach.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i], example.reach[i], 1e-5F * found[i]) << "block " << i;
+  }
 }
 
 // Warps that run in any order between barriers write the same bits.
