@@ -214,6 +214,7 @@ void PtxBlock::run_interleaved() {
   }
 }
 
+// A device would not wait for warps that have ended; no kernel of ours should rely on it.
 void PtxBlock::pass_barrier() {
   bool all = true;
   for (const PtxWarp& warp : warps_) {

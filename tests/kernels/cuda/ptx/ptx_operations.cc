@@ -193,8 +193,8 @@ struct BfloatPair {
   }
 };
 
-// A device's approximations are within 2^-22 of the true value. Here each argument has an error of
-// its own up to that, so that a test's tolerance holds on a device too.
+// A device's approximations are within two units in the last place, 2^-22. Here each argument has
+// an error of its own up to that, so that a test's tolerance holds on a device too.
 double error_of(float x) {
   std::uint32_t bits = std::bit_cast<std::uint32_t>(x) * 2654435761U;
   bits ^= bits >> 15;
