@@ -1,3 +1,12 @@
+# Which processor the build is for: src/kernels/CMakeLists.txt and this file ask it.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(ALIBI_X86 ON)
+  set(branch_protection -fcf-protection=full)
+else()
+  set(ALIBI_X86 OFF)
+  set(branch_protection -mbranch-protection=standard)
+endif()
+
 # One interface target that all our own code uses: warnings, sanitizers, hardening.
 add_library(alibi_options INTERFACE)
 target_compile_options(alibi_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -fno-math-errno)
@@ -37,7 +46,7 @@ elseif(ALIBI_SANITIZE)
   target_link_options(alibi_options INTERFACE ${sanitizers})
 else()
   # scripts/check_binary.py asserts what of this can be seen in the program.
-  target_compile_options(alibi_options INTERFACE -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+  target_compile_options(alibi_options INTERFACE -fstack-protector-strong -fstack-clash-protection ${branch_protection}
                          -D_GLIBCXX_ASSERTIONS $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>
                          $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
 endif()

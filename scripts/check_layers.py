@@ -1,5 +1,5 @@
 """Checks what each folder of src/ includes: only the folders that its CMakeLists.txt names, only the libraries that belong
-there, and no #if.
+there, and no #if; x86 only in its own files, Linux only in base.
 
 usage: python3 scripts/check_layers.py [FOLDER]     FOLDER: src (default)
 
@@ -40,6 +40,22 @@ WALL_EXCEPTIONS = {
 CONDITIONAL_EXCEPTIONS = {
     "kernels/cuda/kernel_block.h": "kernels have one source: what marks a device's function is a word of one compiler only",
 }
+
+# Words of one processor or one system, outside comments, and the files that may use them (patterns of the path below src/). base
+# is where Linux is asked, so that another system is a matter of its files.
+WORDS = [
+    ("x86", r"<([a-z0-9]*mmintrin|immintrin|x86intrin|x86gprintrin|cpuid)\.h>|\b_mm\d*_\w+|\b__m(128|256|512)\w*|\b__builtin_(cpu_\w+|ia32_\w+)"
+     r"|\b__(cpuid|rdtsc)\w*|\[\[gnu::target|__attribute__\s*\(\(\s*target|\basm\b",
+     [r"kernels/avx512\.h", r"kernels/\w+_(avx2|avx512|x86)\.cc", r"kernels/cuda/.*"]),
+    ("Linux", r"<(linux/[^>]*|sys/(auxv|epoll|eventfd|fanotify|inotify|personality|prctl|sendfile|signalfd|statfs|syscall|sysinfo"
+     r"|timerfd|vfs)\.h|malloc\.h|sched\.h|link\.h)>|\"/?(proc|sys)/|\b(prctl|mallopt|malloc_trim|mallinfo2?|mremap|renameat2|getauxval"
+     r"|syscall|gettid|memfd_create|sched_[gs]etaffinity|pthread_[gs]etaffinity_np|get_nprocs(_conf)?|fallocate|posix_fallocate|fdatasync"
+     r"|sync_file_range|copy_file_range|splice|pipe2|accept4|dup3|execvpe|qsort_r|dl_iterate_phdr|epoll_\w+|inotify_\w+|eventfd|signalfd"
+     r"|timerfd_\w+|secure_getenv|program_invocation_(short_)?name)\s*\("
+     r"|\b(O_DIRECT|O_TMPFILE|O_PATH|SOCK_CLOEXEC|SOCK_NONBLOCK|MREMAP_\w+|MADV_HUGEPAGE|MAP_POPULATE|MAP_HUGETLB|__rlimit_resource|preinit_array)\b",
+     [r"base/.*"]),
+]
+COMMENT = re.compile(r"(^|\s)//.*")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b")
@@ -100,6 +116,14 @@ def include_fault(root, path, included, dependencies):
     return library_fault(path, included, dependencies)
 
 
+def word_faults(path, line):
+    """Why the file may not use a word of this line."""
+    for name, words, places in WORDS:
+        found = re.search(words, COMMENT.sub("", line))
+        if found and not any(re.fullmatch(place, path) for place in places):
+            yield f"{found.group(0)}: {name} belongs only in {' '.join(places)}"
+
+
 def has_guard(lines):
     """Whether the first two directives are an include guard."""
     directives = [line.split() for line in lines if line.lstrip().startswith("#")][:2]
@@ -116,6 +140,8 @@ def check_file(root, path, dependencies):
         fault = include_fault(root, path, match.group(1), dependencies) if match else None
         if fault:
             yield f"{root}/{path}:{number}: includes {match.group(1)}: {fault}"
+        for fault in word_faults(path, line):
+            yield f"{root}/{path}:{number}: {fault}"
         if CONDITIONAL.match(line) and path not in CONDITIONAL_EXCEPTIONS:
             guard_left -= 1
             if guard_left < 0:

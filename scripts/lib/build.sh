@@ -36,6 +36,7 @@ build_preset() {
   check_preset "$1"
   case "$1" in
     cuda) set_up_once --cuda ;;
+    arm64) set_up_once --arm64 ;;
     *) set_up_once ;;
   esac
   timed "configure $1" cmake --preset "$1"

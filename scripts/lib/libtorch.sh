@@ -3,6 +3,7 @@
 
 TORCH_VERSION=2.11.0
 TORCH_FOLDER="$CACHE/torch-$TORCH_VERSION"
+WHEEL_PLATFORM=() # pip's options for another processor than this one
 
 # own_torch: prints where the user's own LibTorch is named, or nothing.
 own_torch() {
@@ -40,7 +41,7 @@ add_wheel() {
   if [ -e "$mark" ]; then return; fi
   step "$1 $2 ($4 part) from PyPI"
   local download="$TEMPORARY/wheel"
-  pip_download "$download" "$1==$2" "$3" --only-binary=:all: --python-version 3.11
+  pip_download "$download" "$1==$2" "$3" --only-binary=:all: --python-version 3.11 "${WHEEL_PLATFORM[@]}"
   run_quietly "$download.log" python3 "$LIB/unpack_wheel.py" "$download"/*.whl "$5" "$4"
   rm -rf "$download"
   mkdir -p "$5/.installed"
@@ -53,7 +54,7 @@ missing_wheels() {
   local set name version hash
   while read -r set name version hash; do
     case "$1/$set/$name" in
-      py/cpu/torch | cpu/cpu/* | cuda/cpu/* | cuda/cuda/*) ;;
+      py/cpu/torch | cpu/cpu/* | cuda/cpu/* | cuda/cuda/* | arm64/arm64/*) ;;
       *) continue ;;
     esac
     local installed="$TORCH_FOLDER/.installed/$name-$version"
@@ -63,7 +64,7 @@ missing_wheels() {
   done < <(grep -v '^#' "$LIB/wheels.txt")
 }
 
-# install_libtorch PART: "py" (only the Python sources, for the default corpus), "cpu" or "cuda".
+# install_libtorch PART: "py" (only the Python sources, for the default corpus), "cpu", "cuda", or "arm64" (arm64.sh).
 # A first installation appears with one rename; a later addition writes each file aside.
 install_libtorch() {
   local missing target name version hash part

@@ -67,13 +67,19 @@ become_root() {
 }
 
 install_packages() {
-  local missing root
+  local missing
   missing="$(missing_packages "$1" | tr '\n' ' ')"
   missing="${missing% }"
   if [ -z "$missing" ]; then
     already "system packages"
     return
   fi
+  apt_install "$missing"
+}
+
+# apt_install NAMES: of packages, one word each.
+apt_install() {
+  local missing="$1" root
   if ! command -v apt-get >/dev/null; then
     fail "this system has no apt-get, and these are missing (Debian's names): $missing. Install them, then run this again"
   fi

@@ -16,6 +16,13 @@ install_sentencepiece() {
     already "sentencepiece $SENTENCEPIECE_VERSION in $SENTENCEPIECE_FOLDER"
     return
   fi
+  build_sentencepiece "$SENTENCEPIECE_FOLDER"
+}
+
+# build_sentencepiece FOLDER OPTION...: with these options of CMake.
+build_sentencepiece() {
+  local folder="$1"
+  shift
   step "sentencepiece $SENTENCEPIECE_VERSION from PyPI, built here"
   local work="$TEMPORARY/sentencepiece"
   pip_download "$work" "sentencepiece==$SENTENCEPIECE_VERSION" "$SENTENCEPIECE_HASH" --no-binary=:all:
@@ -23,13 +30,14 @@ install_sentencepiece() {
   local source="$work/sentencepiece-$SENTENCEPIECE_VERSION/sentencepiece"
   # Compiled with ccache by CMakeLists' own choice elsewhere; here a plain compiler, once a machine.
   run_quietly "$work.log" cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DSPM_ENABLE_SHARED=OFF -DSPM_ENABLE_TCMALLOC=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON
+    -DSPM_ENABLE_SHARED=OFF -DSPM_ENABLE_TCMALLOC=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON "$@"
   run_quietly "$work.log" cmake --build "$work/build" -j "$(nproc)" \
     --target sentencepiece-static sentencepiece_train-static
   mkdir -p "$work/out/include" "$work/out/lib"
   cp "$source"/src/sentencepiece_{processor,trainer}.h "$source/LICENSE" "$work/out/include/"
   mv "$work/out/include/LICENSE" "$work/out/LICENSE"
   cp "$work"/build/src/libsentencepiece{,_train}.a "$work/out/lib/"
-  mv -T "$work/out" "$SENTENCEPIECE_FOLDER"
+  mv -T "$work/out" "$folder"
+  rm -rf "$work"
   step_done
 }

@@ -1,4 +1,5 @@
 #include "device/cuda_library.h"
+#include "base/process.h"
 #include "base/strings.h"
 
 #include <ATen/Parallel.h>
@@ -93,10 +94,11 @@ ModuleSymbol open_module_beside_program(const char* file, const char* symbol) {
   if (!cuda.usable) return {nullptr, file, cuda.reason};
   const char* const folder = std::getenv("ALIBI_KERNELS");  // tests lie elsewhere
   if (folder != nullptr) return open_module(std::filesystem::path(folder) / file, symbol);
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {nullptr, file, "/proc/self/exe: " + error.message()};
-  return open_module(program.parent_path() / file, symbol);
+  try {
+    return open_module(own_program().parent_path() / file, symbol);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return {nullptr, file, error.what()};
+  }
 }
 
 namespace {

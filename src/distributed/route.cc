@@ -8,11 +8,10 @@
 
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/host.h"
 #include "base/printable.h"
 #include "base/strings.h"
 
@@ -29,7 +28,7 @@ bool is_loopback(const sockaddr_storage& address) {
 
 // Of a socket that was connected without a packet.
 bool find_source(const addrinfo& target, OwnAddress& own) {
-  const int descriptor = ::socket(target.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int descriptor = open_socket(target.ai_family, SOCK_DGRAM);
   if (descriptor < 0) return false;
   sockaddr_storage source{};
   socklen_t size = sizeof source;
@@ -63,7 +62,7 @@ OwnAddress own_address_towards(const std::string& host, const std::string& place
 }
 
 int bind_to_loopback(int port) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int descriptor = open_socket(AF_INET, SOCK_STREAM);
   if (descriptor < 0) return -1;
   const int yes = 1;
   ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -87,18 +86,9 @@ int port_of(int descriptor) {
 std::string machine_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
-  std::string boot;
-  try {
-    boot = read_file("/proc/sys/kernel/random/boot_id");
-  } catch (const Error&) {  // another system: the name alone
-  }
-  return cat(name.data(), " ", boot);
+  return cat(name.data(), " ", boot_id());
 }
 
-std::string loopback_name() {
-  std::error_code none;
-  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", none);
-  return cat(machine_name(), " ", network.string());
-}
+std::string loopback_name() { return cat(machine_name(), " ", network_namespace()); }
 
 }  // namespace alibi

@@ -2,11 +2,12 @@
 
 #include <ATen/native/CPUBlas.h>
 
-#include <malloc.h>
 #include <sys/mman.h>
 
 #include <new>
 #include <unordered_set>
+
+#include "base/process_memory.h"
 
 namespace alibi {
 namespace {
@@ -27,7 +28,7 @@ void make_room_for_code(const TileProduct& p, std::int64_t precision) {
     hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9E3779B97F4A7C15u;
   if (known.contains(hash)) return;
   constexpr std::size_t kRoom = 4 << 20;
-  if (!can_map(kRoom) && (malloc_trim(0) == 0 || !can_map(kRoom))) throw std::bad_alloc();
+  if (!can_map(kRoom) && (!give_back_freed_memory() || !can_map(kRoom))) throw std::bad_alloc();
   known.insert(hash);
 }
 

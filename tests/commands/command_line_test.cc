@@ -59,7 +59,7 @@ TEST(CommandLine, TheVersionComesAtOnce) {
   EXPECT_LT(best, 0.8);  // 0.3 on an idle core; two that share one take nearly twice as long each
 }
 
-// What the OpenMP runtime says of its settings. Seen failing without src/spin_limit.cc.
+// What the OpenMP runtime says of its settings. Seen failing without src/base/spin_limit.cc.
 TEST(CommandLine, ThreadsSpinBrieflyUnlessTheUserChose) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "built with clang, without OpenMP";

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "device/memory.h"
+#include "base/process_memory.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
 

@@ -2,8 +2,6 @@
 
 namespace alibi {
 
-bool always_there() { return true; }
-
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 bool has_avx512() {
