@@ -1,6 +1,7 @@
 #include "convert/quantize.h"
 
 #include <c10/util/Half.h>
+#include <c10/util/TypeCast.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +27,7 @@ void quantize_block(const float* values, std::byte* out) {
   float largest = 0;
   for (std::int64_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::abs(values[i]));
   const float step = largest / 127;
-  const c10::Half stored = step;
+  const auto stored = c10::convert<c10::Half>(step);
   std::memcpy(out, &stored.x, 2);
   for (std::int64_t i = 0; i < kBlock; ++i) {
     const float steps = step > 0 ? std::round(values[i] / step) : 0;

@@ -31,6 +31,10 @@ const TileOps kAvx512Fp32Tiles = absent("avx512", false);
 const TileOps kAvx2Bf16Tiles = absent("avx2", true);
 const TileOps kAvx2Fp32Tiles = absent("avx2", false);
 
+void tile_gemm_bf16(const TileProduct&) { std::abort(); }
+void tile_gemm_fp32(const TileProduct&) { std::abort(); }
+void tile_gemm_release() {}
+
 RowLoss cross_entropy_row_bf16(std::uint16_t*, std::int64_t, std::int64_t, GradientScale) {
   std::abort();
 }
