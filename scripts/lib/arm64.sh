@@ -50,7 +50,7 @@ END
 
 install_arm64() {
   local missing=""
-  grep -q '^ID=debian' /etc/os-release || fail "/etc/os-release names no Debian, whose arm64 packages --arm64 takes. Leave --arm64 out"
+  is_debian || fail "/etc/os-release names no Debian, whose arm64 packages --arm64 takes. Leave --arm64 out"
   command -v aarch64-linux-gnu-g++ >/dev/null || missing="g++-aarch64-linux-gnu"
   command -v qemu-aarch64-static >/dev/null || missing="$missing qemu-user-static"
   if [ -n "$missing" ]; then apt_install "${missing# }"; fi

@@ -62,6 +62,8 @@ run_quietly() {
   fi
 }
 
+is_debian() { grep -q '^ID=debian' /etc/os-release; }
+
 # need_space FOLDER GIGABYTES WHAT
 need_space() {
   local free
