@@ -6,7 +6,11 @@
 namespace alibi {
 namespace {
 
+#ifdef __x86_64__
 bool has_bf16_products() { return __builtin_cpu_supports("avx512bf16"); }
+#else
+bool has_bf16_products() { return false; }
+#endif
 
 std::vector<std::string> train(const std::vector<std::string>& more) {
   std::vector<std::string> words = {"train", "tiny.json",
