@@ -167,23 +167,21 @@ ByteLevelBpe::Ids ByteLevelBpe::merged(std::string_view word) const {
   return ids;
 }
 
-void ByteLevelBpe::encode_plain(std::string_view text, Words& known, Ids& ids) const {
+void ByteLevelBpe::encode_plain(std::string_view text, WordMemory& known, Ids& ids) const {
   patterns_.cut(text, [&](std::string_view word) {
-    if (word.size() > kLongestKnown) {
-      const Ids some = merged(word);
-      ids.insert(ids.end(), some.begin(), some.end());
+    if (const auto before = known.find(word)) {
+      ids.insert(ids.end(), before->begin(), before->end());
       return;
     }
-    auto [at, is_new] = known.try_emplace(std::string(word));
-    if (is_new) at->second = merged(word);
-    ids.insert(ids.end(), at->second.begin(), at->second.end());
+    const Ids some = merged(word);
+    if (word.size() <= kLongestKnown) known.add(word, some);
+    ids.insert(ids.end(), some.begin(), some.end());
   });
 }
 
-std::vector<std::int32_t> ByteLevelBpe::encode(std::string_view text) const {
+std::vector<std::int32_t> ByteLevelBpe::encode(std::string_view text, WordMemory& known) const {
   Ids ids;
   ids.reserve(text.size() / 3);
-  Words known;
   const auto take_id = [&](std::int32_t id) { ids.push_back(id); };
   const auto plain = [&](std::string_view part) { encode_plain(part, known, ids); };
   split_at_added(

@@ -11,6 +11,7 @@
 
 #include "formats/byte_level_json.h"
 #include "text/patterns.h"
+#include "text/word_memory.h"
 
 namespace alibi {
 
@@ -20,7 +21,7 @@ class ByteLevelBpe {
   ByteLevelBpe(ByteLevelModel model, const std::string& place);
 
   const ByteLevelModel& model() const { return model_; }
-  std::vector<std::int32_t> encode(std::string_view text) const;
+  std::vector<std::int32_t> encode(std::string_view text, WordMemory& known) const;
 
   // Whether encoding may start afresh at a space between two ASCII letters or digits.
   bool cuts_between_words() const { return cuts_between_words_; }
@@ -30,9 +31,8 @@ class ByteLevelBpe {
     std::int32_t rank, merged;
   };
   using Ids = std::vector<std::int32_t>;
-  using Words = std::unordered_map<std::string, Ids>;
 
-  void encode_plain(std::string_view text, Words& known, Ids& ids) const;
+  void encode_plain(std::string_view text, WordMemory& known, Ids& ids) const;
   Ids merged(std::string_view word) const;
   const Merge* merge_of(std::int32_t left, std::int32_t right) const;
 

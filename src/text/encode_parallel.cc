@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -14,27 +15,28 @@
 namespace alibi {
 namespace {
 
-// A part is long enough for its words to repeat (the tokenizer remembers them within a call); some
-// parts a thread even out their different costs.
+// Some parts a thread even out their different costs.
 constexpr std::size_t kPartBytes = 1 << 20;
 constexpr std::size_t kPartsPerThread = 4;
 
 // What a tokenizer that puts a space in front of every text makes of the middle of one.
-std::vector<std::int32_t> encode_behind(const Tokenizer& tokenizer, std::string_view text) {
-  if (!tokenizer.adds_space()) return tokenizer.encode(text);
+std::vector<std::int32_t> encode_behind(const Tokenizer& tokenizer, std::string_view text,
+                                        WordMemory& memory) {
+  if (!tokenizer.adds_space()) return tokenizer.encode(text, memory);
   if (!text.starts_with(' ')) {
     throw Error("tokenizer.file",
                 cat("it puts a space in front of every text, and the completion ", shown(text),
                     " begins without one"),
                 "let completions begin with a space, or choose another tokenizer");
   }
-  return tokenizer.encode(text.substr(1));
+  return tokenizer.encode(text.substr(1), memory);
 }
 
-void encode_part(const Tokenizer& tokenizer, EncodedPart& part) {
-  part.ids = part.follows_piece ? encode_behind(tokenizer, part.text) : tokenizer.encode(part.text);
+void encode_part(const Tokenizer& tokenizer, EncodedPart& part, WordMemory& memory) {
+  part.ids = part.follows_piece ? encode_behind(tokenizer, part.text, memory)
+                                : tokenizer.encode(part.text, memory);
   count_ids(tokenizer, part);
-  part.survives = tokenizer.decode(part.ids, !part.follows_piece) == part.text;
+  part.survives = tokenizer.decodes_to(part.ids, part.text, !part.follows_piece);
   if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
   if (part.ends_document) part.ids.push_back(tokenizer.end());
 }
@@ -51,7 +53,8 @@ void count_ids(const Tokenizer& tokenizer, EncodedPart& part) {
 ParallelEncoder::ParallelEncoder(Tokenizer tokenizer, int threads, Sink sink)
     : tokenizer_(std::move(tokenizer)),
       threads_(static_cast<std::size_t>(std::max(threads, 1))),
-      sink_(std::move(sink)) {}
+      sink_(std::move(sink)),
+      memories_(threads_) {}
 
 bool ParallelEncoder::add(std::string_view document, int stream,
                           const std::vector<std::size_t>& turns) {
@@ -94,10 +97,10 @@ void ParallelEncoder::encode_all() {
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  const auto work = [&] {
+  const auto work = [&](WordMemory& memory) {
     try {
       for (std::size_t i = next++; i < parts_.size(); i = next++)
-        encode_part(tokenizer_, parts_[i]);
+        encode_part(tokenizer_, parts_[i], memory);
     } catch (...) {
       next = parts_.size();
       const std::lock_guard lock(failure_mutex);
@@ -106,8 +109,9 @@ void ParallelEncoder::encode_all() {
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min(threads_, parts_.size()); ++i) helpers.emplace_back(work);
-    work();
+    for (std::size_t i = 1; i < std::min(threads_, parts_.size()); ++i)
+      helpers.emplace_back(work, std::ref(memories_[i]));
+    work(memories_[0]);
   }
   if (failure) std::rethrow_exception(failure);
 }

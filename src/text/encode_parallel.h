@@ -48,6 +48,7 @@ class ParallelEncoder {
   std::size_t threads_;
   Sink sink_;
   std::vector<EncodedPart> parts_;
+  std::vector<WordMemory> memories_;  // of each thread
   std::size_t bytes_ = 0;
   bool done_ = false;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <unordered_map>
 #include <utility>
 
 #include "base/checksums.h"
@@ -64,12 +63,6 @@ std::size_t byte_level_cut(const ByteLevelBpe& bpe, std::string_view text, std::
   }
   return text.size();
 }
-
-// Where the ids of a word stand in the result so far.
-struct Range {
-  std::size_t first;
-  std::size_t size;
-};
 
 }  // namespace
 
@@ -201,34 +194,32 @@ std::size_t Tokenizer::safe_cut(std::string_view text, std::size_t least) const 
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  WordMemory memory;
+  return encode(text, memory);
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, WordMemory& memory) const {
   std::vector<std::int32_t> ids;
   if (is_bytes()) {
     ids.reserve(text.size());
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c) + kFirstByte);
     return ids;
   }
-  if (is_byte_level()) return state_->byte_level->encode(text);
+  if (is_byte_level()) return state_->byte_level->encode(text, memory);
   ids.reserve(text.size() / 3);
   const bool words = state_->borders.after_line && state_->borders.before_space;
-  std::unordered_map<std::string_view, Range> known;
   std::vector<int> some;
   while (!text.empty()) {
     const std::size_t word = words ? word_end(text) : kLongestWord + 1;
     const bool keep = word <= kLongestWord;
     const std::string_view stretch = text.substr(0, keep ? word : safe_cut(text, kStretch));
     text.remove_prefix(stretch.size());
-    if (keep) {
-      const auto [at, is_new] = known.try_emplace(stretch, Range{ids.size(), 0});
-      if (!is_new) {
-        const Range range = at->second;
-        for (std::size_t i = 0; i < range.size; ++i) ids.push_back(ids[range.first + i]);
-        continue;
-      }
-      state_->encode(stretch, some);
-      at->second.size = some.size();
-    } else {
-      state_->encode(stretch, some);
+    if (const auto known = keep ? memory.find(stretch) : std::nullopt) {
+      ids.insert(ids.end(), known->begin(), known->end());
+      continue;
     }
+    state_->encode(stretch, some);
+    if (keep) memory.add(stretch, some);
     ids.insert(ids.end(), some.begin(), some.end());
   }
   return ids;
@@ -239,6 +230,18 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool at_start) 
   StreamDecoder decoder(*this, at_start);
   for (const std::int32_t id : ids) text += decoder.next(id);
   return text;
+}
+
+bool Tokenizer::decodes_to(std::span<const std::int32_t> ids, std::string_view text,
+                           bool at_start) const {
+  for (const std::int32_t id : ids) {
+    std::string_view piece = surface(id);
+    if (at_start && adds_space() && piece.starts_with(' ')) piece.remove_prefix(1);
+    at_start = at_start && byte_length(id) == 0;
+    if (!text.starts_with(piece)) return false;
+    text.remove_prefix(piece.size());
+  }
+  return text.empty();
 }
 
 std::string StreamDecoder::next(std::int32_t id) {

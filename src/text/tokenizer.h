@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "text/word_memory.h"
+
 namespace alibi {
 
 // Ids of a text that are read but not learned are marked where both kinds stand side by side.
@@ -58,12 +60,16 @@ class Tokenizer {
   // in short stretches that no token crosses: the same ids as the whole text at once (only within 1
   // MiB without a space or line end is a cut forced).
   std::vector<std::int32_t> encode(std::string_view text) const;
+  // The same with the words of earlier texts in mind, for one thread at a time.
+  std::vector<std::int32_t> encode(std::string_view text, WordMemory& memory) const;
   // The end of a stretch of at least `least` bytes from the start of `text` after which encoding
   // may start afresh with the same result; text.size() where there is none.
   std::size_t safe_cut(std::string_view text, std::size_t least) const;
 
   // Specials decode to nothing. Without `at_start` the ids are from the middle of a text.
   std::string decode(std::span<const std::int32_t> ids, bool at_start = true) const;
+  bool decodes_to(std::span<const std::int32_t> ids, std::string_view text,
+                  bool at_start = true) const;
   // The bytes of text a token stands for; specials 0. The sum over encode(text) is text.size(),
   // unless the text holds U+2581 (read as a space by sentencepiece), the model adds a space in
   // front, or composes characters (NFC).
