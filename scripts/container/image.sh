@@ -121,7 +121,7 @@ in_image() {
 # try_image WORK: what a user does first, as the image's user and as one that has no entry in its passwd; where this user is not root,
 # as itself.
 try_image() {
-  local as found work users=("" 4242:4343)
+  local as found mounted users=("" 4242:4343)
   if [ "$(id -u)" != 0 ]; then users=("$(id -u):$(id -g)"); fi
   found="$(in_image "$1" "" sh -c 'for tool in cc c++ gcc g++ cpp clang ld as make cmake ninja git python3 pip; do command -v $tool; done; true')"
   [ -z "$found" ] || fail "the image holds tools of building: found $(tr '\n' ' ' <<<"$found"), expected none. See which package of /opt/alibi/packages brings them"
@@ -130,15 +130,15 @@ try_image() {
     fail "$CONTAINERFILE: its label org.opencontainers.image.version is not that of the program, which says '$version'. Set the label"
   for as in "${users[@]}"; do
     step "$version as ${as:-the user of the image, $user}"
-    work="$(mktemp -d "$1/mounted.XXXXXX")"
-    chmod 700 "$work"
-    [ "$(id -u)" != 0 ] || chown "${as:-$user}" "$work"
-    try_commands "$work" "$as"
+    mounted="$(mktemp -d "$1/mounted.XXXXXX")"
+    chmod 700 "$mounted"
+    [ "$(id -u)" != 0 ] || chown "${as:-$user}" "$mounted"
+    try_commands "$mounted" "$as"
     step_done
   done
   step "the text in the image, as $as"
-  quietly "$work" "$as" alibi train /opt/alibi/quickstart.json --set run.train_tokens=65536
-  [ -d "$work/.cache/alibi/prepared" ] || fail "prepared text is not in .cache of the mounted folder, expected it at XDG_CACHE_HOME of $CONTAINERFILE"
+  quietly "$mounted" "$as" alibi train /opt/alibi/quickstart.json --set run.train_tokens=65536 --set schedule.warmup_tokens=8192
+  [ -d "$mounted/.cache/alibi/prepared" ] || fail "prepared text is not in .cache of the mounted folder, expected it at XDG_CACHE_HOME of $CONTAINERFILE"
   step_done
 }
 
@@ -173,6 +173,7 @@ package_container() {
     *) usage_error "container: found '$1', expected nothing or --debootstrap" ;;
   esac
   mkdir -p "$CACHE"
+  # Not local, and no local of another function: the trap reads it wherever the script ends.
   work="$(mktemp -d "$CACHE/container.XXXXXX")"
   chmod 755 "$work"
   trap 'if [ "${ALIBI_KEEP:-0}" = 1 ]; then say "kept: $work"; else rm -rf --one-file-system "$work"; fi' EXIT
