@@ -137,7 +137,7 @@ try_image() {
     step_done
   done
   step "the text in the image, as $as"
-  quietly "$mounted" "$as" alibi train /opt/alibi/quickstart.json --set run.train_tokens=65536 --set schedule.warmup_tokens=8192
+  quietly "$mounted" "$as" alibi train /opt/alibi/quickstart.json --set run.train_tokens=16384 --set schedule.warmup_tokens=8192 --set run.validation_tokens=4096
   [ -d "$mounted/.cache/alibi/prepared" ] || fail "prepared text is not in .cache of the mounted folder, expected it at XDG_CACHE_HOME of $CONTAINERFILE"
   step_done
 }
