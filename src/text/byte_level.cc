@@ -20,7 +20,6 @@ namespace {
 constexpr std::string_view kBloomPattern =
     " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3"
     "\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+";
-constexpr std::size_t kLongestKnown = 64;  // bytes; longer words are rarely seen twice
 
 std::uint64_t key_of(std::int32_t left, std::int32_t right) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
@@ -174,7 +173,7 @@ void ByteLevelBpe::encode_plain(std::string_view text, WordMemory& known, Ids& i
       return;
     }
     const Ids some = merged(word);
-    if (word.size() <= kLongestKnown) known.add(word, some);
+    if (word.size() <= WordMemory::kLongestWord) known.add(word, some);
     ids.insert(ids.end(), some.begin(), some.end());
   });
 }

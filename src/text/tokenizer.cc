@@ -22,8 +22,8 @@ constexpr std::int32_t kFirstByte = 3;
 constexpr std::size_t kStretch = 1024;
 // Between two borders lies a word with the spaces before it. Most have been seen before:
 // remembering their ids gave 17 instead of 4.4 MB/s a thread on English, 7.8 on Python source (4096
-// tokens, Zen 5, a shared machine). Longer words are rarely seen twice.
-constexpr std::size_t kLongestWord = 64;
+// tokens, Zen 5, a shared machine).
+constexpr std::size_t kLongestWord = WordMemory::kLongestWord;
 constexpr std::size_t kLongestLine = 1 << 16;  // beyond it a cut before a space will do
 constexpr std::size_t kForcedCut = 1 << 20;  // sentencepiece takes some 100 bytes of memory a byte
 

@@ -1,34 +1,42 @@
 // Words that one tokenizer has encoded, with their ids: most words of a text have been seen before.
+// An open-addressing table, for its lookups are most of the time of encoding: those of frequent
+// words, which come first, lie side by side.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace alibi {
 
 class WordMemory {
  public:
+  static constexpr std::size_t kLongestWord = 64;  // bytes; longer ones are rarely seen twice
+
   using Ids = std::span<const std::int32_t>;
   std::optional<Ids> find(std::string_view word) const;  // valid until the next add()
-  void add(std::string_view word, Ids ids);              // a word that find() does not find
+  // A word of at most kLongestWord bytes that find() does not find.
+  void add(std::string_view word, Ids ids);
 
  private:
   // Beyond it all is forgotten, so that memory has a bound: some 50 MB.
   static constexpr std::size_t kMostWords = std::size_t{1} << 19;
 
-  struct Range {
-    std::size_t first, size;
+  struct Slot {
+    std::uint64_t hash = 0;  // 0: nobody's
+    std::uint32_t letters = 0, ids = 0;
+    std::uint16_t letter_count = 0, id_count = 0;
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;  // a view is looked up without a copy
-  };
-  std::unordered_map<std::string, Range, Hash, std::equal_to<>> words_;
+  // Its slot, or the free one where it would be. There is a table.
+  std::size_t slot_of(std::string_view word, std::uint64_t hash) const;
+  void grow();
+
+  std::size_t words_ = 0;
+  std::vector<Slot> slots_;  // a power of two, at most half of them taken
+  std::string letters_;
   std::vector<std::int32_t> ids_;
 };
 
