@@ -112,10 +112,13 @@ class AttentionQueryGradient {
     for (int n = range_.last_block; n >= range_.first_block; --n) {
       block_.wait();
       block_.sync();
+      // Two buffers: the one to fill was read before the barrier above.
       if (kBuffers == 2 && n > range_.first_block) load_keys(n - 1);
       add_block(n);
-      block_.sync();
-      if (kBuffers == 1 && n > range_.first_block) load_keys(n - 1);
+      if constexpr (kBuffers == 1) {
+        block_.sync();
+        if (n > range_.first_block) load_keys(n - 1);
+      }
     }
     write();
   }
