@@ -73,7 +73,13 @@ class DeviceBlock {
     x.value += __shfl_xor_sync(~0U, x.value, 2);
   }
 
-  ALIBI_KERNEL static float exp2(float x) { return exp2f(x); }
+  // One instruction instead of the four that keep subnormal numbers. Here it makes weights, of
+  // which a row's largest is about 1: one below 2^-126 is lost in the row's sum anyway.
+  ALIBI_KERNEL static float exp2(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+  }
   ALIBI_KERNEL static float log2(float x) { return log2f(x); }
   ALIBI_KERNEL static float root(float x) { return sqrtf(x); }
   ALIBI_KERNEL static float widened(std::uint16_t bits) {
