@@ -103,10 +103,10 @@ class AttentionQueryGradient {
       const int first = a_.first_block(range_.b, range_.h, range_.first);
       range_.first_block = first > range_.first_block ? first : range_.first_block;
     }
-    load_rows<kWarps>(block_, queries(), a_.q, a_, range_.b, range_.h, range_.first, kRows,
-                      a_.queries);
-    load_rows<kWarps>(block_, gradients(), a_.output_gradient, a_, range_.b, range_.h, range_.first,
-                      kRows, a_.queries);
+    load_rows<kWarps, kRows>(block_, queries(), a_.q, a_, range_.b, range_.h, range_.first,
+                             a_.queries);
+    load_rows<kWarps, kRows>(block_, gradients(), a_.output_gradient, a_, range_.b, range_.h,
+                             range_.first, a_.queries);
     load_keys(range_.last_block);
     prepare_rows();
     for (int n = range_.last_block; n >= range_.first_block; --n) {

@@ -98,9 +98,9 @@ class AttentionKeyGradient {
 
   ALIBI_KERNEL void load_queries(const Tile& tile, int count) {
     const int b = block_.z(), first = tile.index * kQueries;
-    load_rows<kWarps>(block_, queries(count), a_.q, a_, b, tile.h, first, kQueries, a_.queries);
-    load_rows<kWarps>(block_, gradients(count), a_.output_gradient, a_, b, tile.h, first, kQueries,
-                      a_.queries);
+    load_rows<kWarps, kQueries>(block_, queries(count), a_.q, a_, b, tile.h, first, a_.queries);
+    load_rows<kWarps, kQueries>(block_, gradients(count), a_.output_gradient, a_, b, tile.h, first,
+                                a_.queries);
   }
 
   ALIBI_KERNEL void prepare_rows(const Tile& tile) {

@@ -58,8 +58,8 @@ class AttentionForward {
   }
 
   ALIBI_KERNEL void load_queries() {
-    load_rows<kWarps>(block_, queries(), a_.q, a_, range_.b, range_.h, range_.first, kRows,
-                      a_.queries);
+    load_rows<kWarps, kRows>(block_, queries(), a_.q, a_, range_.b, range_.h, range_.first,
+                             a_.queries);
   }
 
   ALIBI_KERNEL void load_keys(int n) {

@@ -27,22 +27,31 @@ ALIBI_KERNEL QueryRange query_range(const DeviceAttention& a, int b, int h, int 
   return range;
 }
 
-// Rows first to first + rows - 1 of one head into shared memory; zeros for rows from `end` on and
+// Rows first to first + kRows - 1 of one head into shared memory; zeros for rows from `end` on and
 // for columns beyond W. By all of a block's warps, asynchronously.
-template <int kWarps, int kWidth, class Block>
+//
+// A lane keeps its chunk of each group of chunks and steps by whole turns of the rows: both of its
+// addresses move by what is the same for all lanes. Where nothing is to be read the source may lie
+// outside.
+template <int kWarps, int kRows, int kWidth, class Block>
 ALIBI_KERNEL void load_rows(Block& block, const SharedRows<kWidth>& to, const DeviceRows& from,
-                            const DeviceAttention& a, int b, int head, int first, int rows,
-                            int end) {
-  constexpr int kChunks = kWidth / 8;
-  for (int base = block.warp() * 32; base < rows * kChunks; base += kWarps * 32) {
-    block.each_lane([&](int lane) {
-      const int row = (base + lane) / kChunks, chunk = (base + lane) % kChunks;
-      const bool there = first + row < end && chunk * 8 < a.width;
-      const std::uint16_t* source =
-          from.at(b, head, there ? first + row : 0) + (there ? chunk * 8 : 0);
-      block.copy16(to.chunk(row, chunk), source, there);
-    });
-  }
+                            const DeviceAttention& a, int b, int head, int first, int end) {
+  using Rows = SharedRows<kWidth>;
+  constexpr int kStep = kWarps * 32 / Rows::kGroup;
+  static_assert(kStep % 8 == 0 && kRows % kStep == 0, "all lanes have the same number of rows");
+  block.each_lane([&](int lane) {
+    const int chunk = lane % Rows::kGroup;
+    const int row = block.warp() * (32 / Rows::kGroup) + lane / Rows::kGroup;
+    const std::uint32_t target = to.chunk(row, chunk);
+    const std::uint16_t* source = from.at(b, head, first + row) + 8 * chunk;
+    ALIBI_UNROLL for (int i = 0; i < kRows; i += kStep) {
+      ALIBI_UNROLL for (int c = 0; c < Rows::kChunks; c += Rows::kGroup) {
+        block.copy16(target + static_cast<std::uint32_t>(i * Rows::kRowBytes + c * 16),
+                     source + 8 * c, first + row + i < end && 8 * (chunk + c) < a.width);
+      }
+      source += kStep * from.row;
+    }
+  });
 }
 
 // Block n of one head's keys and values.
@@ -50,8 +59,8 @@ template <int kWarps, int kWidth, class Block>
 ALIBI_KERNEL void load_key_block(Block& block, const SharedRows<kWidth>& keys,
                                  const SharedRows<kWidth>& values, const DeviceAttention& a, int b,
                                  int head, int n) {
-  load_rows<kWarps>(block, keys, a.k, a, b, head, n * kKeyBlock, kKeyBlock, a.keys);
-  load_rows<kWarps>(block, values, a.v, a, b, head, n * kKeyBlock, kKeyBlock, a.keys);
+  load_rows<kWarps, kKeyBlock>(block, keys, a.k, a, b, head, n * kKeyBlock, a.keys);
+  load_rows<kWarps, kKeyBlock>(block, values, a.v, a, b, head, n * kKeyBlock, a.keys);
 }
 
 // One of four lanes' share of the product of two rows of bf16 in memory.

@@ -63,11 +63,12 @@ struct SharedRows {
   static_assert(kWidth % 32 == 0, "a row holds whole groups of four chunks");
   static constexpr int kChunks = kWidth / 8;
   static constexpr int kRowBytes = kWidth * 2;
+  static constexpr int kGroup = kChunks % 8 == 0 ? 8 : 4;  // chunks that change places
 
   std::uint32_t start;  // offset in shared memory
 
   ALIBI_KERNEL std::uint32_t chunk(int row, int chunk_of_row) const {
-    const int turn = kChunks % 8 == 0 ? row & 7 : (row >> 1) & 3;
+    const int turn = kGroup == 8 ? row & 7 : (row >> 1) & 3;
     return start + static_cast<std::uint32_t>(row * kRowBytes + ((chunk_of_row ^ turn) * 16));
   }
 };

@@ -39,7 +39,8 @@ Change only_operand(const std::string& opcode, std::size_t kept) {
     if (line.find("\t" + opcode) == std::string::npos) return false;
     std::vector<std::string> operands = split(line.substr(line.find('%')), ',');
     operands.back().pop_back();  // ';'
-    line = "\tmov.pred " + operands[0] + "," + operands[kept] + ";";
+    line =
+        "\tmov" + opcode.substr(opcode.find('.')) + " " + operands[0] + "," + operands[kept] + ";";
     return true;
   };
 }
@@ -204,15 +205,22 @@ Change in_opcode(const std::string& opcode, const std::string& part, const std::
   };
 }
 
-// A row's turn by 2 of its bits in place of 3, on one side; rows nearer and farther apart.
+// A row's chunks in their own places, on one side; rows nearer and farther apart.
 TEST_F(PtxMutantsSlow, AWrongPlaceInSharedMemoryIsFound) {
   for (const AttentionKernel kernel : kTiled) {
-    expect_one(whole(), kernel, in_opcode("and.b32", ", 7;", ", 3;"), is_wrong_value);
+    expect_one(whole(), kernel, only_operand("xor.b32", 2), is_wrong_value);
     expect_one(whole(), kernel, in_opcode("shl.b32", ", 7;", ", 6;"),
                is(PtxFault::kRace, "where a copy is not waited for"));
-    expect_one(whole(), kernel, in_opcode("shl.b32", ", 7;", ", 11;"),
+    expect_one(whole(), kernel, in_opcode("shl.b32", ", 7;", ", 17;"),
                is(PtxFault::kOutOfBounds, "of shared memory"));
   }
+}
+
+// A copy that reads whether or not its row and column are there.
+bool always_there(std::string& line, std::string_view) {
+  if (line.find("cp.async.cg") == std::string::npos) return false;
+  line = line.substr(0, line.rfind(',')) + ", 16;";
+  return true;
 }
 
 // A comparison that takes one more: of rows and columns that are read, and of those written.
@@ -221,10 +229,15 @@ TEST_F(PtxMutantsSlow, ABoundOffByOneIsFound) {
   const Change one_more = replaced("setp.lt.s32", "setp.le.s32");
   const Change one_less = replaced("setp.ge.s32", "setp.gt.s32");
   const auto outside = [](const std::string& tensor) { return is(PtxFault::kOutOfBounds, tensor); };
-  expect_one(small(), kForward, one_more, outside("of q,"));
-  expect_one(small(), kForward, one_more, outside("of k,"));
-  expect_one(small(), kQueryGradient, one_more, outside("of output's gradient,"));
-  expect_one(small(), kKeyGradient, one_more, outside("of v,"));
+  for (const AttentionKernel kernel : kTiled) {
+    expect_one(small(), kernel, one_more, outside("of q,"));
+    expect_one(small(), kernel, one_more, outside("of k,"));
+    for (const char* tensor : {"of q,", "of k,", "of v,"})
+      expect_one(small(), kernel, always_there, outside(tensor));
+  }
+  // What has the same bounds shares their comparisons.
+  for (const AttentionKernel kernel : {kQueryGradient, kKeyGradient})
+    expect_one(small(), kernel, always_there, outside("of output's gradient,"));
   expect_one(small(), kDelta, one_more, outside("of output"));
   expect_one(small(), kForward, one_less, is(PtxFault::kRace, "of output"));
   expect_one(small(), kQueryGradient, one_less, is(PtxFault::kRace, "of q's gradient"));
