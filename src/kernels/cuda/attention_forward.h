@@ -63,7 +63,7 @@ class AttentionForward {
   }
 
   ALIBI_KERNEL void load_keys(int n) {
-    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.h / a_.group(), n);
+    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.kv, n);
   }
 
   // Row of the block that element pair `half` of row tile r is of.
@@ -117,9 +117,10 @@ class AttentionForward {
 
   ALIBI_KERNEL void add_block(int n) {
     score(n);
-    bias_and_mask(n);
+    add_bias();
+    if (!range_.whole(n)) mask(n);
     ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
-      ALIBI_UNROLL for (int half = 0; half < 2; ++half) weigh(r, half);
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) weigh(n, r, half);
     }
     add_values(n);
   }
@@ -140,17 +141,29 @@ class AttentionForward {
     }
   }
 
-  // Relative positions are whole numbers until they meet the slope.
-  ALIBI_KERNEL void bias_and_mask(int n) {
+  // Products to scores, but for what all of a lane's scores of a row have in common (row_bias).
+  ALIBI_KERNEL void add_bias() {
+    ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
+      ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
+        block_.each_lane([&](int lane) {
+          ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+            float& x = scores_[r][j][lane].v[e];
+            x = x * a_.scale + slope_ * static_cast<float>(8 * j + e % 2);
+          }
+        });
+      }
+    }
+  }
+
+  ALIBI_KERNEL void mask(int n) {
     ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
       ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
         block_.each_lane([&](int lane) {
           ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
             const Row& row = rows_[r][e / 2][lane];
-            const int key = n * kKeyBlock + 8 * j + 2 * (lane % 4) + e % 2;
+            const int key = first_key(n, lane) + 8 * j + e % 2;
             float& x = scores_[r][j][lane].v[e];
-            const bool seen = key <= row.position && key >= row.start;
-            x = seen ? x * a_.scale + slope_ * static_cast<float>(key - row.position) : kNothing;
+            x = key <= row.position && key >= row.start ? x : kNothing;
           }
         });
       }
@@ -158,17 +171,17 @@ class AttentionForward {
   }
 
   // Scores of two rows to weights relative to the rows' references, which may move.
-  ALIBI_KERNEL void weigh(int r, int half) {
-    Lanes<float> highest, factor;
+  ALIBI_KERNEL void weigh(int n, int r, int half) {
+    Lanes<float> row_bias, highest, factor;
     block_.each_lane([&](int lane) {
-      float most = rows_[r][half][lane].reference;
+      const Row& row = rows_[r][half][lane];
+      float most = kNothing;
       ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
-        ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
-          const float x = scores_[r][j][lane].v[2 * half + e];
-          most = x > most ? x : most;
-        }
+        ALIBI_UNROLL for (int e = 0; e < 2; ++e) most =
+            Block::larger(most, scores_[r][j][lane].v[2 * half + e]);
       }
-      highest[lane] = most;
+      row_bias[lane] = slope_ * static_cast<float>(first_key(n, lane) - row.position);
+      highest[lane] = Block::larger(row.reference, most + row_bias[lane]);
     });
     block_.quad_max(highest);
     block_.each_lane([&](int lane) {
@@ -177,10 +190,11 @@ class AttentionForward {
       factor[lane] = Block::exp2(row.reference - base);
       row.reference = highest[lane];
       float sum = row.sum * factor[lane];
+      const float less = base - row_bias[lane];
       ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
         ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
           float& x = scores_[r][j][lane].v[2 * half + e];
-          x = Block::exp2(x - base);
+          x = Block::exp2(x - less);
           sum += x;
         }
       }
@@ -216,9 +230,8 @@ class AttentionForward {
       block_.each_lane([&](int lane) { none[lane] = 0; });
       return block_.all(none);
     }
-    const int kv = range_.h / a_.group();
     const float reach =
-        a_.reach_BGN[(static_cast<std::int64_t>(range_.b) * a_.key_value_heads + kv) *
+        a_.reach_BGN[(static_cast<std::int64_t>(range_.b) * a_.key_value_heads + range_.kv) *
                          a_.key_blocks() +
                      n - 1];
     const int last = n * kKeyBlock - 1;

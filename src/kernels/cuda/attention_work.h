@@ -12,20 +12,30 @@ namespace alibi {
 inline constexpr float kLn2 = 0.6931471805599453F;
 inline constexpr float kLog2OfE = 1.4426950408889634F;
 
-// Query rows first to first + count - 1 of one head, and the key blocks that one of them can see.
+// Query rows first to first + count - 1 of one head.
 struct QueryRange {
-  int b, h, first, count;
-  int first_block, last_block;
+  int b, h, kv, first, count;
+  int first_block, last_block;  // key blocks that one of them can see
+  int first_whole, last_whole;  // of these, those of which each of them sees every key
+
+  ALIBI_KERNEL bool whole(int n) const { return n >= first_whole && n <= last_whole; }
 };
 
 ALIBI_KERNEL QueryRange query_range(const DeviceAttention& a, int b, int h, int block, int rows) {
-  QueryRange range{b, h, block * rows, rows, 0, 0};
+  QueryRange range{b, h, h / a.group(), block * rows, rows, 0, 0, 0, 0};
   if (range.first + range.count > a.queries) range.count = a.queries - range.first;
-  range.last_block = (a.offset() + range.first + range.count - 1) / kKeyBlock;
+  const int last = range.first + range.count - 1;
+  range.last_block = (a.offset() + last) / kKeyBlock;
+  range.last_whole = (a.offset() + range.first + 1) / kKeyBlock - 1;
   // Documents follow one another: the first row sees farthest back.
   range.first_block = a.start(b, range.first) / kKeyBlock;
+  range.first_whole = (a.start(b, last) + kKeyBlock - 1) / kKeyBlock;
   return range;
 }
+
+// The first of the keys of block n that a lane has in a row of sums: columns 8 j + {0, 1} from
+// there.
+ALIBI_KERNEL int first_key(int n, int lane) { return n * kKeyBlock + 2 * (lane % 4); }
 
 // Rows first to first + kRows - 1 of one head into shared memory; zeros for rows from `end` on and
 // for columns beyond W. By all of a block's warps, asynchronously.

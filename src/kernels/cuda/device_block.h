@@ -80,6 +80,7 @@ class DeviceBlock {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
     return power;
   }
+  ALIBI_KERNEL static float larger(float x, float y) { return fmaxf(x, y); }
   ALIBI_KERNEL static float log2(float x) { return log2f(x); }
   ALIBI_KERNEL static float root(float x) { return sqrtf(x); }
   ALIBI_KERNEL static float widened(std::uint16_t bits) {

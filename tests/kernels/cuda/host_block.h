@@ -127,6 +127,7 @@ class HostBlock {
   }
 
   static float exp2(float x) { return std::exp2(x); }
+  static float larger(float x, float y) { return std::fmax(x, y); }
   static float log2(float x) { return std::log2(x); }
   static float root(float x) { return std::sqrt(x); }
   static float widened(std::uint16_t bits) {
