@@ -51,13 +51,6 @@ ALIBI_KERNEL GradientRow gradient_row(const DeviceAttention& a, int b, int h, in
   return {a.offset() + query, a.start(b, query), a.lse_BHT[row] * kLog2OfE, a.delta_BHT[row]};
 }
 
-template <class Block>
-ALIBI_KERNEL float gradient_weight(const DeviceAttention& a, float slope, const GradientRow& row,
-                                   float score, int key) {
-  if (key > row.position || key < row.start) return 0;
-  return Block::exp2(score * a.scale + slope * static_cast<float>(key - row.position) - row.lse);
-}
-
 // first = left_1 right_1^T and second = left_2 right_2^T, for this warp's 16 rows of the left ones.
 template <int kTiles, int kWidth, class Block>
 ALIBI_KERNEL void two_products(Block& block,
@@ -138,7 +131,7 @@ class AttentionQueryGradient {
   }
 
   ALIBI_KERNEL void load_keys(int n) {
-    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.h / a_.group(), n);
+    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.kv, n);
   }
 
   ALIBI_KERNEL void prepare_rows() {
@@ -153,15 +146,12 @@ class AttentionQueryGradient {
 
   ALIBI_KERNEL void add_block(int n) {
     two_products(block_, scores_, queries(), keys(n), products_, gradients(), values(n));
+    weigh(n);
+    if (!range_.whole(n)) mask(n);
     ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
       block_.each_lane([&](int lane) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          const GradientRow& row = rows_[e / 2][lane];
-          const int key = n * kKeyBlock + 8 * j + 2 * (lane % 4) + e % 2;
-          float& x = scores_[j][lane].v[e];
-          x = gradient_weight<Block>(a_, slope_, row, x, key) *
-              (products_[j][lane].v[e] - row.delta);
-        }
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) scores_[j][lane].v[e] *=
+            products_[j][lane].v[e] - rows_[e / 2][lane].delta;
       });
     }
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
@@ -171,6 +161,37 @@ class AttentionQueryGradient {
         block_.multiply(sums_[2 * w], left, k, 0);
         block_.multiply(sums_[2 * w + 1], left, k, 2);
       }
+    }
+  }
+
+  // Products to weights.
+  ALIBI_KERNEL void weigh(int n) {
+    block_.each_lane([&](int lane) {
+      float row_bias[2];
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        const GradientRow& row = rows_[half][lane];
+        row_bias[half] = slope_ * static_cast<float>(first_key(n, lane) - row.position) - row.lse;
+      }
+      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          float& x = scores_[j][lane].v[e];
+          const float bias = row_bias[e / 2] + slope_ * static_cast<float>(8 * j + e % 2);
+          x = Block::exp2(x * a_.scale + bias);
+        }
+      }
+    });
+  }
+
+  ALIBI_KERNEL void mask(int n) {
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          const GradientRow& row = rows_[e / 2][lane];
+          const int key = first_key(n, lane) + 8 * j + e % 2;
+          float& x = scores_[j][lane].v[e];
+          x = key <= row.position && key >= row.start ? x : 0;
+        }
+      });
     }
   }
 

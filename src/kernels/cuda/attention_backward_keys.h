@@ -14,8 +14,9 @@ class AttentionKeyGradient {
   static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
   static constexpr int kQueryBytes = kQueries * kWidth * 2;
   static constexpr int kBuffers = kWidth > 128 ? 1 : 2;  // of queries and gradients
+  static constexpr int kRowBytes = 16;                   // of a QueryRow
   static constexpr int kRowsStart = 2 * kKeyBytes + 2 * kBuffers * kQueryBytes;
-  static constexpr int kSharedBytes = kRowsStart + kQueries * static_cast<int>(sizeof(GradientRow));
+  static constexpr int kSharedBytes = kRowsStart + kQueries * kRowBytes;
 
   ALIBI_KERNEL AttentionKeyGradient(const DeviceAttention& a, Block& block)
       : a_(a), block_(block), n_(block.x() / kParts), part_(block.x() % kParts) {}
@@ -31,10 +32,11 @@ class AttentionKeyGradient {
     while (tile.h >= 0) {
       const Tile after = next(tile);
       block_.wait();
-      prepare_rows(tile);
+      const float slope = a_.slope(tile.h);
+      prepare_rows(tile, slope);
       block_.sync();
       if (kBuffers == 2 && after.h >= 0) load_queries(after, count + 1);
-      add_tile(tile, count);
+      add_tile(tile, slope, count);
       block_.sync();
       if (kBuffers == 1 && after.h >= 0) load_queries(after, count + 1);
       tile = after;
@@ -55,6 +57,13 @@ class AttentionKeyGradient {
     int h, index;  // queries index * kQueries on; h < 0: there is none
   };
 
+  // A query in shared memory, where keys are counted from the block's first.
+  struct alignas(16) QueryRow {
+    int last, first;  // of the keys it sees
+    float bias;       // of its weight for the first key: the score's less lse
+    float delta;
+  };
+
   ALIBI_KERNEL static SharedRows<kWidth> keys() { return {0}; }
   ALIBI_KERNEL static SharedRows<kWidth> values() { return {kKeyBytes}; }
   ALIBI_KERNEL static SharedRows<kWidth> queries(int count) {
@@ -63,10 +72,14 @@ class AttentionKeyGradient {
   ALIBI_KERNEL static SharedRows<kWidth> gradients(int count) {
     return {queries(count).start + static_cast<std::uint32_t>(kQueryBytes)};
   }
-  ALIBI_KERNEL GradientRow& row(int query) {
-    return block_.template at<GradientRow>(
-        static_cast<std::uint32_t>(kRowsStart + query * static_cast<int>(sizeof(GradientRow))));
+  ALIBI_KERNEL QueryRow& row(int query) {
+    return block_.template at<QueryRow>(static_cast<std::uint32_t>(kRowsStart + query * kRowBytes));
   }
+  ALIBI_KERNEL static int query_of(int lane, int j, int e) {
+    return 8 * j + 2 * (lane % 4) + e % 2;
+  }
+  // The first of two keys, 8 apart, that a lane has in sums.
+  ALIBI_KERNEL int first_row(int lane) const { return block_.warp() * 16 + lane / 4; }
 
   // The first tile with a query at the block's first key or behind it.
   ALIBI_KERNEL int first_tile() const {
@@ -96,6 +109,14 @@ class AttentionKeyGradient {
     return a_.first_block(block_.z(), tile.h, tile.index * kQueries) <= n_;
   }
 
+  // Whether every query of the tile is there and sees every key of the block. Documents follow one
+  // another: the last query's starts last.
+  ALIBI_KERNEL bool whole(const Tile& tile) const {
+    const int first = tile.index * kQueries, last = first + kQueries - 1;
+    return last < a_.queries && a_.offset() + first >= (n_ + 1) * kKeyBlock - 1 &&
+           a_.start(block_.z(), last) <= n_ * kKeyBlock;
+  }
+
   ALIBI_KERNEL void load_queries(const Tile& tile, int count) {
     const int b = block_.z(), first = tile.index * kQueries;
     load_rows<kWarps, kQueries>(block_, queries(count), a_.q, a_, b, tile.h, first, a_.queries);
@@ -103,19 +124,25 @@ class AttentionKeyGradient {
                                 a_.queries);
   }
 
-  ALIBI_KERNEL void prepare_rows(const Tile& tile) {
+  ALIBI_KERNEL void prepare_rows(const Tile& tile, float slope) {
     for (int base = block_.warp() * 32; base < kQueries; base += kWarps * 32) {
       block_.each_lane([&](int lane) {
-        if (base + lane < kQueries)
-          row(base + lane) =
-              gradient_row(a_, block_.z(), tile.h, tile.index * kQueries + base + lane);
+        if (base + lane >= kQueries) return;
+        const GradientRow query =
+            gradient_row(a_, block_.z(), tile.h, tile.index * kQueries + base + lane);
+        const int first = n_ * kKeyBlock;
+        row(base + lane) = {query.position - first, query.start - first,
+                            slope * static_cast<float>(first - query.position) - query.lse,
+                            query.delta};
       });
     }
   }
 
-  ALIBI_KERNEL void add_tile(const Tile& tile, int count) {
+  ALIBI_KERNEL void add_tile(const Tile& tile, float slope, int count) {
     two_products(block_, scores_, keys(), queries(count), products_, values(), gradients(count));
-    weigh(a_.slope(tile.h));
+    weigh(slope);
+    if (!whole(tile)) mask();
+    subtract();
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
       const Lanes<Words4> weights = left_of_sums(block_, scores_[j], scores_[j + 1]);
       const Lanes<Words4> changes = left_of_sums(block_, products_[j], products_[j + 1]);
@@ -131,17 +158,40 @@ class AttentionKeyGradient {
     }
   }
 
-  // scores_ become weights, products_ the scores' gradients. Rows are keys, columns queries.
+  // Products to weights. Rows are keys, columns queries.
   ALIBI_KERNEL void weigh(float slope) {
+    block_.each_lane([&](int lane) {
+      const float first_bias = slope * static_cast<float>(first_row(lane));
+      const float key_bias[2] = {first_bias, first_bias + slope * 8};
+      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          float& x = scores_[j][lane].v[e];
+          x = Block::exp2(x * a_.scale + (row(query_of(lane, j, e)).bias + key_bias[e / 2]));
+        }
+      }
+    });
+  }
+
+  ALIBI_KERNEL void mask() {
     ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
       block_.each_lane([&](int lane) {
         ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          const GradientRow query = row(8 * j + 2 * (lane % 4) + e % 2);
-          const int key = n_ * kKeyBlock + block_.warp() * 16 + lane / 4 + 8 * (e / 2);
+          const QueryRow& query = row(query_of(lane, j, e));
+          const int key = first_row(lane) + 8 * (e / 2);
           float& x = scores_[j][lane].v[e];
-          x = gradient_weight<Block>(a_, slope, query, x, key);
+          x = key <= query.last && key >= query.first ? x : 0;
+        }
+      });
+    }
+  }
+
+  // products_ become the scores' gradients.
+  ALIBI_KERNEL void subtract() {
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
           float& y = products_[j][lane].v[e];
-          y = x * (y - query.delta);
+          y = scores_[j][lane].v[e] * (y - row(query_of(lane, j, e)).delta);
         }
       });
     }
