@@ -98,11 +98,9 @@ class AttentionForward {
         block_.each_lane([&](int lane) {
           float sum = 0;
           for (int chunk = lane % 4; chunk < kChunks; chunk += 4) {
-            const std::uint32_t at = queries().chunk(row_of(lane, r, half), chunk);
-            for (std::uint32_t i = 0; i < 8; ++i) {
-              const float x = Block::widened(block_.template at<std::uint16_t>(at + 2 * i));
-              sum += x * x;
-            }
+            const Words4& words =
+                block_.template at<Words4>(queries().chunk(row_of(lane, r, half), chunk));
+            sum += chunk_product<Block>(words, words);
           }
           squares[lane] = sum;
         });

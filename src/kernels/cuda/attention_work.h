@@ -73,15 +73,25 @@ ALIBI_KERNEL void load_key_block(Block& block, const SharedRows<kWidth>& keys,
   load_rows<kWarps, kKeyBlock>(block, values, a.v, a, b, head, n * kKeyBlock, a.keys);
 }
 
+// The sum of the products of two chunks of eight bf16.
+template <class Block>
+ALIBI_KERNEL float chunk_product(const Words4& x, const Words4& y) {
+  float sum = 0;
+  ALIBI_UNROLL for (int i = 0; i < 4; ++i) {
+    ALIBI_UNROLL for (int shift = 0; shift < 32; shift += 16) sum +=
+        Block::widened(static_cast<std::uint16_t>(x.v[i] >> shift)) *
+        Block::widened(static_cast<std::uint16_t>(y.v[i] >> shift));
+  }
+  return sum;
+}
+
 // One of four lanes' share of the product of two rows of bf16 in memory.
 template <class Block>
 ALIBI_KERNEL float quarter_product(const std::uint16_t* x, const std::uint16_t* y, int width,
                                    int part) {
   float sum = 0;
-  for (int chunk = part; chunk * 8 < width; chunk += 4) {
-    for (int i = 8 * chunk; i < 8 * chunk + 8; ++i)
-      sum += Block::widened(x[i]) * Block::widened(y[i]);
-  }
+  for (int i = 8 * part; i < width; i += 32)
+    sum += chunk_product<Block>(Block::chunk(x + i), Block::chunk(y + i));
   return sum;
 }
 

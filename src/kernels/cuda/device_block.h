@@ -91,6 +91,9 @@ class DeviceBlock {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
     return word;
   }
+  ALIBI_KERNEL static Words4 chunk(const std::uint16_t* from) {
+    return *reinterpret_cast<const Words4*>(from);
+  }
   ALIBI_KERNEL static void store(std::uint16_t* to, std::uint32_t pair) {
     *reinterpret_cast<std::uint32_t*>(to) = pair;
   }

@@ -49,7 +49,7 @@ struct KernelGrid {
 struct Floats4 {
   float v[4];
 };
-struct Words4 {
+struct alignas(16) Words4 {
   std::uint32_t v[4];
 };
 struct Words2 {

@@ -139,6 +139,12 @@ class HostBlock {
     return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
   static std::uint32_t pair(float low, float high) { return joined(rounded(low), rounded(high)); }
+  static Words4 chunk(const std::uint16_t* from) {
+    ensure(reinterpret_cast<std::uintptr_t>(from) % 16 == 0, "a chunk is loaded aligned");
+    Words4 words;
+    std::memcpy(&words, from, 16);
+    return words;
+  }
   static void store(std::uint16_t* to, std::uint32_t pair) {
     ensure(reinterpret_cast<std::uintptr_t>(to) % 4 == 0, "a pair is stored aligned");
     std::memcpy(to, &pair, 4);
