@@ -75,7 +75,8 @@ ALIBI_KERNEL void two_products(Block& block,
   }
 }
 
-// dQ: kWarps warps with 16 query rows each, over (query blocks, H, B).
+// dQ: kWarps warps with 16 query rows each, over (query blocks, H, B). Rows are not turned round:
+// it costs the registers of a third block on a multiprocessor.
 template <class Block, int kWidth, int kWarps>
 class AttentionQueryGradient {
  public:
@@ -88,7 +89,7 @@ class AttentionQueryGradient {
   ALIBI_KERNEL AttentionQueryGradient(const DeviceAttention& a, Block& block)
       : a_(a),
         block_(block),
-        range_(query_range(a, block.z(), block.y(), block.x(), kRows)),
+        range_(query_range(a, block.z(), last_first(block.y(), a.heads), block.x(), kRows)),
         slope_(a.slope(range_.h)) {}
 
   ALIBI_KERNEL void run() {

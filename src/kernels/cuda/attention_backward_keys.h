@@ -19,15 +19,19 @@ class AttentionKeyGradient {
   static constexpr int kSharedBytes = kRowsStart + kQueries * kRowBytes;
 
   ALIBI_KERNEL AttentionKeyGradient(const DeviceAttention& a, Block& block)
-      : a_(a), block_(block), n_(block.x() / kParts), part_(block.x() % kParts) {}
+      : a_(a),
+        block_(block),
+        g_(last_first(block.y(), a.key_value_heads)),
+        n_(block.x() / kParts),
+        part_(block.x() % kParts) {}
 
   ALIBI_KERNEL void run() {
-    const int b = block_.z(), g = block_.y();
-    load_key_block<kWarps>(block_, keys(), values(), a_, b, g, n_);
+    const int b = block_.z();
+    load_key_block<kWarps>(block_, keys(), values(), a_, b, g_, n_);
     clear(block_, key_sums_);
     clear(block_, value_sums_);
     int count = 0;  // of tiles, which take turns in the buffers
-    Tile tile = next({g * a_.group(), first_tile() - 1});
+    Tile tile = next({g_ * a_.group(), first_tile() - 1});
     if (tile.h >= 0) load_queries(tile, count);
     while (tile.h >= 0) {
       const Tile after = next(tile);
@@ -43,7 +47,7 @@ class AttentionKeyGradient {
       ++count;
     }
     block_.wait();
-    write(b, g);
+    write(b);
   }
 
  private:
@@ -89,7 +93,7 @@ class AttentionKeyGradient {
 
   // The next tile, over all heads of the group, with a query that sees a key of the block.
   ALIBI_KERNEL Tile next(Tile tile) const {
-    const int last_head = (block_.y() + 1) * a_.group() - 1;
+    const int last_head = (g_ + 1) * a_.group() - 1;
     const int tiles = (a_.queries + kQueries - 1) / kQueries;
     while (true) {
       ++tile.index;
@@ -197,23 +201,24 @@ class AttentionKeyGradient {
     }
   }
 
-  ALIBI_KERNEL void write(int b, int g) {
+  ALIBI_KERNEL void write(int b) {
     const float scale = a_.scale * kLn2;
     block_.each_lane([&](int lane) {
       ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
         const int key = n_ * kKeyBlock + block_.warp() * 16 + lane / 4 + 8 * half;
         if (key >= a_.keys) continue;
         const int first = part_ * kColumns;
-        store_row(block_, a_.k_gradient.at(b, g, key), key_sums_, lane, half, first, a_.width,
+        store_row(block_, a_.k_gradient.at(b, g_, key), key_sums_, lane, half, first, a_.width,
                   scale);
-        store_row(block_, a_.v_gradient.at(b, g, key), value_sums_, lane, half, first, a_.width, 1);
+        store_row(block_, a_.v_gradient.at(b, g_, key), value_sums_, lane, half, first, a_.width,
+                  1);
       }
     });
   }
 
   const DeviceAttention& a_;
   Block& block_;
-  int n_, part_;
+  int g_, n_, part_;
   Lanes<Floats4> scores_[kTiles], products_[kTiles];
   Lanes<Floats4> key_sums_[kColumns / 8], value_sums_[kColumns / 8];
 };

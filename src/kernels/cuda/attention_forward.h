@@ -21,7 +21,8 @@ class AttentionForward {
   ALIBI_KERNEL AttentionForward(const DeviceAttention& a, Block& block)
       : a_(a),
         block_(block),
-        range_(query_range(a, block.z(), block.y(), block.x(), kRows)),
+        range_(query_range(a, block.z(), last_first(block.y(), a.heads),
+                           last_first(block.x(), (a.queries + kRows - 1) / kRows), kRows)),
         slope_(a.slope(range_.h)) {}
 
   ALIBI_KERNEL void run() {

@@ -21,6 +21,11 @@ struct QueryRange {
   ALIBI_KERNEL bool whole(int n) const { return n >= first_whole && n <= last_whole; }
 };
 
+// Blocks start in the grid's order, first along x, then y, and those with most to do had better not
+// be left to the end: the last heads, whose slopes are the shallowest, come first, and where
+// registers allow the last rows of a head.
+ALIBI_KERNEL int last_first(int at, int count) { return count - 1 - at; }
+
 ALIBI_KERNEL QueryRange query_range(const DeviceAttention& a, int b, int h, int block, int rows) {
   QueryRange range{b, h, h / a.group(), block * rows, rows, 0, 0, 0, 0};
   if (range.first + range.count > a.queries) range.count = a.queries - range.first;
