@@ -211,10 +211,11 @@ TEST_F(PtxSpeed, InstructionsOfATileAreCounted) {
   forward.record("forward");
   queries.record("query_gradient");
   keys.record("key_gradient");
-  for (const TileCost* one : {&forward, &queries, &keys}) {
-    EXPECT_GT(one->all(), 500);
-    EXPECT_LT(one->all(), 3000);
-  }
+  // About 3 % more than when last looked at: 968, 667 and 870.
+  EXPECT_LE(forward.all(), 1000);
+  EXPECT_LE(queries.all(), 690);
+  EXPECT_LE(keys.all(), 900);
+  for (const TileCost* one : {&forward, &queries, &keys}) EXPECT_GT(one->all(), 500);
 }
 
 }  // namespace
