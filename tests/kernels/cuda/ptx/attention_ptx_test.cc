@@ -51,6 +51,30 @@ TEST_F(PtxKernels, TakeEveryWidth) {
   }
 }
 
+// Tiles that one key, or one query, keeps from being seen whole, and those that just are.
+TEST_F(PtxKernels, MaskATileThatIsAlmostSeenWhole) {
+  for (const int before : {62, 63}) {
+    DeviceExample example({.queries = 66, .keys = 66 + before, .width = 64});
+    example.slopes.clear();
+    run(example);
+    EXPECT_LE(worst(example), 1) << "keys before the first query: " << before;
+  }
+  for (const int start : {64, 65}) {
+    DeviceExample example({.queries = 64, .keys = 192, .width = 64});
+    example.slopes.clear();
+    example.start.assign(64, start);
+    run(example);
+    EXPECT_LE(worst(example), 1) << "documents from " << start;
+  }
+  for (const int queries : {127, 128}) {  // what is not there would have weights beyond fp32
+    DeviceExample example(
+        {.heads = 1, .key_value_heads = 1, .queries = queries, .keys = queries + 64, .width = 64});
+    example.slopes = {4};
+    run(example);
+    EXPECT_LE(worst(example), 1) << "queries " << queries;
+  }
+}
+
 // One problem of each kernel's width: two sequences, heads that share keys, keys from before the
 // first query, and documents whose ends fall on every place of a tile.
 TEST_F(PtxKernelsSlow, TakeCachesSharedKeysAndDocuments) {
