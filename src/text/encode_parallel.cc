@@ -1,11 +1,6 @@
 #include "text/encode_parallel.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -82,38 +77,41 @@ void ParallelEncoder::add_parts(std::string_view text, const EncodedPart& like) 
     part.ends_document = like.ends_document && text.empty();
     bytes_ += part.text.size();
     parts_.push_back(std::move(part));
-    if (bytes_ >= kPartBytes * kPartsPerThread * threads_) flush();
+    if (bytes_ >= kPartBytes * kPartsPerThread * threads_) start();
   }
 }
 
 void ParallelEncoder::flush() {
-  encode_all();
-  for (const EncodedPart& part : parts_) done_ = done_ || !sink_(part);
-  parts_.clear();
-  bytes_ = 0;
+  start();
+  finish();
 }
 
-void ParallelEncoder::encode_all() {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto work = [&](WordMemory& memory) {
-    try {
-      for (std::size_t i = next++; i < parts_.size(); i = next++)
-        encode_part(tokenizer_, parts_[i], memory);
-    } catch (...) {
-      next = parts_.size();
-      const std::lock_guard lock(failure_mutex);
-      failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min(threads_, parts_.size()); ++i)
-      helpers.emplace_back(work, std::ref(memories_[i]));
-    work(memories_[0]);
+void ParallelEncoder::start() {
+  finish();
+  started_ = std::exchange(parts_, {});
+  bytes_ = 0;
+  next_ = 0;
+  if (threads_ == 1) return encode_some(memories_[0]);
+  for (std::size_t i = 0; i < std::min(threads_, started_.size()); ++i)
+    workers_.emplace_back([this, i] { encode_some(memories_[i]); });
+}
+
+void ParallelEncoder::finish() {
+  workers_.clear();
+  const std::vector<EncodedPart> parts = std::exchange(started_, {});
+  if (failure_) std::rethrow_exception(std::exchange(failure_, {}));
+  for (const EncodedPart& part : parts) done_ = done_ || !sink_(part);
+}
+
+void ParallelEncoder::encode_some(WordMemory& memory) {
+  try {
+    for (std::size_t i = next_++; i < started_.size(); i = next_++)
+      encode_part(tokenizer_, started_[i], memory);
+  } catch (...) {
+    next_ = started_.size();
+    const std::lock_guard lock(failure_mutex_);
+    failure_ = std::current_exception();
   }
-  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace alibi

@@ -1,10 +1,14 @@
 // Documents to token ids on several threads, results in the order of the documents.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "text/tokenizer.h"
@@ -42,15 +46,24 @@ class ParallelEncoder {
 
  private:
   void add_parts(std::string_view text, const EncodedPart& like);
-  void encode_all();
+  // Encodes what has come together while the caller goes on; with one thread, before that.
+  void start();
+  void finish();  // waits for it and hands it out
+  void encode_some(WordMemory& memory);
 
   Tokenizer tokenizer_;
   std::size_t threads_;
   Sink sink_;
-  std::vector<EncodedPart> parts_;
-  std::vector<WordMemory> memories_;  // of each thread
-  std::size_t bytes_ = 0;
+  std::vector<EncodedPart> parts_;  // come together
+  std::size_t bytes_ = 0;           // of these
   bool done_ = false;
+  std::vector<WordMemory> memories_;  // of each thread
+  // In work.
+  std::vector<EncodedPart> started_;
+  std::atomic<std::size_t> next_ = 0;
+  std::exception_ptr failure_;
+  std::mutex failure_mutex_;
+  std::vector<std::jthread> workers_;  // last: they see the members above
 };
 
 }  // namespace alibi
