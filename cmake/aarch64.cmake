@@ -5,7 +5,7 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc) # of sentencepiece
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-if(DEFINED ENV{XDG_CACHE_HOME})
+if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(ALIBI_CACHE "$ENV{XDG_CACHE_HOME}/alibi/arm64" CACHE PATH "Folder that scripts/setup --arm64 fills")
 else()
   set(ALIBI_CACHE "$ENV{HOME}/.cache/alibi/arm64" CACHE PATH "Folder that scripts/setup --arm64 fills")

@@ -112,7 +112,7 @@ in_image() {
     return
   fi
   # shellcheck disable=SC2016 # for the shell inside
-  unshare --mount --pid --net --fork sh -c 'mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount -o remount,bind,ro "$0" &&
+  unshare --mount --pid --net --fork --kill-child sh -c 'mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount -o remount,bind,ro "$0" &&
       mount --bind "$1" "$0$2" && shift 2 && exec "$@"' "$image" "$mounted" "$folder" \
     chroot --userspec="${as:-$user}" --groups="" "$image" env -i --chdir="$folder" HOME=/ \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${environment[@]}" "$@"
@@ -177,9 +177,11 @@ package_container() {
   work="$(mktemp -d "$CACHE/container.XXXXXX")"
   chmod 755 "$work"
   trap 'if [ "${ALIBI_KEEP:-0}" = 1 ]; then say "kept: $work"; else rm -rf --one-file-system "$work"; fi' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
   if [ -n "$engine" ]; then
     follow "" "$work"
-    image=alibi
+    image=alibi-lm
     timed "$engine build" "$engine" build -f "$CONTAINERFILE" -t "$image" .
     bytes="$("$engine" image inspect --format '{{.Size}}' "$image")"
   else

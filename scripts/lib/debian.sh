@@ -10,7 +10,7 @@ no_system_here() {
   rm -f "$device"
 }
 
-# make_debian SUITE FOLDER [PACKAGES]: the smallest system, and PACKAGES (with commas between them).
+# make_debian SUITE FOLDER [PACKAGES]: the smallest system, and PACKAGES (with commas between them). What it mounts and starts ends with it.
 make_debian() {
   local mirror="" log="$2.log"
   local -A names=([12]=bookworm [13]=trixie)
@@ -20,7 +20,7 @@ make_debian() {
   fi
   step "a fresh Debian $1 in $2"
   chmod 755 "$2"
-  run_quietly "$log" debootstrap --variant=minbase ${3:+"--include=$3"} "${names[$1]}" "$2" ${mirror:+"$mirror"}
+  run_quietly "$log" unshare --mount --pid --fork --kill-child --mount-proc debootstrap --variant=minbase ${3:+"--include=$3"} "${names[$1]}" "$2" ${mirror:+"$mirror"}
   rm -f "$log"
   step_done
 }
@@ -37,7 +37,7 @@ reach_indexes() {
 inside() {
   local folder="$1"
   shift
-  unshare --mount --pid --fork --mount-proc="$folder/proc" \
+  unshare --mount --pid --fork --kill-child --mount-proc="$folder/proc" \
     sh -c 'mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && mount --bind "$0/dev/pts/ptmx" "$0/dev/ptmx" && exec "$@"' "$folder" \
     env -u CC -u CXX -u XDG_CACHE_HOME -u CMAKE_PREFIX_PATH -u Torch_DIR -u ALIBI_SKIP_SETUP -u TMPDIR HOME=/root LC_ALL=C.UTF-8 \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

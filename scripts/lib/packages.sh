@@ -102,7 +102,7 @@ at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; 
 check_machine() {
   local system
   system="$(uname -sm)"
-  [ "$system" = "Linux x86_64" ] || fail "this machine is '$system'; expected 'Linux x86_64', the only kind LibTorch's pinned package is for"
+  [ "$system" = "Linux x86_64" ] || fail "this machine is '$system'; expected 'Linux x86_64' (for 64-bit Arm the program is cross-compiled there: scripts/on-arm64)"
 }
 
 check_tools() {

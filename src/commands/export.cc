@@ -242,7 +242,7 @@ int run(Options options) {
                  "it to the longest length that was measured"));
   }
   if (options.format() == ExportFormat::kHuggingFace)
-    log_info(cat("to publish it on the Hub: hf upload NAME ", target.string()));
+    log_info(cat("to publish it on the Hub: hf upload NAME ", quoted_for_shell(target.string())));
   const Verified& read = about.verified;
   return print_found(
       {cat("written: ", target.string(), "\n"),

@@ -58,8 +58,8 @@ int run(const Options& options) {
   if (options.folder.empty()) throw usage_error("FOLDER", "is empty", "name a folder");
   if (names_a_repository(options.folder)) {
     throw Error(options.folder, "no such folder",
-                cat("if it is a repository of the Hub: hf download ", options.folder,
-                    " --local-dir FOLDER, then import that"));
+                cat("if it is a repository of the Hub: hf download ",
+                    quoted_for_shell(options.folder), " --local-dir FOLDER, then import that"));
   }
   const fs::path target =
       options.output.empty() ? default_output(options.folder) : without_slash(options.output);

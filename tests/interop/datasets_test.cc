@@ -72,8 +72,18 @@ TEST_F(DatasetsInterop, NothingIsMadeOfWhatBreaks) {
   std::string bytes = read_file(file);
   bytes.replace(bytes.size() / 4, bytes.size() / 4, std::string(bytes.size() / 4, 'x'));
   place_.put("made/parquet/b.parquet", bytes);
+  // Cut off between two members, which reads as the end of a tar.
+  place_.put("made/cut.tar", read_file(place_.path("made/web.tar")).substr(0, 20 * 1024));
+  std::filesystem::create_directories(place_.path("made/mds"));
+  place_.put("made/mds/index.json",
+             R"({"shards": [{"raw_data": {"basename": "shard.00000.mds", "bytes": 100}}]})");
+  place_.put("made/mds/shard.00000.mds", std::string(50, 'x'));
+  place_.put("made/text.txt", "text");
   const std::pair<const char*, const char*> wrong[] = {
       {"'made/parquet/*.parquet'", "b.parquet"},
+      {"made/cut.tar --column txt", "made/cut.tar"},
+      {"made/mds", "shard.00000.mds"},
+      {"made/text.txt", "made/text.txt"},
       {"made/arrow --column body", "\"body\""},
       {"made/arrow made/splits --split test", "\"test\""},
       {"made/parquet/a.parquet --column id", "\"id\""},

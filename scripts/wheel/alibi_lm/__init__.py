@@ -53,7 +53,7 @@ def run(*words: Path) -> str:
 
 
 def _sets(changes: Mapping[str, Any] | None) -> list[str]:
-    return [word for key, value in (changes or {}).items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    return [word for key, value in (changes or {}).items() for word in ("--set", f"{key}={json.dumps(value, default=os.fspath)}")]
 
 
 def train(config: Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None, *, resume: bool = False) -> pathlib.Path:
@@ -62,21 +62,21 @@ def train(config: Path | Mapping[str, Any], changes: Mapping[str, Any] | None = 
         file = config
         if isinstance(config, Mapping):
             file = pathlib.Path(folder, "config.json")
-            file.write_text(json.dumps(config), encoding="utf-8")
+            file.write_text(json.dumps(config, default=os.fspath), encoding="utf-8")
         words = ["train", file, *_sets(changes)]
         resolved = json.loads(run(*words, "--print-config"))["run"]
         run(*words, *(["--resume"] if resume else []))
     return pathlib.Path(resolved.get("folder") or pathlib.Path("runs", resolved["name"]))
 
 
-def evaluate(runs: Path | Sequence[Path], *, lengths: Sequence[str] | None = None, text: Sequence[Path] = (),
+def evaluate(runs: Path | Sequence[Path], *, lengths: str | Sequence[str] | None = None, text: Path | Sequence[Path] = (),
              changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Measures a run, or several on the same text; returns what curve.json holds (answers.json of a task)."""
     folders = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
     words: list[Path] = ["evaluate", *folders, "--json", *_sets(changes)]
     if lengths:
-        words += ["--lengths", ",".join(lengths)]
-    for file in text:
+        words += ["--lengths", lengths if isinstance(lengths, str) else ",".join(lengths)]
+    for file in [text] if isinstance(text, (str, os.PathLike)) else text:
         words += ["--text", file]
     found: dict[str, Any] = json.loads(run(*words))
     return found
