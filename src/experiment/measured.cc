@@ -49,11 +49,15 @@ void fields(Fields& f, Cost& cost) {
 
 }  // namespace
 
+bool has_kept_run(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  return std::filesystem::exists(folder / kCostFile, ignored);
+}
+
 bool read_kept_run(const std::filesystem::path& folder, const std::vector<std::string>& tasks,
                    KeptRun& kept) {
+  if (!has_kept_run(folder)) return false;
   const std::filesystem::path file = folder / kCostFile;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return false;
   const Json json = parse_json(read_file(file), file.string());
   const Cost cost = read_record<Cost>(JsonReader(json, file.string()));
   const std::filesystem::path curve = folder / "curve.json";

@@ -26,12 +26,14 @@ struct TrainingTotals {
 };
 TrainingTotals training_totals(const RunLog& log);
 
-// What is kept of a run in a folder of its own: cost.json, curve.json, and answers/TASK.json.
+// What is kept of a run in a folder of its own: curve.json, TASK.answers.json, and at last
+// cost.json.
 struct KeptRun {
   ComparedRun run;  // without variant, seed and folder
   CurveSet curves;  // protocol and text of its one curve
   std::vector<AnswersSet> answers;
 };
+bool has_kept_run(const std::filesystem::path& folder);
 // `tasks`: names, in order. False where the folder holds no whole one. Throws Error where a file of
 // it is damaged.
 bool read_kept_run(const std::filesystem::path& folder, const std::vector<std::string>& tasks,

@@ -169,7 +169,7 @@ class Runner {
   // Trained and measured.
   bool is_done(std::size_t index) const {
     const PlannedRun& run = plan_.runs[index];
-    if (fs::exists(kept_folder(run) / "cost.json")) return true;
+    if (has_kept_run(kept_folder(run))) return true;
     if (!fs::exists(usage_file(run))) return false;
     const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
     return checkpoint && fs::exists(curve_folder(run, *checkpoint) / "curve.json") &&
@@ -247,9 +247,7 @@ class Runner {
     }
     measured_ = parse_curves(read_file(file), file.string());
     curve = measured_.curves.at(0);
-    if (std::any_of(curve.points.begin(), curve.points.end(),
-                    [](const CurvePoint& point) { return point.out_of_memory; }))
-      fs::remove(file, ignored);
+    if (ran_out_of_memory(curve)) fs::remove(file, ignored);
     return {};
   }
 
@@ -285,9 +283,7 @@ class Runner {
       const AnswersSet set = parse_answers(read_file(file), file.string());
       answers.push_back(set.results.at(0));
       asked_.push_back(set);
-      if (std::ranges::any_of(answers.back().cells,
-                              [](const AnswersCell& cell) { return cell.note == kOutOfMemory; }))
-        fs::remove(file, ignored);
+      if (ran_out_of_memory(answers.back())) fs::remove(file, ignored);
     }
     note_units();
     return {};
@@ -304,11 +300,17 @@ class Runner {
   }
 
   // Another time, or a larger machine, may have the memory.
+  static bool ran_out_of_memory(const Curve& curve) {
+    return std::ranges::any_of(curve.points, &CurvePoint::out_of_memory);
+  }
+  static bool ran_out_of_memory(const AnswersResult& answers) {
+    return std::ranges::any_of(answers.cells,
+                               [](const AnswersCell& cell) { return cell.note == kOutOfMemory; });
+  }
   static bool ran_out_of_memory(const ComparedRun& run) {
-    return std::ranges::any_of(run.curve.points, &CurvePoint::out_of_memory) ||
+    return ran_out_of_memory(run.curve) ||
            std::ranges::any_of(run.answers, [](const AnswersResult& answers) {
-             return std::ranges::any_of(
-                 answers.cells, [](const AnswersCell& cell) { return cell.note == kOutOfMemory; });
+             return ran_out_of_memory(answers);
            });
   }
 

@@ -64,6 +64,14 @@ std::size_t byte_level_cut(const ByteLevelBpe& bpe, std::string_view text, std::
   return text.size();
 }
 
+// The text of a token; the first of a text loses the space that the model put in front of it.
+std::string_view text_of(const Tokenizer& tokenizer, std::int32_t id, bool& at_start) {
+  std::string_view piece = tokenizer.surface(id);
+  if (at_start && tokenizer.adds_space() && piece.starts_with(' ')) piece.remove_prefix(1);
+  at_start = at_start && tokenizer.byte_length(id) == 0;  // specials are not text yet
+  return piece;
+}
+
 }  // namespace
 
 struct Tokenizer::State {
@@ -235,9 +243,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool at_start) 
 bool Tokenizer::decodes_to(std::span<const std::int32_t> ids, std::string_view text,
                            bool at_start) const {
   for (const std::int32_t id : ids) {
-    std::string_view piece = surface(id);
-    if (at_start && adds_space() && piece.starts_with(' ')) piece.remove_prefix(1);
-    at_start = at_start && byte_length(id) == 0;
+    const std::string_view piece = text_of(*this, id, at_start);
     if (!text.starts_with(piece)) return false;
     text.remove_prefix(piece.size());
   }
@@ -245,10 +251,7 @@ bool Tokenizer::decodes_to(std::span<const std::int32_t> ids, std::string_view t
 }
 
 std::string StreamDecoder::next(std::int32_t id) {
-  std::string piece = tokenizer_.surface(id);
-  if (at_start_ && tokenizer_.adds_space() && piece.starts_with(' ')) piece.erase(0, 1);
-  at_start_ = at_start_ && tokenizer_.byte_length(id) == 0;  // specials are not text yet
-  return piece;
+  return std::string(text_of(tokenizer_, id, at_start_));
 }
 
 const std::string& Tokenizer::surface(std::int32_t id) const {
