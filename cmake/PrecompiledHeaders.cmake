@@ -67,7 +67,7 @@ function(alibi_precompile target)
     target_compile_options(${target} PRIVATE -fPIC)  # as the headers are compiled: GCC takes no others
   endif()
   get_target_property(options ${target} COMPILE_OPTIONS)
-  string(REGEX MATCH "-O0" options "${options}")
+  string(REGEX MATCH "-O[01]" options "${options}")  # GCC takes a header of its own level alone, from version 13 on
   string(REGEX REPLACE "GNU" gch suffix "${CMAKE_CXX_COMPILER_ID}")
   string(REGEX REPLACE ".*Clang" pch suffix "${suffix}")
   list(POP_FRONT arg_ALSO library)  # its definitions are asked of a precompiled header as of the file that takes it

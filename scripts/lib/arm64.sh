@@ -5,7 +5,7 @@ ARM64_FOLDER="$CACHE/arm64"
 ARM64_TORCH="$ARM64_FOLDER/torch-$TORCH_VERSION"
 ARM64_SENTENCEPIECE="$ARM64_FOLDER/sentencepiece-$SENTENCEPIECE_VERSION"
 ARM64_PACKAGES=(libc6-dev libstdc++6 libgomp1 nlohmann-json3-dev libcli11-dev libspdlog-dev libgtest-dev libssl-dev libpcre2-dev
-  libutf8proc-dev libarchive-dev zlib1g-dev)
+  libutf8proc-dev libarchive-dev zlib1g-dev libsimdjson-dev)
 
 # missing_arm64: prints what of it is not there yet.
 missing_arm64() {

@@ -6,7 +6,7 @@ headers_missing() {
   local pair program=""
   for pair in nlohmann/json.hpp=nlohmann-json3-dev CLI/CLI.hpp=libcli11-dev spdlog/spdlog.h=libspdlog-dev \
     gtest/gtest.h=libgtest-dev openssl/sha.h=libssl-dev pcre2.h=libpcre2-dev utf8proc.h=libutf8proc-dev \
-    archive.h=libarchive-dev zlib.h=zlib1g-dev; do
+    archive.h=libarchive-dev zlib.h=zlib1g-dev simdjson.h=libsimdjson-dev; do
     program+="#if !__has_include(<${pair%%=*}>)"$'\n'"needs-${pair#*=}"$'\n#endif\n'
   done
   "${CXX:-g++}" -x c++ -std=c++17 -E -P - <<<"$program" | sed -n 's/^needs *- *//p' | tr -d ' '
@@ -37,7 +37,7 @@ missing_packages() {
     headers_missing
   else
     printf '%s\n' nlohmann-json3-dev libcli11-dev libspdlog-dev libgtest-dev libssl-dev libpcre2-dev libutf8proc-dev \
-      libarchive-dev zlib1g-dev
+      libarchive-dev zlib1g-dev libsimdjson-dev
   fi
   if [ "$NEED_PIP" = 1 ]; then
     python3 -c 'import pip' 2>/dev/null || echo python3-pip

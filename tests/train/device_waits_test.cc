@@ -1,7 +1,6 @@
 // That a step hands its work to a device without waiting for it: on LibTorch's meta device, whose
-// tensors have shapes and no numbers, so that whatever asks for a number throws. Copies from the
-// host are counted by LibTorch's own record functions.
-#include <ATen/record_function.h>
+// tensors have shapes and no numbers, so that whatever asks for a number throws.
+#include <ATen/ops/copy_native.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
 
@@ -43,37 +42,21 @@ std::tuple<torch::Tensor, torch::Tensor, torch::Tensor> shapes_of_layer_norm_gra
 torch::Tensor shape_of_where(const torch::Tensor&, const torch::Tensor& a, const torch::Tensor&) {
   return torch::empty(a.sizes(), a.options());
 }
+
+std::atomic<int> copies_from_host = 0;
+torch::Tensor& counted_copy(torch::Tensor& to, const torch::Tensor& from, bool non_blocking) {
+  if (to.is_meta() && from.is_cpu()) ++copies_from_host;
+  return at::native::copy_(to, from, non_blocking);
+}
+
 TORCH_LIBRARY_IMPL(aten, Meta, shapes) {
+  shapes.impl("copy_", counted_copy);
   shapes.impl("where.self", shape_of_where);
   shapes.impl("native_layer_norm", shapes_of_layer_norm);
   shapes.impl("native_layer_norm_backward", shapes_of_layer_norm_gradients);
   shapes.impl("index_select", shape_of_index_select);
   shapes.impl("embedding_dense_backward", shape_of_embedding_gradient);
 }
-
-std::atomic<int> copies_from_host = 0;
-
-// Counts aten::copy_ from the processor to another device while it lives.
-class CopyCounter {
- public:
-  CopyCounter() {
-    copies_from_host = 0;
-    handle_ = at::addGlobalCallback(
-        at::RecordFunctionCallback([](const at::RecordFunction& call)
-                                       -> std::unique_ptr<at::ObserverContext> {
-          if (std::string_view(call.name()) != "aten::copy_") return nullptr;
-          const auto inputs = call.inputs();
-          if (!inputs[0].toTensor().is_cpu() && inputs[1].toTensor().is_cpu()) ++copies_from_host;
-          return nullptr;
-        }).needsInputs(true));
-  }
-  ~CopyCounter() { at::removeCallback(handle_); }
-  CopyCounter(const CopyCounter&) = delete;
-  CopyCounter& operator=(const CopyCounter&) = delete;
-
- private:
-  at::CallbackHandle handle_;
-};
 
 // What trains on a device, without sinks and checkpoints.
 class Steps {
@@ -142,7 +125,7 @@ TEST(DeviceWaits, AStepCopiesItsBatchOnceAndWaitsOnlyForItsFigures) {
     if (!changes.empty()) example.leave_out("model.learned_slopes=true");
     Steps steps(example, changes);
     EXPECT_NE(steps.error_of_step(), "") << "the meta device has no figures";  // tables are made
-    CopyCounter counter;
+    copies_from_host = 0;
     const std::string error = steps.error_of_step();
     EXPECT_NE(error.find("Cannot copy out of meta tensor"), std::string::npos) << error;
     EXPECT_TRUE(steps.has_gradients()) << error;
