@@ -7,10 +7,13 @@ ARM64_SENTENCEPIECE="$ARM64_FOLDER/sentencepiece-$SENTENCEPIECE_VERSION"
 ARM64_PACKAGES=(libc6-dev libstdc++6 libgomp1 nlohmann-json3-dev libcli11-dev libspdlog-dev libgtest-dev libssl-dev libpcre2-dev
   libutf8proc-dev libarchive-dev zlib1g-dev libsimdjson-dev)
 
+# has_sysroot: made from these packages, not from those of another version.
+has_sysroot() { [ "$(cat "$ARM64_FOLDER/sysroot/packages" 2>/dev/null)" = "${ARM64_PACKAGES[*]}" ]; }
+
 # missing_arm64: prints what of it is not there yet.
 missing_arm64() {
-  local folder
-  for folder in "$ARM64_FOLDER/sysroot" "$ARM64_SENTENCEPIECE"; do [ -e "$folder" ] || echo "$folder"; done
+  has_sysroot || echo "$ARM64_FOLDER/sysroot"
+  [ -e "$ARM64_SENTENCEPIECE" ] || echo "$ARM64_SENTENCEPIECE"
   TORCH_FOLDER="$ARM64_TORCH" missing_wheels arm64
 }
 
@@ -19,7 +22,7 @@ arm64_apt() { APT_CONFIG="$TEMPORARY/apt/apt.conf" run_quietly "$TEMPORARY/apt.l
 
 install_sysroot() {
   local sysroot="$ARM64_FOLDER/sysroot" apt="$TEMPORARY/apt" package link
-  if [ -e "$sysroot" ]; then
+  if has_sysroot; then
     already "Debian's packages for arm64 in $sysroot"
     return
   fi
@@ -43,6 +46,8 @@ END
   find "$apt/sysroot" -type l -lname '/*' | while read -r link; do
     ln -sfnr "$apt/sysroot$(readlink "$link")" "$link"
   done
+  echo "${ARM64_PACKAGES[*]}" >"$apt/sysroot/packages"
+  rm -rf "$sysroot"
   mv -T "$apt/sysroot" "$sysroot"
   rm -rf "$apt"
   step_done

@@ -20,7 +20,7 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 30;
 // Of lines for simdjson, which takes 14 bytes of memory a byte and keeps them.
 constexpr std::size_t kLongestTextLine = std::size_t{4} << 20;
 // Older ones take half of a surrogate pair.
-constexpr bool kKnowsSurrogates = SIMDJSON_VERSION_MAJOR >= 3;
+constexpr bool kKnowsSurrogates = simdjson::SIMDJSON_VERSION_MAJOR >= 3;
 constexpr std::size_t kLongestQuote = 160;  // of a library's message about a line
 constexpr const char* kExpected =
     "expected one object a line, such as {\"text\": \"...\"}, {\"prompt\": \"...\", "
