@@ -1,9 +1,16 @@
 # Figure 1 of Press et al. 2021 with models that have seen 20 tokens a parameter. Hours: stop it and start it again as you like. Cases are files
-# of configs/reproduce/figure1-full/, for example CASES="default books" (scripts/unpack-books); a judge trained on long sequences finds key tokens.
+# of configs/reproduce/figure1-full/, for example CASES="default books" (scripts/unpack-books); a judge trained on long sequences finds key tokens,
+# once: CASE/key_tokens.json says which they are.
 for case in ${CASES:-default}; do
-  text="${case%%-*}" base=configs/compare/base.json
+  text="${case%%-*}" base=configs/compare/base.json judge="runs/reproduce/$name/judge-${case%%-*}" plan="runs/reproduce/$name/$case"
   [ "$text" = default ] || base="configs/$text.json"
-  "$alibi" train "$base" "$steps/judge.json" --resume --set run.folder="runs/reproduce/$name/judge-$text"
+  mkdir -p "$plan" "$out/$case"
+  mapfile -t judging < <(python3 configs/reproduce/plan.py judged "$steps/$case.toml" "$plan" "$out/$case")
+  if [ "${#judging[@]}" -gt 0 ]; then
+    "$alibi" train "$base" "$steps/judge.json" --resume --set run.folder="$judge"
+    "$alibi" evaluate "$judge" "${judging[@]}" --set evaluate.key_tokens.evaluator="$judge" --output "$plan/judged"
+    cp "$plan/judged/key_tokens.json" "$out/$case"
+  fi
   compare_at_own_rates "$steps/$case.toml" "$out/$case" "$@"
   "$alibi" inspect data "$base" | awk '$1 == "train" { gsub(",", "", $4); print $4 }' >"$out/$case/train_tokens"
 done

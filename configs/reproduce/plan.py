@@ -1,12 +1,14 @@
 """A comparison in which every arm has its own learning rate: trials on one half of the held-out documents, then runs on the other.
 
 usage: plan.py rates CASE.toml FOLDER OUTPUT    writes the two halves, and FOLDER/rates.json unless OUTPUT/rates/comparison.json has
-                                                every trial
+                                                every trial; trials that OUTPUT/rates/measured holds are not made again
        plan.py runs CASE.toml FOLDER OUTPUT     writes FOLDER/runs.json, with the rates chosen by that; runs that OUTPUT/measured
                                                 holds are not made again
+       plan.py judged CASE.toml FOLDER OUTPUT   prints the options of "alibi evaluate" by which an evaluator finds the key tokens of the runs'
+                                                text; nothing where OUTPUT/key_tokens.json holds them, or the case asks for none
 
 CASE.toml: title; base (configs); text (held-out documents); seeds; tokens, and trial_tokens where trials are shorter; config (changes
-for all); rates; and [arms.NAME], each with what differs from these:
+for all); rates; key_tokens, true where OUTPUT/key_tokens.json is to decide them; and [arms.NAME], each with what differs from these:
   config   changes of this arm
   rates    tried, of optimizer.learning_rate, or of the key that `rate` names
   budgets  shares of `tokens`, each a run with a schedule of its own, "NAME-SHARE"
@@ -31,10 +33,10 @@ def variant(arm, rate, tokens):
     return merged(arm.get("config", {}), {"optimizer": {arm.get("rate", "learning_rate"): rate}}, schedule)
 
 
-def comparison(case, folder, name, half, variants, seeds):
+def comparison(case, folder, name, half, variants, seeds, measured):
     data = {"data": {"valid": [str(folder / half)]}}
     return {"name": f"{case['name']}-{name}", "title": case["title"], "base": case["base"], "config": merged(case.get("config", {}), data),
-            "folder": str(folder / name), "variants": variants, "seeds": seeds}
+            "folder": str(folder / name), "measured": str(measured), "variants": variants, "seeds": seeds}
 
 
 def split_text(text, folder, most=None):
@@ -54,9 +56,10 @@ def plan_trials(case):
             for name, arm in case["arms"].items() if "as" not in arm for rate in rates_of(case, arm)}
 
 
-def plan_rates(case, folder):
-    only_loss = {"evaluate": {"lengths": ["1x"], "max_tokens": 200000, "far_context_tokens": 0, "key_tokens": {"evaluator": ""}}}
-    return comparison({**case, "config": merged(case.get("config", {}), only_loss)}, folder, "rates", "choose.jsonl", plan_trials(case), [0])
+def plan_rates(case, folder, output):
+    only_loss = {"evaluate": {"lengths": ["1x"], "max_tokens": 200000, "far_context_tokens": 0}}
+    return comparison({**case, "config": merged(case.get("config", {}), only_loss)}, folder, "rates", "choose.jsonl", plan_trials(case), [0],
+                      output / "rates" / "measured")
 
 
 def has_all_trials(case, measured):
@@ -76,7 +79,19 @@ def plan_runs(case, folder, output, measured):
         rate = chosen[arm.get("as", name)]
         for share in arm.get("budgets", [None]):
             variants[name if share is None else f"{name}-{share}"] = variant(arm, rate, int(case["tokens"] * (share or 1)))
-    return {**comparison(case, folder, "runs", "report.jsonl", variants, case["seeds"]), "measured": str(output / "measured")}
+    keys = {"evaluate": {"key_tokens": {"evaluator": str(key_token_list(output))}}} if case.get("key_tokens") else {}
+    changed = {**case, "config": merged(case.get("config", {}), keys)}
+    return comparison(changed, folder, "runs", "report.jsonl", variants, case["seeds"], output / "measured")
+
+
+def key_token_list(output):
+    return output / "key_tokens.json"
+
+
+def judging_options(case, folder):
+    evaluate = case["config"]["evaluate"]
+    return ["--text", str(folder / "report.jsonl"), "--lengths", ",".join(evaluate["lengths"]),
+            "--set", f"evaluate.max_tokens={evaluate['max_tokens']}"]
 
 
 def main(step, case_file, folder, output):
@@ -84,13 +99,17 @@ def main(step, case_file, folder, output):
     case["name"] = "-".join(pathlib.Path(case_file).with_suffix("").parts[-2:])
     folder, output = pathlib.Path(folder), pathlib.Path(output)
     split_text(case["text"], folder)
+    if step == "judged":
+        if case.get("key_tokens") and not key_token_list(output).exists():
+            print(*judging_options(case, folder), sep="\n")
+        return
     trials = output / "rates" / "comparison.json"
     measured = json.loads(trials.read_text(encoding="utf-8")) if trials.exists() else None
     file = folder / f"{step}.json"
     file.unlink(missing_ok=True)
     if step == "rates" and measured and has_all_trials(case, measured):
         return
-    plan = plan_rates(case, folder) if step == "rates" else plan_runs(case, folder, output, measured)
+    plan = plan_rates(case, folder, output) if step == "rates" else plan_runs(case, folder, output, measured)
     file.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
 
 

@@ -3,7 +3,7 @@ import json
 import os
 import statistics
 
-OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch")  # written by hand, or by their scripts
+OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full")  # written by hand, or by their scripts
 
 
 def table(head, rows):
@@ -76,7 +76,7 @@ def folder_page(results, name, what):
     folder = os.path.join(results, name)
     text = f"# {what[0].upper() + what[1:]}\n\n`scripts/reproduce {name}` measures this again and writes a page with all figures.\n"
     for place, below, names in os.walk(folder):
-        below.sort()
+        below[:] = sorted(set(below) - {"measured"})  # single runs, from which a comparison goes on
         for name_of_file in sorted(SECTIONS.keys() & names):
             path = os.path.join(place, name_of_file)
             file = os.path.relpath(path, folder)
