@@ -66,8 +66,7 @@ function(alibi_precompile target)
   if(type STREQUAL "EXECUTABLE")
     target_compile_options(${target} PRIVATE -fPIC)  # as the headers are compiled: GCC takes no others
   endif()
-  get_target_property(options ${target} COMPILE_OPTIONS)
-  string(REGEX MATCH "-O[01]" options "${options}")  # GCC takes a header of its own level alone, from version 13 on
+  get_target_property(options_of_target ${target} COMPILE_OPTIONS)
   string(REGEX REPLACE "GNU" gch suffix "${CMAKE_CXX_COMPILER_ID}")
   string(REGEX REPLACE ".*Clang" pch suffix "${suffix}")
   list(POP_FRONT arg_ALSO library)  # its definitions are asked of a precompiled header as of the file that takes it
@@ -78,6 +77,9 @@ function(alibi_precompile target)
   foreach(file IN LISTS arg_SOURCES)
     get_filename_component(path "${file}" ABSOLUTE)
     alibi_include_level("${path}" level)
+    get_source_file_property(own_options "${file}" COMPILE_OPTIONS)
+    # GCC takes a header of its own level alone, from version 13 on.
+    string(REGEX MATCH "-O[01]" options "${options_of_target} ${own_options}")
     list(GET names ${level} name)
     set(libraries alibi_options)
     if(level GREATER 0)

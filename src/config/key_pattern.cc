@@ -162,7 +162,8 @@ std::string read_parts(Words& words, KeyParts& all) {
   do {
     const std::string name = words.name();
     const auto part = std::ranges::find(kParts, name, &Part::name);
-    if (part == std::end(kParts)) return kExpected;
+    if (part == std::end(kParts))
+      return name.empty() ? kExpected : cat("\"", name, "\" is no part, ", kExpected);
     const auto numbers = read_numbers(words, part->numbers);
     KeyParts parts;
     if (numbers) part->add(parts, *numbers);
@@ -186,8 +187,26 @@ std::string read_parts(Words& words, KeyParts& all) {
   return "";
 }
 
+// "layers 0,2-3" at the front, where it is there; returns what is wrong with it.
+std::string read_named_list(Words& words, const std::string& name,
+                            std::vector<std::int64_t>& list) {
+  if (!words.take(name + " ") || read_list(words, list)) return "";
+  return cat("\"", name, "\" is followed by no list of ascending numbers from 0 to 1024, ",
+             kExpected);
+}
+
 bool names(const std::vector<std::int64_t>& some, std::int64_t one) {
   return some.empty() || std::ranges::find(some, one) != some.end();
+}
+
+// The place of the last entry that names the head, and its parts.
+std::optional<std::pair<std::size_t, KeyParts>> decide(const ModelConfig& model, std::int64_t layer,
+                                                       std::int64_t head) {
+  for (std::size_t i = model.attention_pattern.size(); i-- > 0;) {
+    const PatternEntry entry = parse_pattern_entry(model.attention_pattern[i]);
+    if (names(entry.layers, layer) && names(entry.heads, head)) return {{i, entry.parts}};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -203,30 +222,24 @@ bool KeyParts::hide_within(std::int64_t length) const {
 PatternEntry parse_pattern_entry(const std::string& text) {
   PatternEntry entry;
   Words words(text);
-  const bool layers = words.take("layers ");
-  const bool listed = !layers || read_list(words, entry.layers);
-  const bool heads = words.take("heads ");
-  if (!listed || (heads && !read_list(words, entry.heads)) ||
-      ((layers || heads) && !words.take(":"))) {
-    entry.problem = kExpected;
-    return entry;
-  }
-  entry.problem = read_parts(words, entry.parts);
+  entry.problem = read_named_list(words, "layers", entry.layers);
+  if (entry.problem.empty()) entry.problem = read_named_list(words, "heads", entry.heads);
+  if (!entry.problem.empty()) return entry;
+  const bool all_heads = entry.layers.empty() && entry.heads.empty();
+  entry.problem = all_heads || words.take(":") ? read_parts(words, entry.parts)
+                                               : cat("no : ends the lists, ", kExpected);
   return entry;
 }
 
 std::optional<std::size_t> deciding_entry(const ModelConfig& model, std::int64_t layer,
                                           std::int64_t head) {
-  for (std::size_t i = model.attention_pattern.size(); i-- > 0;) {
-    const PatternEntry entry = parse_pattern_entry(model.attention_pattern[i]);
-    if (names(entry.layers, layer) && names(entry.heads, head)) return i;
-  }
-  return std::nullopt;
+  const auto decided = decide(model, layer, head);
+  return decided ? std::optional(decided->first) : std::nullopt;
 }
 
 KeyParts key_parts(const ModelConfig& model, std::int64_t layer, std::int64_t head) {
-  const auto entry = deciding_entry(model, layer, head);
-  return entry ? parse_pattern_entry(model.attention_pattern[*entry]).parts : KeyParts();
+  const auto decided = decide(model, layer, head);
+  return decided ? decided->second : KeyParts();
 }
 
 bool hashes_keys(const ModelConfig& model, std::int64_t layer) {

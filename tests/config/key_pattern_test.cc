@@ -62,6 +62,8 @@ TEST(KeyPattern, RefusesWhatItDoesNotRead) {
                            "global(1) + lsh(16, 64, 2)",
                            "WINDOW(4)"})
     EXPECT_NE(parse_pattern_entry(text).problem, "") << text;
+  EXPECT_NE(parse_pattern_entry("window(4) + windows(4)").problem.find("\"windows\""),
+            std::string::npos);
 }
 
 TEST(KeyPattern, TheLastEntryThatNamesAHeadDecides) {
