@@ -26,7 +26,7 @@ ASSUMED = {
     "attention": (0.35, 0.50),      # of the bound by instructions: FlashAttention-2 reaches 0.47 and 0.55, third table
     "nats": (60, 40),               # distance in the bias, in nats, from which on blocks are left out
 }
-MMA_SYNC = 0.63  # of the peak that mma.sync reaches on Hopper (arXiv 2402.13499)
+MMA_SYNC = 0.63  # of the peak that mma.sync reaches on Hopper (arXiv 2402.13499, not looked up again)
 # Instructions of a warp for a whole tile, tensor-core products among them, sm_90a: (forward, queries, keys) by head width.
 COUNTED = {64: ((781, 128), (484, 96), (645, 128)), 128: ((642, 128), (720, 192), (589, 128))}
 # Warps of a forward block of 128 rows; key tiles of 64 x 64 that the keys' kernel cuts in two at width 128.
