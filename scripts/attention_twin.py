@@ -8,6 +8,8 @@ efficient, cudnn-mask  the same by the memory-efficient kernel and by cuDNN (CUD
 flex     compiled FlexAttention: the bias as score_mod, causal blocks; compiled for each length (CUDA only)
 cudnn    scaled_dot_product_attention by cuDNN, causal, without the bias: no contestant, a bound (CUDA only)
 flash    the same by FlashAttention (CUDA only)
+
+Its first lines are ceilings of the device: a large product of matrices in bf16, and a copy.
 """
 import argparse
 import json
@@ -71,6 +73,17 @@ def timed(call, device, seconds):
     return statistics.median(found), min(found), max(found)
 
 
+def ceilings(device, seconds):
+    size, copied = (8192, 1 << 30) if device == "cuda" else (256, 1 << 24)
+    left, right = (torch.randn(size, size, dtype=torch.bfloat16, device=device) for _ in range(2))
+    source = torch.ones(copied, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    yield {"ceiling": "matrix rate", "by": f"PyTorch {torch.__version__}, bf16, {size} x {size} by {size} x {size}, drawn numbers",
+           "unit": "TFLOP/s", "per_second": 2 * size ** 3 / timed(lambda: left @ right, device, seconds)[0]}
+    yield {"ceiling": "copy", "by": f"PyTorch {torch.__version__}, copy_ of {copied >> 20} MiB, bytes read and written",
+           "unit": "TB/s", "per_second": 2 * copied / timed(lambda: target.copy_(source), device, seconds)[0]}
+
+
 def measure(name, options, length):
     dtype = torch.bfloat16
     shape = (max(1, options.tokens // length), options.heads, length, options.head_width)
@@ -100,6 +113,8 @@ def main():
     for name, value in (("tokens", 16384), ("heads", 12), ("head-width", 64)):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
+    for row in ceilings(options.device, options.seconds):
+        print(json.dumps(row), flush=True)
     names = list(CONTESTANTS) if options.device == "cuda" else ["mask"]
     for length in map(int, options.lengths.split(",")):
         for name in names:
