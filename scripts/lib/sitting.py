@@ -16,7 +16,8 @@ import time
 
 LEAST_SECONDS = 15  # a program with less left is not started
 PROGRAM_BYTES = 30_000  # of a program's output that are kept
-LOG_BYTES = 200_000  # of a part's
+LOG_BYTES = 100_000  # of a part's
+FIGURES_BYTES = 20_000  # of a program's figures: more are not what they should be
 
 
 def cut(text, most):
@@ -93,7 +94,8 @@ class Sitting:
 
     def keep(self, name, rows):
         """Figures of a program, for results.json."""
-        self.part["figures"][name] = rows
+        size = len(json.dumps(rows))
+        self.part["figures"][name] = rows if size <= FIGURES_BYTES else f"{size} bytes left out"
         self.write()
         return rows
 

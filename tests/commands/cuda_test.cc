@@ -13,7 +13,9 @@ namespace {
 class EndToEndCuda : public testing::Test {
  protected:
   void SetUp() override {
-    const ProgramResult found = place_.run(command("probe", "cuda", {"run.train_tokens=256"}));
+    // Once for all tests: a start on a device takes seconds.
+    static const ProgramResult found =
+        place_.run(command("probe", "cuda", {"run.train_tokens=256"}));
     if (found.code == 2 && has_word(found.err, "/runtime/device:")) GTEST_SKIP() << found.err;
     ASSERT_EQ(found.code, 0) << found.err;
   }

@@ -38,6 +38,8 @@ if "--output" in words:
     if words[0] == "evaluate":
         output.mkdir()
         (output / "curve.json").write_text(json.dumps({"curves": [{"points": [{"length": 128, "perplexity": 12.5}]}]}))
+    if words[0] == "evaluate" and os.path.exists("large"):
+        (output / "curve.json").write_text(json.dumps({"curves": ["a figure" * 200000]}))
 print("alibi 0 (LibTorch 0)" if words == ["--version"] else f"{' '.join(words)}")
 sys.exit(7 if os.path.exists("fails") and words[0] == open("fails").read() else 0)
 '''
@@ -114,14 +116,15 @@ class GpuCheck(unittest.TestCase):
             self.assertIn(words, page)
         self.assertEqual(json.loads(self.read("results.json"))["parts"]["short-run"]["figures"]["curve"][0]["points"][0]["length"], 128)
 
-    # Seen failing with every program's output kept whole.
+    # Seen failing with every program's output kept whole, and with all figures.
     def test_what_is_kept_is_few_small_files_in_an_archive(self):
+        self.put("large", "")
         self.check()
         files = [path for path in (self.root / "out").rglob("*") if path.is_file()]
         self.assertLessEqual(len(files), 8, files)
         self.assertLess(sum(path.stat().st_size for path in files), 1 << 20)
         log = self.read("tests.txt")
-        self.assertLessEqual(len(log), 200_000)
+        self.assertLessEqual(len(log), 100_000)
         for words in ("the first line", "bytes left out", "[  PASSED  ] 5 tests."):
             self.assertIn(words, log)
         for path in files:
