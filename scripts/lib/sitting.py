@@ -99,6 +99,10 @@ class Sitting:
         self.write()
         return rows
 
+    def portable(self, text):
+        """Without the folders of one machine."""
+        return text.replace(f"{self.root}/", "").replace(str(pathlib.Path.home()), "~")
+
     def run(self, name, command, seconds, variables=None, counts=True):
         """Runs it with a limit. Returns whether it succeeded, and what it printed. `counts`: its failure is the part's."""
         limit = min(seconds, self.end - time.monotonic())
@@ -107,9 +111,9 @@ class Sitting:
             return False, ""
         start = time.monotonic()
         text, code = limited([str(word) for word in command], limit, self.root, variables)
+        text, words = self.portable(text), self.portable(" ".join(map(str, command)))
         took = f"{time.monotonic() - start:.0f} s, exit {code}"
-        shown = f"\n$ {' '.join(map(str, command))}\n{cut(text, PROGRAM_BYTES)}\n{name}: {took}\n"
-        self.log += shown.replace(f"{self.root}/", "").replace(str(pathlib.Path.home()), "~")  # no folders of this machine
+        self.log += f"\n$ {words}\n{cut(text, PROGRAM_BYTES)}\n{name}: {took}\n"
         print(f"  {name}: {took}", flush=True)
         if code != 0 and counts:
             self.fails(name, code, last_line(text))
