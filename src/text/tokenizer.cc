@@ -3,6 +3,7 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <utility>
 
@@ -39,6 +40,12 @@ std::size_t cut_before_space(std::string_view text, std::size_t from) {
     if (!before.ends_with(' ') && !before.ends_with(kSpace)) return at;
   }
   return text.size();
+}
+
+std::string_view cut_front(std::string_view& text, std::size_t size) {
+  const std::string_view front = text.substr(0, size);
+  text.remove_prefix(front.size());
+  return front;
 }
 
 // The first border of either kind in `text`, or beyond kLongestWord when none is near.
@@ -217,17 +224,25 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, WordMemory& m
   ids.reserve(text.size() / 3);
   const bool words = state_->borders.after_line && state_->borders.before_space;
   std::vector<int> some;
+  std::array<std::string_view, 16> ahead;
   while (!text.empty()) {
-    const std::size_t word = words ? word_end(text) : kLongestWord + 1;
-    const bool keep = word <= kLongestWord;
-    const std::string_view stretch = text.substr(0, keep ? word : safe_cut(text, kStretch));
-    text.remove_prefix(stretch.size());
-    if (const auto known = keep ? memory.find(stretch) : std::nullopt) {
-      ids.insert(ids.end(), known->begin(), known->end());
-      continue;
+    std::size_t count = 0, next = 0;
+    while (words && count < ahead.size() && !text.empty() && next <= kLongestWord) {
+      next = word_end(text);
+      if (next <= kLongestWord) ahead[count++] = cut_front(text, next);
     }
-    state_->encode(stretch, some);
-    if (keep) memory.add(stretch, some);
+    memory.prefetch(std::span(ahead).first(count));
+    for (const std::string_view word : std::span(ahead).first(count)) {
+      const auto known = memory.find(word);
+      if (!known) {
+        state_->encode(word, some);
+        memory.add(word, some);
+      }
+      const WordMemory::Ids found = known ? *known : WordMemory::Ids(some);
+      ids.insert(ids.end(), found.begin(), found.end());
+    }
+    if (text.empty() || count == ahead.size()) continue;
+    state_->encode(cut_front(text, safe_cut(text, kStretch)), some);
     ids.insert(ids.end(), some.begin(), some.end());
   }
   return ids;

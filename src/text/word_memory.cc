@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kFirstSlots = 1 << 12;
 
-// Not 0.
 std::uint64_t hash_of(std::string_view word) {
   std::uint64_t hash = word.size();
   while (!word.empty()) {
@@ -22,51 +21,68 @@ std::uint64_t hash_of(std::string_view word) {
     hash = (hash ^ piece) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 32;
   }
-  return hash | 1;
+  return hash;
 }
+
+std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
 }  // namespace
 
+WordMemory::Ids WordMemory::ids_of(const Slot& slot) const {
+  const std::int32_t* word = words_.data() + slot.word;
+  return {word + 2, static_cast<std::size_t>(word[1])};
+}
+
+std::string_view WordMemory::letters_of(const Slot& slot) const {
+  const std::int32_t* word = words_.data() + slot.word;
+  return {reinterpret_cast<const char*>(word + 2 + word[1]), static_cast<std::size_t>(word[0])};
+}
+
 std::size_t WordMemory::slot_of(std::string_view word, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = (hash >> 1) & mask;
-  for (; slots_[at].hash != 0; at = (at + 1) & mask) {
-    const Slot& slot = slots_[at];
-    if (slot.hash == hash && slot.letter_count == word.size() &&
-        std::memcmp(letters_.data() + slot.letters, word.data(), word.size()) == 0)
-      break;
-  }
+  std::size_t at = hash & mask;
+  for (; slots_[at].word != 0; at = (at + 1) & mask)
+    if (slots_[at].tag == tag_of(hash) && letters_of(slots_[at]) == word) break;
   return at;
 }
 
 std::optional<WordMemory::Ids> WordMemory::find(std::string_view word) const {
   if (slots_.empty()) return std::nullopt;
   const Slot& slot = slots_[slot_of(word, hash_of(word))];
-  if (slot.hash == 0) return std::nullopt;
-  return Ids(ids_).subspan(slot.ids, slot.id_count);
+  return slot.word == 0 ? std::nullopt : std::optional(ids_of(slot));
+}
+
+void WordMemory::prefetch(std::span<const std::string_view> words) const {
+  if (slots_.empty()) return;
+  const auto first_slot = [&](std::string_view word) {
+    return slots_.data() + (hash_of(word) & (slots_.size() - 1));
+  };
+  for (const std::string_view word : words) __builtin_prefetch(first_slot(word));
+  for (const std::string_view word : words)
+    __builtin_prefetch(words_.data() + first_slot(word)->word);
 }
 
 void WordMemory::add(std::string_view word, Ids ids) {
-  ensure(word.size() <= kLongestWord && ids.size() < (1 << 16), "a word is short");
-  if (words_ == kMostWords) *this = WordMemory();
-  if (2 * (words_ + 1) > slots_.size()) grow();
+  ensure(word.size() <= kLongestWord, "a word is short");
+  if (count_ == kMostWords) *this = WordMemory();
+  if (2 * (count_ + 1) > slots_.size()) grow();
   const std::uint64_t hash = hash_of(word);
-  slots_[slot_of(word, hash)] = {
-      hash, static_cast<std::uint32_t>(letters_.size()), static_cast<std::uint32_t>(ids_.size()),
-      static_cast<std::uint16_t>(word.size()), static_cast<std::uint16_t>(ids.size())};
-  letters_ += word;
-  ids_.insert(ids_.end(), ids.begin(), ids.end());
-  ++words_;
+  slots_[slot_of(word, hash)] = {tag_of(hash), static_cast<std::uint32_t>(words_.size())};
+  words_.push_back(static_cast<std::int32_t>(word.size()));
+  words_.push_back(static_cast<std::int32_t>(ids.size()));
+  words_.insert(words_.end(), ids.begin(), ids.end());
+  const std::size_t letters = words_.size();
+  words_.resize(letters + (word.size() + 3) / 4);
+  std::memcpy(words_.data() + letters, word.data(), word.size());
+  ++count_;
 }
 
 void WordMemory::grow() {
   const std::vector<Slot> before = std::exchange(slots_, {});
   slots_.resize(before.empty() ? kFirstSlots : 2 * before.size());
-  for (const Slot& slot : before) {
-    if (slot.hash == 0) continue;
-    const std::string_view word(letters_.data() + slot.letters, slot.letter_count);
-    slots_[slot_of(word, slot.hash)] = slot;
-  }
+  if (words_.empty()) words_.push_back(0);  // so that no word begins at 0
+  for (const Slot& slot : before)
+    if (slot.word != 0) slots_[slot_of(letters_of(slot), hash_of(letters_of(slot)))] = slot;
 }
 
 }  // namespace alibi

@@ -18,26 +18,30 @@ class WordMemory {
 
   using Ids = std::span<const std::int32_t>;
   std::optional<Ids> find(std::string_view word) const;  // valid until the next add()
+  // Before these are looked for: waits for memory overlap.
+  void prefetch(std::span<const std::string_view> words) const;
   // A word of at most kLongestWord bytes that find() does not find.
   void add(std::string_view word, Ids ids);
 
  private:
-  // Beyond it all is forgotten, so that memory has a bound: some 50 MB.
+  // Beyond it all is forgotten, so that memory has a bound: some 20 MB.
   static constexpr std::size_t kMostWords = std::size_t{1} << 19;
 
+  // Small, for a lookup waits for memory once here and once for the word.
   struct Slot {
-    std::uint64_t hash = 0;  // 0: nobody's
-    std::uint32_t letters = 0, ids = 0;
-    std::uint16_t letter_count = 0, id_count = 0;
+    std::uint32_t tag = 0;   // the upper half of the word's hash
+    std::uint32_t word = 0;  // where it begins in words_; 0: nobody's
   };
+  Ids ids_of(const Slot& slot) const;
+  std::string_view letters_of(const Slot& slot) const;
   // Its slot, or the free one where it would be. There is a table.
   std::size_t slot_of(std::string_view word, std::uint64_t hash) const;
   void grow();
 
-  std::size_t words_ = 0;
+  std::size_t count_ = 0;
   std::vector<Slot> slots_;  // a power of two, at most half of them taken
-  std::string letters_;
-  std::vector<std::int32_t> ids_;
+  // Word behind word: how many bytes and ids it has, the ids, the bytes.
+  std::vector<std::int32_t> words_;
 };
 
 }  // namespace alibi
