@@ -17,7 +17,7 @@ import time
 LEAST_SECONDS = 15  # a program with less left is not started
 PROGRAM_BYTES = 30_000  # of a program's output that are kept
 LOG_BYTES = 100_000  # of a part's
-FIGURES_BYTES = 20_000  # of a program's figures: more are not what they should be
+FIGURES_BYTES = 50_000  # of a program's figures: more are not what they should be
 
 
 def cut(text, most):
