@@ -4,8 +4,9 @@ usage: python3 scripts/check_device_code.py [--counts] LIBRARY CUOBJDUMP
 
 --counts prints what is counted as a table. One line for each fault, exit 1. Every attention kernel must be there for sm_80 and
 sm_90a, multiply on tensor cores (bf16, sums in fp32), copy global memory to shared memory asynchronously, 16 bytes at once, load
-fragments by ldmatrix, and keep what it works on in registers; PTX of compute_80 must be there for later devices. What a warp
-executes for one tile is counted: a loop that grew, or a kernel of which fewer blocks fit on a multiprocessor, is a fault.
+fragments by ldmatrix, and keep what it works on in registers; PTX of compute_80 must be there for later devices. Cross-entropy must
+be there too, reading and writing 16 bytes at once. What a warp executes for one tile, or for 16 logits of each lane, is counted: a
+loop that grew, or a kernel of which fewer blocks fit on a multiprocessor, is a fault.
 """
 import collections
 import re
@@ -22,9 +23,20 @@ INSTRUCTIONS = {
     "transposed ldmatrix": r"LDSM\.16\.MT88\.4",
     "exponentials in base 2": r"MUFU\.EX2",
 }
+CROSS_ENTROPY = ("cross_entropy", 0)
+ROW_INSTRUCTIONS = {
+    "reads of 16 bytes": r"LDG\.E\.128",
+    "writes of 16 bytes": r"STG\.E\.128",
+    "exponentials in base 2": r"MUFU\.EX2",
+}
+# Instructions of a warp for two chunks of eight logits a lane, by chunks written and exponentials: about 3 % more than when last
+# looked at.
+ROW_LOOPS = {(0, 17): ("sum", 100), (2, 16): ("gradient", 88)}
 MOST_STACK = {("AttentionQueryGradient", 192): 8}  # bytes a thread; else none
-# Registers a thread; else 255, what an instruction can name. 168 let three blocks of four warps share a multiprocessor's 65536.
-MOST_REGISTERS = {("AttentionForward", 96): 168, ("AttentionQueryGradient", 64): 168, ("AttentionQueryGradient", 96): 168}
+# Registers a thread; else 255, what an instruction can name. 168 let three blocks of four warps share a multiprocessor's 65536,
+# 32 two of 32.
+MOST_REGISTERS = {("AttentionForward", 96): 168, ("AttentionQueryGradient", 64): 168, ("AttentionQueryGradient", 96): 168,
+                  CROSS_ENTROPY: 32}
 # Instructions of a warp for a tile that is seen whole, and products among them: about 3 % more than when last looked at.
 TILES = {
     ("AttentionForward", 64): (810, 128),
@@ -43,9 +55,15 @@ def dump(program, library, *options):
 
 
 def kernel_of(symbol):
-    """(name, head width) of a mangled attention kernel, or None."""
+    """(name, head width) of a mangled kernel, or None."""
+    if "run_cross_entropy" in symbol:
+        return CROSS_ENTROPY
     match = re.search(r"(Attention[A-Z][A-Za-z]+)I.*?DeviceBlockELi(\d+)", symbol)
     return (match[1], int(match[2])) if match else None
+
+
+def words_of(kernel, target):
+    return f"{kernel[0]}, heads of {kernel[1]}, {target}" if kernel[1] else f"{kernel[0]}, {target}"
 
 
 def by_kernel(text, line_pattern):
@@ -75,14 +93,28 @@ def branch_of(instruction, places):
     return target, operation != instruction or bool(re.search(r"BRA\S* !?U?P\d", operation))
 
 
-def tile_of(lines):
-    """The instructions of the main loop's shortest way around that has all its work, [] without a loop of products."""
+def loops_of(lines):
+    """The instructions, the branches among them by index, and (first, last) of every loop."""
     code = [(int(address, 16), text) for address, text in (re.split(r"\*/\s+", line, maxsplit=1) for line in lines)]
     places = {address: i for i, (address, text) in enumerate(code)}
     branches = [branch_of(text, places) for address, text in code]
-    work = [1 if WORK.match(without_predicate(text)) else 0 for address, text in code]
-    products = [1 if "HMMA" in text else 0 for address, text in code]
     back = [(branch[0], i) for i, branch in enumerate(branches) if branch and branch[0] is not None and branch[0] <= i]
+    return [text for address, text in code], branches, back
+
+
+def row_loops_of(lines):
+    """{(chunks written, exponentials): instructions} of the loops that read two chunks a lane."""
+    code, _, loops = loops_of(lines)
+    bodies = [code[first : last + 1] for first, last in loops]
+    count = lambda body, name: sum(name in text for text in body)
+    return {(count(body, "STG.E.128"), count(body, "MUFU.EX2")): len(body) for body in bodies if count(body, "LDG.E.128") == 2}
+
+
+def tile_of(lines):
+    """The instructions of the main loop's shortest way around that has all its work, [] without a loop of products."""
+    code, branches, back = loops_of(lines)
+    work = [1 if WORK.match(without_predicate(text)) else 0 for text in code]
+    products = [1 if "HMMA" in text else 0 for text in code]
     loops = [(first, last) for first, last in back if any(products[first : last + 1])]
     if not loops:
         return []
@@ -93,12 +125,12 @@ def tile_of(lines):
         following += [branches[i][0]] if branches[i] else []
         ways = [((0, 0), None) if next_one == first else (best[next_one], next_one) for next_one in following
                 if next_one == first or (next_one is not None and i < next_one <= last and next_one in best)]
-        if ways and not re.match(r"EXIT|RET", code[i][1]):
+        if ways and not re.match(r"EXIT|RET", code[i]):
             (done, length), after[i] = max(ways, key=lambda way: way[0])
             best[i] = (done + work[i], length - 1)
     tile, i = [], first
     while i is not None:
-        tile.append(code[i][1])
+        tile.append(code[i])
         i = after.get(i)
     return tile
 
@@ -107,7 +139,7 @@ def count_faults(code, registers):
     for target in TARGETS:
         for (name, width), (most, products) in TILES.items():
             tile = tile_of(code.get((target, (name, width)), []))
-            words = f"{name}, heads of {width}, {target}"
+            words = words_of((name, width), target)
             found = sum("HMMA" in instruction for instruction in tile)
             if found != products:
                 yield f"{words}: {found} products in the main loop, expected {products}"
@@ -116,7 +148,11 @@ def count_faults(code, registers):
         for kernel, most in MOST_REGISTERS.items():
             for count in registers.get((target, kernel), ["unknown"]):
                 if not count.isdigit() or int(count) > most:
-                    yield f"{kernel[0]}, heads of {kernel[1]}, {target}: {count} registers a thread, expected at most {most}"
+                    yield f"{words_of(kernel, target)}: {count} registers a thread, expected at most {most}"
+        loops = row_loops_of(code.get((target, CROSS_ENTROPY), []))
+        for work, (name, most) in ROW_LOOPS.items():
+            if loops.get(work, most + 1) > most:
+                yield f"{words_of(CROSS_ENTROPY, target)}: {loops.get(work, 'no')} instructions in the loop of the {name}, expected at most {most}"
 
 
 def print_counts(code, registers, stacks):
@@ -127,24 +163,28 @@ def print_counts(code, registers, stacks):
             tile = tile_of(code[place])
             print(f"| {name} | {width} | {target} | {len(tile)} | {sum('HMMA' in one for one in tile)} | {registers[place][0]} |"
                   f" {stacks[place][0]} |")
+    print("\n| loop of cross-entropy, 16 logits a lane | target | instructions | registers |\n|---|---|---|---|")
+    for work, (name, _) in ROW_LOOPS.items():
+        for target in TARGETS:
+            place = (target, CROSS_ENTROPY)
+            print(f"| {name} | {target} | {row_loops_of(code[place]).get(work)} | {registers[place][0]} |")
 
 
 def faults_of(code, stacks, ptx):
+    kernels = {(name, width): INSTRUCTIONS for name in KERNELS for width in WIDTHS}
     for target in TARGETS:
-        for name in KERNELS:
-            for width in WIDTHS:
-                place = (target, (name, width))
-                words = f"{name}, heads of {width}, {target}"
-                if place not in code:
-                    yield f"{words}: not in the library"
-                    continue
-                for what, pattern in INSTRUCTIONS.items():
-                    if not any(re.search(rf"\s{pattern}", line) for line in code[place]):
-                        yield f"{words}: found no {what} ({pattern})"
-                most = MOST_STACK.get((name, width), 0)
-                for stack in stacks.get(place, ["unknown"]):
-                    if not stack.isdigit() or int(stack) > most:
-                        yield f"{words}: {stack} bytes of stack a thread, expected at most {most}: registers are spilled"
+        for kernel, instructions in {**kernels, CROSS_ENTROPY: ROW_INSTRUCTIONS}.items():
+            place, words = (target, kernel), words_of(kernel, target)
+            if place not in code:
+                yield f"{words}: not in the library"
+                continue
+            for what, pattern in instructions.items():
+                if not any(re.search(rf"\s{pattern}", line) for line in code[place]):
+                    yield f"{words}: found no {what} ({pattern})"
+            most = MOST_STACK.get(kernel, 0)
+            for stack in stacks.get(place, ["unknown"]):
+                if not stack.isdigit() or int(stack) > most:
+                    yield f"{words}: {stack} bytes of stack a thread, expected at most {most}: registers are spilled"
     if "sm_80.ptx" not in ptx:
         yield "PTX of compute_80: not in the library"
 

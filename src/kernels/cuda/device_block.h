@@ -73,6 +73,15 @@ class DeviceBlock {
     x.value += __shfl_xor_sync(~0U, x.value, 2);
   }
 
+  ALIBI_KERNEL void warp_max(Lanes<float>& x) {
+    ALIBI_UNROLL for (int step = 16; step > 0; step /= 2) x.value =
+        fmaxf(x.value, __shfl_xor_sync(~0U, x.value, step));
+  }
+  ALIBI_KERNEL void warp_sum(Lanes<float>& x) {
+    ALIBI_UNROLL for (int step = 16; step > 0; step /= 2) x.value +=
+        __shfl_xor_sync(~0U, x.value, step);
+  }
+
   // One instruction instead of the four that keep subnormal numbers. Here it makes weights, of
   // which a row's largest is about 1: one below 2^-126 is lost in the row's sum anyway.
   ALIBI_KERNEL static float exp2(float x) {
@@ -81,6 +90,7 @@ class DeviceBlock {
     return power;
   }
   ALIBI_KERNEL static float larger(float x, float y) { return fmaxf(x, y); }
+  ALIBI_KERNEL static float fused(float x, float y, float z) { return fmaf(x, y, z); }
   ALIBI_KERNEL static float log2(float x) { return log2f(x); }
   ALIBI_KERNEL static float root(float x) { return sqrtf(x); }
   ALIBI_KERNEL static float widened(std::uint16_t bits) {
@@ -91,11 +101,17 @@ class DeviceBlock {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
     return word;
   }
+  ALIBI_KERNEL static std::uint16_t rounded(float x) {
+    return static_cast<std::uint16_t>(pair(x, 0));
+  }
   ALIBI_KERNEL static Words4 chunk(const std::uint16_t* from) {
     return *reinterpret_cast<const Words4*>(from);
   }
   ALIBI_KERNEL static void store(std::uint16_t* to, std::uint32_t pair) {
     *reinterpret_cast<std::uint32_t*>(to) = pair;
+  }
+  ALIBI_KERNEL static void store_chunk(std::uint16_t* to, const Words4& chunk) {
+    *reinterpret_cast<Words4*>(to) = chunk;
   }
 
  private:

@@ -22,6 +22,7 @@
 //   multiply(sums, left, right)  sums (16 x 8 fp32) += left (16 x 16) right (16 x 8), bf16 (PTX:
 //                                mma.sync.m16n8k16)
 //   quad_max(x), quad_sum(x)     over the four lanes that share a row of sums
+//   warp_max(x), warp_sum(x)     over all lanes of the warp
 //
 // Fragments, with g = lane / 4 and t = lane % 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
 //   sums   0, 1: row g, columns 2t, 2t + 1;  2, 3: row g + 8

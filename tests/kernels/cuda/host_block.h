@@ -126,8 +126,16 @@ class HostBlock {
     over_quads(x, [](float a, float b) { return a + b; });
   }
 
+  void warp_max(Lanes<float>& x) {
+    over_warp(x, [](float a, float b) { return std::fmax(a, b); });
+  }
+  void warp_sum(Lanes<float>& x) {
+    over_warp(x, [](float a, float b) { return a + b; });
+  }
+
   static float exp2(float x) { return std::exp2(x); }
   static float larger(float x, float y) { return std::fmax(x, y); }
+  static float fused(float x, float y, float z) { return std::fma(x, y, z); }
   static float log2(float x) { return std::log2(x); }
   static float root(float x) { return std::sqrt(x); }
   static float widened(std::uint16_t bits) {
@@ -148,6 +156,10 @@ class HostBlock {
   static void store(std::uint16_t* to, std::uint32_t pair) {
     ensure(reinterpret_cast<std::uintptr_t>(to) % 4 == 0, "a pair is stored aligned");
     std::memcpy(to, &pair, 4);
+  }
+  static void store_chunk(std::uint16_t* to, const Words4& chunk) {
+    ensure(reinterpret_cast<std::uintptr_t>(to) % 16 == 0, "a chunk is stored aligned");
+    std::memcpy(to, &chunk, 16);
   }
 
  private:
@@ -176,11 +188,15 @@ class HostBlock {
     }
     return result;
   }
+  static void with_lane(Lanes<float>& x, int step, const auto& joined) {
+    const Lanes<float> before = x;
+    for (int lane = 0; lane < 32; ++lane) x[lane] = joined(before[lane], before[lane ^ step]);
+  }
   static void over_quads(Lanes<float>& x, const auto& joined) {
-    for (const int step : {1, 2}) {
-      const Lanes<float> before = x;
-      for (int lane = 0; lane < 32; ++lane) x[lane] = joined(before[lane], before[lane ^ step]);
-    }
+    for (const int step : {1, 2}) with_lane(x, step, joined);
+  }
+  static void over_warp(Lanes<float>& x, const auto& joined) {
+    for (const int step : {16, 8, 4, 2, 1}) with_lane(x, step, joined);
   }
 
   HostShared& shared_;

@@ -2,11 +2,10 @@
 // and must be found as what it is.
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "base/strings.h"
 #include "kernels/cuda/ptx/attention_bounds.h"
 #include "kernels/cuda/ptx/ptx_attention.h"
+#include "kernels/cuda/ptx/ptx_mutants.h"
 
 namespace alibi {
 namespace {
@@ -21,49 +20,12 @@ class PtxMutantsSlow : public testing::Test {
 constexpr AttentionKernel kTiled[] = {AttentionKernel::kForward, AttentionKernel::kQueryGradient,
                                       AttentionKernel::kKeyGradient};
 
-// Changes a line, or leaves it and says so; `behind` is the text behind it.
-using Change = std::function<bool(std::string& line, std::string_view behind)>;
+using Change = PtxChange;
 
-Change replaced(const std::string& part, const std::string& by) {
-  return [=](std::string& line, std::string_view) {
-    const std::size_t at = line.find(part);
-    if (at == std::string::npos) return false;
-    line.replace(at, part.size(), by);
-    return true;
-  };
-}
-
-// The destination of `opcode` becomes a copy of its first or its second source.
-Change only_operand(const std::string& opcode, std::size_t kept) {
-  return [=](std::string& line, std::string_view) {
-    if (line.find("\t" + opcode) == std::string::npos) return false;
-    std::vector<std::string> operands = split(line.substr(line.find('%')), ',');
-    operands.back().pop_back();  // ';'
-    line =
-        "\tmov" + opcode.substr(opcode.find('.')) + " " + operands[0] + "," + operands[kept] + ";";
-    return true;
-  };
-}
-
-// Calls f(text) with the kernel's text, changed in one place, for each place that it can be changed
-// in, until f returns true. Whether it did.
+// Of the text of a kernel.
 bool any_mutant(AttentionKernel kernel, int width, const Change& change,
                 const std::function<bool(const std::string& text)>& f) {
-  const std::string text = ptx_of(kernel, width);
-  int places = 0;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    const std::string line = text.substr(start, end - start);
-    std::string changed = line;
-    if (end > start && change(changed, std::string_view(text).substr(end))) {
-      EXPECT_NE(changed, line);
-      ++places;
-      if (f(text.substr(0, start) + changed + text.substr(end))) return true;
-    }
-    start = end + 1;
-  }
-  EXPECT_GT(places, 0) << "nothing to change";
-  return false;
+  return any_ptx_mutant(ptx_of(kernel, width), change, f);
 }
 
 struct Finding {
@@ -197,12 +159,6 @@ TEST_F(PtxMutantsSlow, AMissingBarrierIsARace) {
   const Problem steep({.queries = 140, .keys = 140, .width = 40}, 0, 34);
   for (const AttentionKernel kernel : {AttentionKernel::kNorms, AttentionKernel::kReach})
     expect_all(steep, kernel, no_barrier, race);
-}
-
-Change in_opcode(const std::string& opcode, const std::string& part, const std::string& by) {
-  return [=](std::string& line, std::string_view behind) {
-    return line.find("\t" + opcode) != std::string::npos && replaced(part, by)(line, behind);
-  };
 }
 
 // A row's chunks in their own places, on one side; rows nearer and farther apart.

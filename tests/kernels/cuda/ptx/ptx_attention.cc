@@ -1,27 +1,9 @@
 #include "kernels/cuda/ptx/ptx_attention.h"
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "base/strings.h"
 
 namespace alibi {
 namespace {
-
-std::string contents(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
-CompiledAttention read_compiled() {
-  const std::string file = ALIBI_ATTENTION_PTX;
-  if (file.empty()) return {{}, "nvcc was not found when this was configured"};
-  std::string text = contents(file);
-  if (text.find(".entry") == std::string::npos) return {{}, cat("nvcc did not compile it: ", text)};
-  return {PtxText(std::move(text)), {}};
-}
 
 int kernel_width(int width) {
   return with_kernel_width(width, [](auto kernel) -> int { return kernel(); });
@@ -49,8 +31,8 @@ std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64
 
 }  // namespace
 
-const CompiledAttention& compiled_attention() {
-  static const CompiledAttention compiled = read_compiled();
+const CompiledPtx& compiled_attention() {
+  static const CompiledPtx compiled = read_compiled_ptx(ALIBI_ATTENTION_PTX);
   return compiled;
 }
 

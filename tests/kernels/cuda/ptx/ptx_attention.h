@@ -4,20 +4,16 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "kernels/cuda/device_example.h"
+#include "kernels/cuda/ptx/compiled_ptx.h"
 #include "kernels/cuda/ptx/ptx_machine.h"
 
 namespace alibi {
 
-// The PTX of attention.cu, or why there is none.
-struct CompiledAttention {
-  std::optional<PtxText> text;
-  std::string why_not;
-};
-const CompiledAttention& compiled_attention();
+// Of attention.cu.
+const CompiledPtx& compiled_attention();
 
 enum class AttentionKernel { kNorms, kReach, kForward, kDelta, kQueryGradient, kKeyGradient };
 

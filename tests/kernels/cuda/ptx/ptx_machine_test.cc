@@ -93,6 +93,10 @@ TEST(PtxMachine, ComputesWholeNumbers) {
   EXPECT_EQ(first_word("mov.u32 %r3, -9;\ncvt.s64.s32 %rd2, %r3;\nshr.u64 %rd3, %rd2, 60;\n"
                        "cvt.u32.u64 %r2, %rd3;"),
             15U);
+  // A source that is wider than its type.
+  EXPECT_EQ(first_word("mov.u64 %rd2, 0x500000003;\ncvt.s64.s32 %rd3, %rd2;\n"
+                       "shr.u64 %rd3, %rd3, 1;\ncvt.u32.u64 %r2, %rd3;"),
+            1U);
   EXPECT_EQ(first_word("mov.u32 %r3, 0x12345678;\nmov.b32 {%rs1, %rs2}, %r3;\n"
                        "mov.b32 %r2, {%rs2, %rs1};"),
             0x56781234U);
@@ -353,6 +357,30 @@ TEST(PtxFaults, InputsAreNotWritten) {
     FAIL();
   } catch (const PtxError& error) {
     EXPECT_EQ(error.fault(), PtxFault::kReadOnly);
+  }
+}
+
+// In place each thread may read and write what is its own, and nobody else's.
+TEST(PtxFaults, WhatIsChangedInPlaceIsInputAndResult) {
+  const auto run = [](const std::string& place) {
+    const PtxKernel kernel =
+        decode_ptx(kernel_of(cat("ld.global.u32 %r2, ", place, ";\nadd.s32 %r2, %r2, %r0;\n",
+                                 "st.global.u32 [%rd1], %r2;")));
+    GlobalMemory memory;
+    const std::vector<std::uint32_t> sevens(32, 7);
+    const std::uint64_t changed = memory.put_changed("changed", std::as_bytes(std::span(sevens)));
+    const auto bytes = std::as_bytes(std::span(&changed, 1));
+    launch_ptx(kernel, memory, {.grid = {}, .parameters = {bytes.begin(), bytes.end()}});
+    std::vector<std::uint32_t> found(32);
+    std::memcpy(found.data(), memory.bytes(changed).data(), 128);
+    return found;
+  };
+  EXPECT_EQ(run("[%rd1]")[31], 38U);
+  try {
+    run("[%rd0]");
+    FAIL();
+  } catch (const PtxError& error) {
+    EXPECT_EQ(error.fault(), PtxFault::kRace);
   }
 }
 

@@ -146,6 +146,12 @@ std::uint64_t GlobalMemory::put_input(const std::string& name, std::span<const s
   return address;
 }
 
+std::uint64_t GlobalMemory::put_changed(const std::string& name, std::span<const std::byte> bytes) {
+  const std::uint64_t address = put_input(name, bytes);
+  tensors_.back()->input = false;
+  return address;
+}
+
 std::uint64_t GlobalMemory::put_result(const std::string& name, std::size_t bytes) {
   return put(name, bytes, false);
 }

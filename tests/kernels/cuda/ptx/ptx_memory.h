@@ -74,8 +74,10 @@ class SharedMemory {
 // written alone, and no other reads it in the same launch.
 class GlobalMemory {
  public:
-  // Both return the address. A result is undefined until it is written.
+  // All return the address. A result is undefined until it is written; what is changed in place is
+  // input and result at once.
   std::uint64_t put_input(const std::string& name, std::span<const std::byte> bytes);
+  std::uint64_t put_changed(const std::string& name, std::span<const std::byte> bytes);
   std::uint64_t put_result(const std::string& name, std::size_t bytes);
 
   std::span<const std::byte> bytes(std::uint64_t address) const;

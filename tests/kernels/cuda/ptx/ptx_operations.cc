@@ -163,6 +163,12 @@ struct Convert {
   To operator()(auto a) const { return static_cast<To>(a); }
 };
 
+// A source may be wider than its type, which is then its lower part.
+template <class To, class From>
+struct ConvertLow {
+  To operator()(std::uint64_t a) const { return static_cast<To>(static_cast<From>(a)); }
+};
+
 // Floats. nvcc lets ptxas join a product and a sum into one fma; here they are rounded apart.
 struct FloatMinimum {
   float operator()(float a, float b) const { return std::fmin(a, b); }
@@ -560,6 +566,12 @@ void add_conversions(Table& table, const std::string& from) {
   table["cvt.s64." + from] = {operation<Convert<std::int64_t>, std::int64_t, From>()};
   table["cvt.u64." + from] = {operation<Convert<std::uint64_t>, std::uint64_t, From>()};
   table["cvt.rn.f32." + from] = {operation<Convert<float>, float, From>()};
+  if constexpr (sizeof(From) == 4) {
+    table["cvt.s64." + from].push_back(
+        operation<ConvertLow<std::int64_t, From>, std::int64_t, std::uint64_t>());
+    table["cvt.u64." + from].push_back(
+        operation<ConvertLow<std::uint64_t, From>, std::uint64_t, std::uint64_t>());
+  }
 }
 
 template <class F>

@@ -298,13 +298,21 @@ class Decoder {
     kernel_.code.push_back(std::move(made));
   }
 
+  // As every register that is given.
+  bool is_as_wide(const PtxOperation& form, const std::vector<std::string_view>& operands) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].starts_with('%') &&
+          value(operands[i], 4).bytes != bytes_of_shape(form.shape[i]))
+        return false;
+    return true;
+  }
+
   void fill(PtxInstruction& made, const std::vector<std::string_view>& operands) {
     const std::vector<PtxOperation> forms = ptx_operations(made.opcode);
     if (forms.empty()) fail(cat("opcode ", made.opcode, " is not known"));
     for (const PtxOperation& form : forms) {
       if (form.shape.size() != operands.size()) continue;
-      if (forms.size() > 1 && value(operands[0], 4).bytes != bytes_of_shape(form.shape[0]))
-        continue;
+      if (forms.size() > 1 && !is_as_wide(form, operands)) continue;
       made.run = form.run;
       for (std::size_t i = 0; i < operands.size(); ++i) add(made, form.shape[i], operands[i]);
       return;

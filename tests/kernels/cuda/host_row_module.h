@@ -1,0 +1,20 @@
+// The table of device/row_module.h with kernels that run on the host, in its memory.
+#pragma once
+
+#include "device/row_module.h"
+#include "kernels/cuda/cross_entropy_example.h"
+
+namespace alibi {
+
+inline const RowModule& host_row_module() {
+  static const RowModule module{.runs = [] { return true; },
+                                .cross_entropy =
+                                    [](const DeviceCrossEntropy& a, void*) {
+                                      run_cross_entropy(a);
+                                      return 0;
+                                    },
+                                .error_text = [](int) { return "no error of the host's"; }};
+  return module;
+}
+
+}  // namespace alibi
