@@ -103,30 +103,48 @@ ModuleSymbol open_module_beside_program(const char* file, const char* symbol) {
 
 namespace {
 
-CudaKernels checked(const ModuleSymbol& symbol) {
+template <class Kernels, class Module>
+Kernels checked(const ModuleSymbol& symbol, const Module& expected) {
   if (symbol.address == nullptr) return {nullptr, symbol.reason};
-  const CudaModule* module = reinterpret_cast<CudaModuleFunction>(symbol.address)();
-  if (module->version != kCudaModuleVersion || module->call_bytes != sizeof(DeviceAttention))
+  const Module* module = reinterpret_cast<const Module* (*)()>(symbol.address)();
+  if (module->version != expected.version || module->call_bytes != expected.call_bytes)
     return {nullptr, cat(symbol.library, " is of version ", module->version,
-                         ", this program expects ", kCudaModuleVersion, ": build both anew")};
+                         ", this program expects ", expected.version, ": build both anew")};
   return {module, {}};
+}
+
+RowKernels row_kernels_of_device() {
+  auto kernels = checked<RowKernels>(open_module_beside_program(kCudaModuleFile, kRowModuleSymbol),
+                                     RowModule());
+  if (kernels.module != nullptr && !kernels.module->runs())
+    return {nullptr, "the device is older than compute capability 8.0"};
+  return kernels;
 }
 
 }  // namespace
 
 CudaKernels open_cuda_kernels(const std::filesystem::path& library) {
-  return checked(open_module(library, kCudaModuleSymbol));
+  return checked<CudaKernels>(open_module(library, kCudaModuleSymbol), CudaModule());
+}
+
+RowKernels open_row_kernels(const std::filesystem::path& library) {
+  return checked<RowKernels>(open_module(library, kRowModuleSymbol), RowModule());
 }
 
 const CudaKernels& cuda_kernels() {
-  static const CudaKernels kernels =
-      checked(open_module_beside_program(kCudaModuleFile, kCudaModuleSymbol));
+  static const CudaKernels kernels = checked<CudaKernels>(
+      open_module_beside_program(kCudaModuleFile, kCudaModuleSymbol), CudaModule());
   return kernels;
 }
 
 const CudaKernels& cudnn_kernels() {
-  static const CudaKernels kernels =
-      checked(open_module_beside_program(kCudnnModuleFile, kCudaModuleSymbol));
+  static const CudaKernels kernels = checked<CudaKernels>(
+      open_module_beside_program(kCudnnModuleFile, kCudaModuleSymbol), CudaModule());
+  return kernels;
+}
+
+const RowKernels& row_kernels() {
+  static const RowKernels kernels = row_kernels_of_device();
   return kernels;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/cuda_module.h"
+#include "device/row_module.h"
 
 namespace alibi {
 
@@ -25,6 +26,10 @@ struct CudaKernels {
   const CudaModule* module = nullptr;
   std::string reason;  // why not, when there are none
 };
+struct RowKernels {
+  const RowModule* module = nullptr;
+  std::string reason;
+};
 
 // 16 bytes that tell a device from all others, however many of them this process sees; "" where the
 // driver does not say.
@@ -42,10 +47,12 @@ ModuleSymbol open_module_beside_program(const char* file, const char* symbol);
 
 // Opens `library` and checks that it belongs to this program.
 CudaKernels open_cuda_kernels(const std::filesystem::path& library);
+RowKernels open_row_kernels(const std::filesystem::path& library);
 
 // Those beside the program; only after open_cuda_library() found a device, whose CUDA runtime it
 // shares. Later calls return the first answer.
 const CudaKernels& cuda_kernels();   // libalibi_cuda.so
 const CudaKernels& cudnn_kernels();  // libalibi_cudnn.so
+const RowKernels& row_kernels();  // libalibi_cuda.so; none where the current device cannot run them
 
 }  // namespace alibi

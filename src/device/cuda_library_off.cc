@@ -19,11 +19,18 @@ ModuleSymbol open_module_beside_program(const char* file, const char* symbol) {
 
 CudaKernels open_cuda_kernels(const std::filesystem::path& /*library*/) { return cuda_kernels(); }
 
+RowKernels open_row_kernels(const std::filesystem::path& /*library*/) { return row_kernels(); }
+
 const CudaKernels& cuda_kernels() {
   static const CudaKernels none{nullptr, open_cuda_library().reason};
   return none;
 }
 
 const CudaKernels& cudnn_kernels() { return cuda_kernels(); }
+
+const RowKernels& row_kernels() {
+  static const RowKernels none{nullptr, open_cuda_library().reason};
+  return none;
+}
 
 }  // namespace alibi

@@ -1,5 +1,7 @@
 #include "device/device.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <cstdlib>
 
 #include "base/error.h"
@@ -70,6 +72,10 @@ bool cpu_has_fast_bf16() { return has_avx512_bf16(); }
 
 void synchronize(torch::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize(device.index());
+}
+
+void* current_stream(torch::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 
 std::string describe_precision(Precision resolved) {

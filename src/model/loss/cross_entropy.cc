@@ -1,6 +1,5 @@
 #include "model/loss/cross_entropy.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 
 #include <algorithm>
@@ -8,88 +7,14 @@
 #include "base/error.h"
 #include "device/exact_type.h"
 #include "device/libtorch.h"
-#include "kernels/processor.h"
-#include "kernels/row_ops.h"
 #include "model/linear/linear_products.h"
-#include "model/linear/spread.h"
+#include "model/loss/chunk_loss.h"
 
 namespace alibi {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-struct ChunkLoss {
-  torch::Tensor sum;          // of the rows' cross-entropies, 0-dim
-  torch::Tensor square_sum;   // of the rows' log(sum exp(logits))^2, 0-dim
-  torch::Tensor gradient_RV;  // of the logits, times `scale`, in their type; undefined: not asked
-};
-
-// d/dlogits of  log_sum - logits[target] + z log_sum^2  is  p (1 + 2 z log_sum) - [target].
-struct ChunkScale {
-  double scale = 1;  // on the whole gradient
-  double z = 0;
-  bool left_out = false;  // rows with a negative target: no loss, no gradient
-};
-
-// The formula in LibTorch's operators, in fp32 or fp64.
-ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
-                      const ChunkScale& scale, bool needs_gradient) {
-  torch::Tensor p_RV = logits_RV.to(exact_type(logits_RV));
-  const torch::Tensor counts_R1 =
-      scale.left_out ? (target_R1 >= 0).to(p_RV.scalar_type()) : torch::Tensor();
-  const torch::Tensor index_R1 = scale.left_out ? target_R1.clamp_min(0) : target_R1;
-  torch::Tensor picked_R1 = p_RV.gather(1, index_R1);
-  const torch::Tensor highest_R1 = p_RV.amax(1, true);
-  const torch::Tensor sum_R1 = p_RV.sub_(highest_R1).exp_().sum(1, true);
-  torch::Tensor log_sum_R1 = highest_R1 + sum_R1.log();
-  if (scale.left_out) {
-    picked_R1 *= counts_R1;
-    log_sum_R1 *= counts_R1;
-  }
-  ChunkLoss result{(log_sum_R1 - picked_R1).sum(), log_sum_R1.square().sum(), {}};
-  if (!needs_gradient) return result;
-  p_RV.div_(sum_R1);
-  if (scale.z > 0) p_RV.mul_(1 + 2 * scale.z * log_sum_R1);
-  p_RV.scatter_add_(1, index_R1, torch::full_like(sum_R1, -1.0));
-  if (scale.left_out) p_RV.mul_(counts_R1);
-  result.gradient_RV = p_RV.mul_(scale.scale).to(logits_RV.scalar_type());
-  return result;
-}
-
-// The same in one pass over each row, which is overwritten by its gradient.
-ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
-                      const ChunkScale& scale, bool needs_gradient) {
-  const std::int64_t rows = logits_RV.size(0), width = logits_RV.size(1);
-  auto* logits = bf16_data(logits_RV);
-  const std::int64_t* targets = target_R1.data_ptr<std::int64_t>();
-  torch::Tensor losses_R = torch::empty({rows}, torch::TensorOptions(torch::kFloat));
-  torch::Tensor log_sums_R = torch::empty_like(losses_R);
-  float* losses = losses_R.data_ptr<float>();
-  float* log_sums = log_sums_R.data_ptr<float>();
-  const GradientScale by{needs_gradient ? static_cast<float>(scale.scale) : 0.0F,
-                         static_cast<float>(scale.z)};
-  at::parallel_for(0, rows, 1, [&](std::int64_t first, std::int64_t end) {
-    for (std::int64_t row = first; row < end; ++row) {
-      if (targets[row] < 0) {
-        losses[row] = log_sums[row] = 0;
-        if (needs_gradient) std::fill_n(logits + row * width, width, 0);
-        continue;
-      }
-      const RowLoss loss = cross_entropy_row_bf16(logits + row * width, width, targets[row], by);
-      losses[row] = loss.cross_entropy;
-      log_sums[row] = loss.log_sum;
-    }
-  });
-  return {losses_R.sum(), log_sums_R.square().sum(), needs_gradient ? logits_RV : torch::Tensor()};
-}
-
-ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
-                     const ChunkScale& scale, bool needs_gradient) {
-  const bool fused =
-      logits_RV.is_cpu() && logits_RV.scalar_type() == torch::kBFloat16 && has_avx512_bf16();
-  return (fused ? fused_chunk : plain_chunk)(logits_RV, target_R1, scale, needs_gradient);
-}
 
 // Gradients were made for an objective whose own gradient is 1, as it nearly always is: then there
 // is no pass over V x C numbers. (A device is not asked: it would have to wait.)
@@ -121,7 +46,7 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
       const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1).contiguous();
       const ChunkLoss chunk = chunk_loss(head.forward(h_RC, {}), target_R1, scale, needs_gradient);
       total += chunk.sum;
-      squares += chunk.square_sum;
+      if (options.z_loss > 0) squares += chunk.square_sum;
       if (!needs_gradient) continue;
       const torch::Tensor& g_RV = chunk.gradient_RV;
       dhidden_NC.narrow(0, first, count).copy_(head.input_gradient(g_RV));
