@@ -1,3 +1,4 @@
+#include <span>
 
 #include "base/clock.h"
 #include "base/strings.h"
@@ -41,9 +42,15 @@ class Stepper {
                       config_.runtime.loss_chunk_rows);
     loss.backward();
     const std::vector<torch::Tensor> gradients = gradients_of(parameters_);
-    clip_gradients(gradients, gradient_norm(gradients), config_.optimizer.clip_norm);
+    // Loss and norms in one copy, as in training: the step's one wait, for the update before it,
+    // too.
+    const torch::Tensor figures =
+        torch::cat({loss.detach().to(torch::kDouble).view(1), gradient_norms(gradients)}).cpu();
+    const std::span<const double> read(figures.data_ptr<double>(),
+                                       static_cast<std::size_t>(figures.numel()));
+    clip_gradients(gradients, joint_norm(read.subspan(1)), config_.optimizer.clip_norm);
     optimizer_->update(gradients, ++steps_, config_.optimizer.learning_rate);
-    return loss.item<double>();
+    return read.front();
   }
 
   std::int64_t tokens() const { return tokens_BT_.numel(); }

@@ -188,11 +188,20 @@ void Optimizer::load_state(const std::map<std::string, torch::Tensor>& state) {
   }
 }
 
-torch::Tensor gradient_norms(const std::vector<torch::Tensor>& gradients) {
-  const torch::NoGradGuard guard;
+namespace {
+
+std::vector<torch::Tensor> defined_of(const std::vector<torch::Tensor>& gradients) {
   std::vector<torch::Tensor> defined;
   for (const torch::Tensor& gradient : gradients)
     if (gradient.defined()) defined.push_back(gradient);
+  return defined;
+}
+
+}  // namespace
+
+torch::Tensor gradient_norms(const std::vector<torch::Tensor>& gradients) {
+  const torch::NoGradGuard guard;
+  const std::vector<torch::Tensor> defined = defined_of(gradients);
   if (defined.empty()) return torch::zeros({0}, torch::kDouble);
   return torch::stack(at::_foreach_norm(defined)).to(torch::kDouble);
 }
@@ -211,9 +220,8 @@ double gradient_norm(const std::vector<torch::Tensor>& gradients) {
 void clip_gradients(const std::vector<torch::Tensor>& gradients, double norm, double limit) {
   const torch::NoGradGuard guard;
   if (limit <= 0 || norm <= limit) return;
-  for (const torch::Tensor& gradient : gradients) {
-    if (gradient.defined()) torch::Tensor(gradient).mul_(limit / norm);
-  }
+  const std::vector<torch::Tensor> defined = defined_of(gradients);
+  if (!defined.empty()) at::_foreach_mul_(defined, limit / norm);
 }
 
 }  // namespace alibi

@@ -1,5 +1,6 @@
 // AdamW, clipping and schedules against the formulas in plain numbers; what every optimizer must
 // do.
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -195,6 +196,29 @@ TEST(Clip, ScalesDownToTheLimitAndNeverUp) {
   EXPECT_NEAR(gradient_norm(gradients_of(all)), 2, 1e-6);
   clip_gradients(gradients_of(all), 2, 0);  // 0: no limit
   EXPECT_NEAR(gradient_norm(gradients_of(all)), 2, 1e-6);
+}
+
+int list_products = 0;
+std::unique_ptr<at::ObserverContext> count_list_products(const at::RecordFunction& record) {
+  if (std::string_view(record.name()) == "aten::_foreach_mul_") ++list_products;
+  return nullptr;
+}
+
+// The bits of a product for each tensor, from one operator, which a device runs as few kernels.
+// Seen failing with a product for each tensor.
+TEST(Clip, IsOneOperatorOfTheSameBits) {
+  torch::manual_seed(4);
+  const std::vector<torch::Tensor> gradients{torch::randn({17, 5}), torch::Tensor(),
+                                             torch::randn({3})};
+  const torch::Tensor first = gradients[0] * (0.7 / 3), last = gradients[2] * (0.7 / 3);
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(count_list_products).scopes({at::RecordScope::FUNCTION}));
+  list_products = 0;
+  clip_gradients(gradients, 3, 0.7);
+  at::removeCallback(handle);
+  EXPECT_EQ(list_products, 1);
+  EXPECT_TRUE(torch::equal(gradients[0], first));
+  EXPECT_TRUE(torch::equal(gradients[2], last));
 }
 
 ScheduleConfig schedule_of(ScheduleKind kind) {
