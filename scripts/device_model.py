@@ -5,7 +5,7 @@ usage: scripts/device_model.py [--check]     --check: only says whether tests/be
 
 A step takes what its parts take one after another: matrix products at a share of the peak, attention by its instructions,
 other operators by the bytes they move, the start and end of each kernel, one wait. Operators are those that the program
-runs today with `runtime.attention.kernel=cuda` (src/model/layers.cc, src/model/loss/cross_entropy.cc, src/train/optimizer).
+runs today with `runtime.attention.kernel=cuda` (src/model/layers.cc, src/model/loss, src/train/optimizer).
 """
 import math
 import pathlib
@@ -32,7 +32,9 @@ COUNTED = {64: ((781, 128), (484, 96), (645, 128)), 128: ((642, 128), (720, 192)
 # Warps of a forward block of 128 rows; key tiles of 64 x 64 that the keys' kernel cuts in two at width 128.
 WARPS, CUTS = {64: 4, 128: 8}, {64: 1, 128: 2}
 # Kernels of a layer, of its forward pass alone, of 1024 rows of the loss, of all else but clipping; counted on the meta device.
-LAYER_LAUNCHES, FORWARD_LAUNCHES, CHUNK_LAUNCHES, STEP_LAUNCHES = 44, 19, 25, 50
+LAYER_LAUNCHES, FORWARD_LAUNCHES, CHUNK_LAUNCHES, STEP_LAUNCHES = 44, 19, 9, 50
+CLIPPED_AT_ONCE = 320 * 65536  # numbers that one kernel over a list of tensors takes (LibTorch's MultiTensorApply.cuh)
+LOGIT_BYTES = 6  # read twice, written once: src/kernels/cuda/cross_entropy.h
 CHUNK, VOCABULARY = 1024, 50304
 MODELS = {"124M": (12, 768, 12), "1.3B": (24, 2048, 16)}  # layers, width, heads
 STEPS = [("124M", 1024, 32768, False), ("124M", 16384, 65536, False), ("124M", 65536, 65536, False),
@@ -79,8 +81,8 @@ def attention(device, case, length, heads, width, sequences):
     return warp_cycles[0] / rate, sum(warp_cycles) / rate
 
 
-def step(device, case, model, length, tokens, recompute, one_kernel_loss=False):
-    """Seconds of the parts of a step, by name. C: width, N: parameters; bf16 numbers of 2 bytes."""
+def step(device, case, model, length, tokens, recompute, summed_head=False):
+    """Seconds of the parts of a step, by name; bf16 numbers of 2 bytes. summed_head: the head's gradient is summed by its product."""
     layers, width, heads = MODELS[model]
     rate, peak, _, _ = DEVICES[device]
     rate *= ASSUMED["bytes"][case]
@@ -92,10 +94,10 @@ def step(device, case, model, length, tokens, recompute, one_kernel_loss=False):
     layer_bytes = (38 * (2 if recompute else 1) + 60) * width * layers * tokens
     # Casts of weights and of their gradients; factor on the head's gradient, its sum with the embedding's; embedding, last norm.
     other_bytes = 12 * matrices + 26 * head + 46 * width * tokens
-    loss_bytes = (4 if one_kernel_loss else 52) * VOCABULARY * tokens + (0 if one_kernel_loss else 10 * head * chunks)
+    loss_bytes = LOGIT_BYTES * VOCABULARY * tokens + (0 if summed_head else 10 * head * chunks)
     update_bytes = (4 + 8 + 28) * (matrices + head)  # norm, clipping, AdamW
-    launches = (layers * (LAYER_LAUNCHES + (FORWARD_LAUNCHES if recompute else 0)) + STEP_LAUNCHES + 6 * layers
-                + chunks * (6 if one_kernel_loss else CHUNK_LAUNCHES))
+    launches = (layers * (LAYER_LAUNCHES + (FORWARD_LAUNCHES if recompute else 0)) + STEP_LAUNCHES
+                + math.ceil((matrices + head) / CLIPPED_AT_ONCE) + chunks * (CHUNK_LAUNCHES - summed_head))
     parts = {"products": 6 * tokens * (matrices * again + head) / (peak * ASSUMED["products"][case]),
              "attention": layers * (both + (forward if recompute else 0)),
              "loss": loss_bytes / rate, "layers": layer_bytes / rate, "update, casts": (other_bytes + update_bytes) / rate,
@@ -109,7 +111,7 @@ def ranged(pessimistic, expected, digits=0):
 
 
 def step_rows():
-    yield "| model | length | tokens | H200, tokens/s | with loss in one kernel | H100, tokens/s | launches | " + " | ".join(
+    yield "| model | length | tokens | H200, tokens/s | with the head's gradient summed by its product | H100, tokens/s | launches | " + " | ".join(
         f"{name}, ms" for name in step("H200", 1, *STEPS[0])[0]) + " |"
     yield "|---" * 15 + "|"
     for run in STEPS:
