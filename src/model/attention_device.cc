@@ -1,13 +1,12 @@
 #include "model/attention_device.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "device/device.h"
 #include "device/libtorch.h"
 #include "kernels/attention_skip.h"
 #include "model/attention_rows.h"
@@ -101,8 +100,7 @@ void add_workspace(const DeviceQueue& queue, Call& call, bool backward) {
 
 DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device) {
   if (kernels.module == nullptr) throw Error("CUDA kernels", kernels.reason);
-  const c10::impl::VirtualGuardImpl guard(device.type());
-  return {kernels.module, guard.getStream(device).native_handle()};
+  return {kernels.module, current_stream(device)};
 }
 
 const char* device_attention_lacks(const AttentionProblem& p) {

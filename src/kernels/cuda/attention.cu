@@ -5,6 +5,7 @@
 #include "kernels/cuda/attention_norms.h"
 #include "kernels/cuda/attention_shapes.h"
 #include "kernels/cuda/device_block.h"
+#include "kernels/cuda/launch_errors.h"
 
 namespace alibi {
 namespace {
@@ -88,23 +89,13 @@ bool takes(int width) {
   });
 }
 
-const char* error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
-
-// Launches that cannot be; all else comes from the device or from work before.
-bool is_own(int error) {
-  return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
-         error == cudaErrorInvalidDeviceFunction || error == cudaErrorNoKernelImageForDevice ||
-         error == cudaErrorInvalidPtx || error == cudaErrorUnsupportedPtxVersion ||
-         error == cudaErrorLaunchOutOfResources;
-}
-
 constexpr CudaModule kModule{.takes = takes,
                              .forward_rows = forward_rows<DeviceBlock>,
                              .key_reach = key_reach,
                              .forward = forward,
                              .backward = backward,
-                             .error_text = error_text,
-                             .is_own = is_own};
+                             .error_text = launch_error_text,
+                             .is_own = launch_is_own};
 
 }  // namespace
 }  // namespace alibi
