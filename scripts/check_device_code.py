@@ -14,8 +14,11 @@ import subprocess
 import sys
 
 TARGETS = ("sm_80", "sm_90a")
-KERNELS = ("AttentionForward", "AttentionQueryGradient", "AttentionKeyGradient")
-WIDTHS = (64, 96, 128, 192, 256)
+TILED = ("AttentionForward", "AttentionQueryGradient", "AttentionKeyGradient")
+BIASES = ("slopes", "table", "terms")  # in the order of BiasKind
+KERNELS = [(name, width, "slopes") for name in TILED for width in (64, 96, 128, 192, 256)]
+KERNELS += [(name, width, bias) for name in TILED for width in (64, 128, 256) for bias in ("table", "terms")]
+KERNELS += [("AttentionDistanceGradient", width, "table") for width in (64, 128, 256)]
 INSTRUCTIONS = {
     "tensor-core products": r"HMMA\.16816\.F32\.BF16",
     "asynchronous copies of 16 bytes": r"LDGSTS\.E\.BYPASS\.128",
@@ -23,7 +26,7 @@ INSTRUCTIONS = {
     "transposed ldmatrix": r"LDSM\.16\.MT88\.4",
     "exponentials in base 2": r"MUFU\.EX2",
 }
-CROSS_ENTROPY = ("cross_entropy", 0)
+CROSS_ENTROPY = ("cross_entropy", 0, "")
 ROW_INSTRUCTIONS = {
     "reads of 16 bytes": r"LDG\.E\.128",
     "writes of 16 bytes": r"STG\.E\.128",
@@ -32,19 +35,42 @@ ROW_INSTRUCTIONS = {
 # Instructions of a warp for two chunks of eight logits a lane, by chunks written and exponentials: about 3 % more than when last
 # looked at.
 ROW_LOOPS = {(0, 17): ("sum", 100), (2, 16): ("gradient", 88)}
-MOST_STACK = {("AttentionQueryGradient", 192): 8}  # bytes a thread; else none
+# Bytes a thread; else none.
+MOST_STACK = {
+    ("AttentionQueryGradient", 192, "slopes"): 8,
+    ("AttentionQueryGradient", 256, "table"): 24,
+    ("AttentionQueryGradient", 256, "terms"): 24,
+}
 # Registers a thread; else 255, what an instruction can name. 168 let three blocks of four warps share a multiprocessor's 65536,
 # 32 two of 32.
-MOST_REGISTERS = {("AttentionForward", 96): 168, ("AttentionQueryGradient", 64): 168, ("AttentionQueryGradient", 96): 168,
-                  CROSS_ENTROPY: 32}
+MOST_REGISTERS = {
+    ("AttentionForward", 96, "slopes"): 168,
+    ("AttentionQueryGradient", 64, "slopes"): 168,
+    ("AttentionQueryGradient", 96, "slopes"): 168,
+    CROSS_ENTROPY: 32,
+}
 # Instructions of a warp for a tile that is seen whole, and products among them: about 3 % more than when last looked at.
 TILES = {
-    ("AttentionForward", 64): (810, 128),
-    ("AttentionForward", 128): (662, 128),
-    ("AttentionQueryGradient", 64): (511, 96),
-    ("AttentionQueryGradient", 128): (755, 192),
-    ("AttentionKeyGradient", 64): (665, 128),
-    ("AttentionKeyGradient", 128): (607, 128),
+    ("AttentionForward", 64, "slopes"): (810, 128),
+    ("AttentionForward", 64, "table"): (820, 128),
+    ("AttentionForward", 64, "terms"): (830, 128),
+    ("AttentionForward", 128, "slopes"): (662, 128),
+    ("AttentionForward", 128, "table"): (675, 128),
+    ("AttentionForward", 128, "terms"): (683, 128),
+    ("AttentionQueryGradient", 64, "slopes"): (511, 96),
+    ("AttentionQueryGradient", 64, "table"): (523, 96),
+    ("AttentionQueryGradient", 64, "terms"): (554, 96),
+    ("AttentionQueryGradient", 128, "slopes"): (755, 192),
+    ("AttentionQueryGradient", 128, "table"): (773, 192),
+    ("AttentionQueryGradient", 128, "terms"): (785, 192),
+    ("AttentionKeyGradient", 64, "slopes"): (665, 128),
+    ("AttentionKeyGradient", 64, "table"): (696, 128),
+    ("AttentionKeyGradient", 64, "terms"): (714, 128),
+    ("AttentionKeyGradient", 128, "slopes"): (607, 128),
+    ("AttentionKeyGradient", 128, "table"): (630, 128),
+    ("AttentionKeyGradient", 128, "terms"): (640, 128),
+    ("AttentionDistanceGradient", 64, "table"): (660, 64),
+    ("AttentionDistanceGradient", 128, "table"): (877, 128),
 }
 # A tile's work, which no way around the loop may leave out: products, copies and exponentials.
 WORK = re.compile(r"HMMA|LDGSTS|MUFU\.EX2")
@@ -55,15 +81,23 @@ def dump(program, library, *options):
 
 
 def kernel_of(symbol):
-    """(name, head width) of a mangled kernel, or None."""
+    """(name, head width, kind of bias) of a mangled kernel, or None."""
     if "run_cross_entropy" in symbol:
         return CROSS_ENTROPY
-    match = re.search(r"(Attention[A-Z][A-Za-z]+)I.*?DeviceBlockELi(\d+)", symbol)
-    return (match[1], int(match[2])) if match else None
+    match = re.search(r"(Attention[A-Z][A-Za-z]+)I.*?DeviceBlockELi(\d+).*?BiasKindE(\d)", symbol)
+    return (match[1], int(match[2]), BIASES[int(match[3])]) if match else None
 
 
 def words_of(kernel, target):
-    return f"{kernel[0]}, heads of {kernel[1]}, {target}" if kernel[1] else f"{kernel[0]}, {target}"
+    return f"{kernel[0]}, heads of {kernel[1]}, {kernel[2]}, {target}" if kernel[1] else f"{kernel[0]}, {target}"
+
+
+def instructions_of(kernel):
+    if kernel == CROSS_ENTROPY:
+        return ROW_INSTRUCTIONS
+    if kernel[0] == "AttentionDistanceGradient":  # sums, and multiplies no more
+        return {what: pattern for what, pattern in INSTRUCTIONS.items() if "transposed" not in what}
+    return INSTRUCTIONS
 
 
 def by_kernel(text, line_pattern):
@@ -137,9 +171,9 @@ def tile_of(lines):
 
 def count_faults(code, registers):
     for target in TARGETS:
-        for (name, width), (most, products) in TILES.items():
-            tile = tile_of(code.get((target, (name, width)), []))
-            words = words_of((name, width), target)
+        for kernel, (most, products) in TILES.items():
+            tile = tile_of(code.get((target, kernel), []))
+            words = words_of(kernel, target)
             found = sum("HMMA" in instruction for instruction in tile)
             if found != products:
                 yield f"{words}: {found} products in the main loop, expected {products}"
@@ -156,12 +190,13 @@ def count_faults(code, registers):
 
 
 def print_counts(code, registers, stacks):
-    print("| kernel | width | target | instructions a tile | products | registers | bytes spilled |\n|---|---|---|---|---|---|---|")
-    for name, width in TILES:
+    print("| kernel | width | bias | target | instructions a tile | products | registers | bytes spilled |")
+    print("|---|---|---|---|---|---|---|---|")
+    for kernel in TILES:
         for target in TARGETS:
-            place = (target, (name, width))
+            place = (target, kernel)
             tile = tile_of(code[place])
-            print(f"| {name} | {width} | {target} | {len(tile)} | {sum('HMMA' in one for one in tile)} | {registers[place][0]} |"
+            print(f"| {kernel[0]} | {kernel[1]} | {kernel[2]} | {target} | {len(tile)} | {sum('HMMA' in one for one in tile)} | {registers[place][0]} |"
                   f" {stacks[place][0]} |")
     print("\n| loop of cross-entropy, 16 logits a lane | target | instructions | registers |\n|---|---|---|---|")
     for work, (name, _) in ROW_LOOPS.items():
@@ -171,14 +206,13 @@ def print_counts(code, registers, stacks):
 
 
 def faults_of(code, stacks, ptx):
-    kernels = {(name, width): INSTRUCTIONS for name in KERNELS for width in WIDTHS}
     for target in TARGETS:
-        for kernel, instructions in {**kernels, CROSS_ENTROPY: ROW_INSTRUCTIONS}.items():
+        for kernel in [*KERNELS, CROSS_ENTROPY]:
             place, words = (target, kernel), words_of(kernel, target)
             if place not in code:
                 yield f"{words}: not in the library"
                 continue
-            for what, pattern in instructions.items():
+            for what, pattern in instructions_of(kernel).items():
                 if not any(re.search(rf"\s{pattern}", line) for line in code[place]):
                     yield f"{words}: found no {what} ({pattern})"
             most = MOST_STACK.get(kernel, 0)

@@ -11,7 +11,7 @@
 
 namespace alibi {
 
-inline constexpr int kCudaModuleVersion = 4;
+inline constexpr int kCudaModuleVersion = 5;
 inline constexpr const char* kCudaModuleFile = "libalibi_cuda.so";
 inline constexpr const char* kCudnnModuleFile = "libalibi_cudnn.so";
 inline constexpr const char* kCudaModuleSymbol = "alibi_cuda_module";
@@ -22,11 +22,10 @@ struct CudaModule {
   std::size_t call_bytes = sizeof(DeviceAttention);  // what it was compiled with
   // The unit of DeviceAttention's scale and slopes: kLog2E where scores are in base 2.
   double score_unit = kLog2E;
-  // Whether the current device can run heads of this width; null: it can.
-  bool (*takes)(int width) = nullptr;
-  // Query rows that share an entry of first_BHM, for heads of this width; null: nothing is left
-  // out.
-  int (*forward_rows)(int width) = nullptr;
+  // Whether the current device can run heads of this width with such biases; null: it can.
+  bool (*takes)(int width, BiasKind kind) = nullptr;
+  // Query rows that share an entry of first_BHM; null: nothing is left out.
+  int (*forward_rows)(int width, BiasKind kind) = nullptr;
   // reach_BGN: out; asked for by a threshold.
   int (*key_reach)(const DeviceAttention& a, float* reach_BGN, void* stream) = nullptr;
   // Bytes that `workspace` must hold, negative where the call would fail; null: none. Asked for

@@ -2,9 +2,9 @@
 // pointers into its memory. All members are constexpr so that both sides may call them.
 //
 // Letters: B sequences, H heads, G key/value heads, T queries, S keys, W head width, N key blocks,
-// M query blocks. Query i stands at position S - T + i and sees keys from its document's start to
-// its own position. Scores of our kernels are in base 2: scale and slopes carry log2(e), as in
-// kernels/attention_skip.h.
+// M query blocks, P padded distances. Query i stands at position S - T + i and sees keys from its
+// document's start to its own position. Scores of our kernels are in base 2: scale and slopes carry
+// log2(e), as in kernels/attention_skip.h.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,33 @@ inline constexpr int kKeyBlock = 64;
 
 using DeviceRows = HeadRows<std::uint16_t>;  // bf16; rows are aligned to 16 bytes
 
+// Tiles meet distances from -kTableBefore to keys + kTableBehind - 1: of keys behind a query, which
+// it does not see, and of rows that are not there.
+inline constexpr int kTableBefore = 192, kTableBehind = 128;
+
+// What is added to the scores: one form of BiasForms, or none, which is a slope of 0. Each is
+// another kernel.
+enum class BiasKind { kSlopes, kTable, kTerms };
+
+// A number as the sum of two, the second what rounding to fp32 takes from it: 48 binary digits,
+// as a difference of two sums over a long text needs.
+struct TermPair {
+  float high = 0, low = 0;
+};
+
 struct DeviceAttention {
   int sequences = 0, heads = 0, key_value_heads = 0;
   int queries = 0, keys = 0;
   int width = 0;  // a multiple of 8; kernels pad it to theirs with zeros
   float scale = 1;
-  const float* slopes_H = nullptr;         // null: no bias
+  const float* slopes_H = nullptr;  // null: 0
+  // A number for each distance d, at [h][kTableBefore + d] of table_length(); null: none. With a
+  // threshold also the largest from each distance on.
+  const float *table_HP = nullptr, *table_reach_HP = nullptr;
+  // c_i - c_j; null: none. Each key's c, and less that of the first key of its block, of whole
+  // blocks; with a threshold also the least c of each block and all before it.
+  const TermPair *terms_BHS = nullptr, *least_BHN = nullptr;
+  const float* near_BHS = nullptr;
   float threshold = -1;                    // of the skip test; negative: nothing is left out
   const float* reach_BGN = nullptr;        // with a threshold: attention_norms.h
   const std::int64_t* start_BT = nullptr;  // null: every query sees from key 0
@@ -36,10 +57,25 @@ struct DeviceAttention {
   // backward only
   DeviceRows output_gradient, q_gradient, k_gradient, v_gradient;
   float* delta_BHT = nullptr;  // each row's output times its gradient, summed
+  // The gradient of a bias by distance, in natural units, where it is wanted: by how many blocks of
+  // 64 queries and of keys lie apart, X = distance_blocks(), in 128 sums (attention_distances.h).
+  float* distance_gradient_BHXU = nullptr;
+  float* term_gradient_BHS =
+      nullptr;  // of terms: of c as a key's, in natural units; set to 0 before
 
   constexpr int offset() const { return keys - queries; }
   constexpr int group() const { return heads / key_value_heads; }
   constexpr int key_blocks() const { return (keys + kKeyBlock - 1) / kKeyBlock; }
+  constexpr BiasKind bias_kind() const {
+    if (table_HP != nullptr) return BiasKind::kTable;
+    return terms_BHS != nullptr ? BiasKind::kTerms : BiasKind::kSlopes;
+  }
+  constexpr int table_length() const { return kTableBefore + keys + kTableBehind; }
+  constexpr int query_blocks() const { return (queries + kKeyBlock - 1) / kKeyBlock; }
+  // Blocks of 64 queries that begin up to this many blocks of keys before the first key still see
+  // some of them.
+  constexpr int blocks_before() const { return (offset() + kKeyBlock - 1) / kKeyBlock; }
+  constexpr int distance_blocks() const { return query_blocks() + blocks_before(); }
   constexpr float slope(int h) const { return slopes_H == nullptr ? 0.0F : slopes_H[h]; }
   constexpr int start(int b, int query) const {
     if (start_BT == nullptr) return 0;

@@ -41,9 +41,11 @@ constexpr AttentionKernel tiled(const char* name) {
           &kSet};
 }
 
-const char* module_lacks(const CudaModule* module, std::int64_t width) {
+const char* module_lacks(const CudaModule* module, const AttentionProblem& p) {
   if (module == nullptr) return "this machine: its library was not opened";
-  const bool takes = module->takes == nullptr || module->takes(static_cast<int>(width));
+  const bool takes =
+      module->takes == nullptr ||
+      module->takes(static_cast<int>(p.head_width), device_bias_kind(p.bias, p.bias_gradient));
   return takes ? nullptr : "heads of this width";
 }
 
@@ -54,7 +56,7 @@ constexpr AttentionKernel on_device(const char* name) {
           [](const AttentionProblem& problem, torch::Device device) -> const char* {
             if (!device.is_cuda()) return "a model that is not on a CUDA device";
             const char* const lack = kLacks(problem);
-            return lack != nullptr ? lack : module_lacks(kOpened().module, problem.head_width);
+            return lack != nullptr ? lack : module_lacks(kOpened().module, problem);
           },
           [](const AttentionInputs& inputs) {
             return device_attention_forward(current_queue(kOpened(), inputs.q_BHTD.device()),

@@ -22,7 +22,8 @@ int number(std::int64_t size) { return static_cast<int>(size); }
 // What a call works on, kept alive until it is queued.
 struct Call {
   DeviceAttention a;
-  torch::Tensor q, k, v, slopes, starts, reach, workspace;
+  torch::Tensor q, k, v, starts, reach, workspace;
+  torch::Tensor slopes, table, table_reach, terms, least, near;
 };
 
 torch::Tensor aligned_rows(const torch::Tensor& x_BHTD) {
@@ -44,16 +45,94 @@ void expect_queued(const DeviceQueue& queue, int code) {
               "set runtime.attention.kernel to \"reference\", and report this line");
 }
 
+void add_slopes(const CudaModule& module, Call& call, const torch::Tensor& slopes_H) {
+  const torch::Tensor slopes = slopes_H.detach().to(call.q.device(), torch::kFloat);
+  call.slopes = (slopes * module.score_unit).contiguous();
+  call.a.slopes_H = call.slopes.data_ptr<float>();
+}
+
+// A bias by distance of any form as one padded table.
+void add_table(const CudaModule& module, Call& call, const ScoreBias& bias) {
+  DeviceAttention& a = call.a;
+  const auto whole = torch::TensorOptions(torch::kLong).device(call.q.device());
+  const torch::Tensor distance_P =
+      torch::arange(-kTableBefore, a.keys + kTableBehind, whole).clamp(0, a.keys - 1);
+  const auto exact = [&](const torch::Tensor& x) {
+    return x.detach().to(call.q.device(), torch::kDouble) * module.score_unit;
+  };
+  torch::Tensor table_HP;
+  if (bias.table_HL.defined())
+    table_HP =
+        exact(bias.table_HL).index_select(1, distance_P.clamp_max(bias.table_HL.size(1) - 1));
+  if (bias.slopes_H.defined()) {
+    const torch::Tensor line_HP = exact(bias.slopes_H).unsqueeze(1) * -distance_P;
+    table_HP = table_HP.defined() ? table_HP + line_HP : line_HP;
+  }
+  call.table = table_HP.to(torch::kFloat).contiguous();
+  a.table_HP = call.table.data_ptr<float>();
+  if (a.threshold < 0) return;
+  call.table_reach = std::get<0>(call.table.flip(1).cummax(1)).flip(1).contiguous();
+  a.table_reach_HP = call.table_reach.data_ptr<float>();
+}
+
+// (..., 2): TermPair.
+torch::Tensor term_pairs(const torch::Tensor& x) {
+  const torch::Tensor high = x.to(torch::kFloat);
+  return torch::stack({high, (x - high).to(torch::kFloat)}, -1).contiguous();
+}
+
+const TermPair* pairs_of(const torch::Tensor& x) {
+  static_assert(sizeof(TermPair) == 2 * sizeof(float));
+  return reinterpret_cast<const TermPair*>(x.data_ptr<float>());
+}
+
+void add_terms(const CudaModule& module, Call& call, const torch::Tensor& terms_BHS) {
+  DeviceAttention& a = call.a;
+  ensure(terms_BHS.size(2) == a.keys, "there is a term for every key");
+  const torch::Tensor all = terms_BHS.detach().to(torch::kDouble) * module.score_unit;
+  // Blocks that are short of keys are filled up.
+  const std::int64_t behind = std::int64_t{a.key_blocks()} * kKeyBlock - a.keys;
+  const torch::Tensor blocks_BHNK =
+      at::constant_pad_nd(all, {0, behind}, std::numeric_limits<double>::infinity())
+          .unflatten(2, {a.key_blocks(), kKeyBlock});
+  call.terms = term_pairs(all);
+  call.near = (blocks_BHNK - blocks_BHNK.narrow(3, 0, 1)).to(torch::kFloat).contiguous();
+  a.terms_BHS = pairs_of(call.terms);
+  a.near_BHS = call.near.data_ptr<float>();
+  if (a.threshold < 0) return;
+  call.least = term_pairs(std::get<0>(blocks_BHNK.amin(3).cummin(2)));
+  a.least_BHN = pairs_of(call.least);
+}
+
+void add_bias(const CudaModule& module, Call& call, const ScoreOptions& options) {
+  const ScoreBias& bias = options.bias;
+  if (!bias.slopes_H.defined() && !bias.table_HL.defined() && !bias.terms_BHS.defined()) return;
+  if (module.forward_rows != nullptr) call.a.threshold = skip_threshold(options.skip, call.a.keys);
+  switch (device_bias_kind(bias.forms(), bias.needs_gradient())) {
+    case BiasKind::kSlopes:
+      return add_slopes(module, call, bias.slopes_H);
+    case BiasKind::kTable:
+      return add_table(module, call, bias);
+    case BiasKind::kTerms:
+      return add_terms(module, call, bias.terms_BHS);
+  }
+}
+
 Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
   const ScoreOptions& o = inputs.options;
   Call call{.a = {},
             .q = aligned_rows(inputs.q_BHTD),
             .k = aligned_rows(inputs.k_BGSD),
             .v = aligned_rows(inputs.v_BGSD),
-            .slopes = {},
             .starts = {},
             .reach = {},
-            .workspace = {}};
+            .workspace = {},
+            .slopes = {},
+            .table = {},
+            .table_reach = {},
+            .terms = {},
+            .least = {},
+            .near = {}};
   DeviceAttention& a = call.a;
   a.sequences = number(call.q.size(0));
   a.heads = number(call.q.size(1));
@@ -62,12 +141,7 @@ Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
   a.keys = number(call.k.size(2));
   a.width = number(call.q.size(3));
   a.scale = static_cast<float>(o.scale * module.score_unit);
-  if (o.bias.slopes_H.defined()) {
-    const torch::Tensor slopes = o.bias.slopes_H.detach().to(call.q.device(), torch::kFloat);
-    call.slopes = (slopes * module.score_unit).contiguous();
-    a.slopes_H = call.slopes.data_ptr<float>();
-    if (module.forward_rows != nullptr) a.threshold = skip_threshold(o.skip, a.keys);
-  }
+  add_bias(module, call, o);
   if (o.visible.first_BT.defined()) {
     call.starts = o.visible.first_BT.contiguous();
     a.start_BT = call.starts.data_ptr<std::int64_t>();
@@ -81,10 +155,63 @@ Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
 // What the forward left out, where anything may be.
 torch::Tensor first_blocks(const DeviceQueue& queue, DeviceAttention& a, torch::Device device) {
   if (a.threshold < 0) return {};
-  a.first_rows = queue.module->forward_rows(a.width);
+  a.first_rows = queue.module->forward_rows(a.width, a.bias_kind());
   const int blocks = (a.queries + a.first_rows - 1) / a.first_rows;
   return torch::empty({a.sequences, a.heads, blocks},
                       torch::TensorOptions(torch::kInt).device(device));
+}
+
+// What the backward fills beside gradients of rows.
+struct BiasSums {
+  torch::Tensor distances_BHXU, terms_BHS;
+};
+
+BiasSums bias_sums(DeviceAttention& a, const ScoreBias& bias) {
+  const auto on_device = [](const torch::Tensor& x) {
+    return torch::TensorOptions(torch::kFloat).device(x.device());
+  };
+  BiasSums sums;
+  if (a.table_HP != nullptr && bias.needs_gradient()) {
+    const torch::Tensor& like = bias.table_HL.defined() ? bias.table_HL : bias.slopes_H;
+    sums.distances_BHXU =
+        torch::empty({a.sequences, a.heads, a.distance_blocks(), 2 * kKeyBlock}, on_device(like));
+    a.distance_gradient_BHXU = sums.distances_BHXU.data_ptr<float>();
+  }
+  if (needs_gradient(bias.terms_BHS)) {
+    sums.terms_BHS = torch::zeros({a.sequences, a.heads, a.keys}, on_device(bias.terms_BHS));
+    a.term_gradient_BHS = sums.terms_BHS.data_ptr<float>();
+  }
+  return sums;
+}
+
+// (H, S) fp64: by distance, from the sums of neighbouring blocks, of which the second half of one
+// and the first of the next are of the same distances.
+torch::Tensor by_distance(const DeviceAttention& a, const torch::Tensor& sums_BHXU) {
+  const torch::Tensor sums_HXU = sums_BHXU.sum(0, false, torch::kDouble);
+  const torch::Tensor low = sums_HXU.narrow(2, 0, kKeyBlock),
+                      high = sums_HXU.narrow(2, kKeyBlock, kKeyBlock);
+  const torch::Tensor all =
+      (at::constant_pad_nd(low, {0, 0, 0, 1}) + at::constant_pad_nd(high, {0, 0, 1, 0})).flatten(1);
+  const int first = a.offset() - (a.blocks_before() + 1) * kKeyBlock;  // distance of the first
+  return all.narrow(1, -first, a.keys);
+}
+
+ScoreBias bias_gradients(const DeviceAttention& a, const BiasSums& sums, const ScoreBias& bias) {
+  ScoreBias gradients;
+  if (sums.terms_BHS.defined()) gradients.terms_BHS = sums.terms_BHS.to(bias.terms_BHS);
+  if (!sums.distances_BHXU.defined()) return gradients;
+  const torch::Tensor sums_HS = by_distance(a, sums.distances_BHXU);
+  const torch::Tensor distance_S =
+      torch::arange(a.keys, torch::TensorOptions(torch::kLong).device(sums_HS.device()));
+  if (needs_gradient(bias.slopes_H))
+    gradients.slopes_H = (sums_HS * distance_S).sum(1).neg().to(bias.slopes_H.scalar_type());
+  if (needs_gradient(bias.table_HL)) {
+    const std::int64_t distances = bias.table_HL.size(1);
+    gradients.table_HL = torch::zeros({a.heads, distances}, sums_HS.options())
+                             .index_add_(1, distance_S.clamp_max(distances - 1), sums_HS)
+                             .to(bias.table_HL.scalar_type());
+  }
+  return gradients;
 }
 
 void add_workspace(const DeviceQueue& queue, Call& call, bool backward) {
@@ -103,10 +230,19 @@ DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device) {
   return {kernels.module, current_stream(device)};
 }
 
+BiasKind device_bias_kind(const BiasForms& bias, bool gradient) {
+  if (bias.terms) return BiasKind::kTerms;
+  return bias.table || (bias.slopes && gradient) ? BiasKind::kTable : BiasKind::kSlopes;
+}
+
 const char* device_attention_lacks(const AttentionProblem& p) {
   if (p.scalar != ScalarKind::kBf16) return "precisions other than bf16";
   if (p.dropout) return "dropout";
-  if (const char* const lack = lacks_beyond_fixed_slopes(p)) return lack;
+  if (p.bias.rows) return "biases by row";
+  if (p.bias.terms && (p.bias.slopes || p.bias.table))
+    return "biases of queries and keys beside others";
+  if (p.hashed) return "hashed keys";
+  if (p.pattern) return "patterns of keys";
   if (p.head_width % 8 != 0 || p.head_width > 256) return "heads of this width";
   const bool fits = p.sequences <= kMostGridRows && p.heads <= kMostGridRows &&
                     p.keys <= std::numeric_limits<int>::max() / 2;
@@ -115,6 +251,7 @@ const char* device_attention_lacks(const AttentionProblem& p) {
 
 const char* cudnn_attention_lacks(const AttentionProblem& p) {
   if (const char* const lack = device_attention_lacks(p)) return lack;
+  if (const char* const lack = lacks_beyond_fixed_slopes(p)) return lack;
   if (p.documents) return "packed documents";
   // Its backward refuses sequences of one token.
   return p.queries == p.keys && p.queries > 1 ? nullptr : "queries that are not the keys' own";
@@ -160,10 +297,13 @@ AttentionGradients device_attention_backward(const DeviceQueue& queue,
   a.v_gradient = device_rows(gradients.v_BGSD);
   if (outputs.first_BHM.defined()) {
     a.first_BHM = outputs.first_BHM.data_ptr<std::int32_t>();
-    a.first_rows = queue.module->forward_rows(a.width);
+    a.first_rows = queue.module->forward_rows(a.width, a.bias_kind());
   }
+  const ScoreBias& bias = inputs.options.bias;
+  const BiasSums sums = bias_sums(a, bias);
   add_workspace(queue, call, /*backward=*/true);
   expect_queued(queue, queue.module->backward(a, queue.stream));
+  gradients.bias = bias_gradients(a, sums, bias);
   return gradients;
 }
 

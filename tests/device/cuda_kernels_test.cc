@@ -40,7 +40,8 @@ TEST_F(LibraryOfKernels, TheOneBesideTheProgramOpens) {
   const CudaKernels kernels = open_cuda_kernels(library);
   ASSERT_NE(kernels.module, nullptr) << kernels.reason;
   EXPECT_EQ(kernels.module->version, kCudaModuleVersion);
-  for (const int width : {8, 64, 96, 128, 256}) EXPECT_GE(kernels.module->forward_rows(width), 64);
+  for (const int width : {8, 64, 96, 128, 256})
+    EXPECT_GE(kernels.module->forward_rows(width, BiasKind::kSlopes), 64);
   EXPECT_NE(kernels.module->error_text(1), nullptr);
   const RowKernels rows = open_row_kernels(library);
   ASSERT_NE(rows.module, nullptr) << rows.reason;

@@ -53,39 +53,50 @@ int key_reach(const DeviceAttention& a, float* reach_BGN, void* stream) {
 }
 
 int forward(const DeviceAttention& a, void* stream) {
-  return with_kernel_width(a.width, [&](auto kernel_width) -> int {
-    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
-    using Body = typename Shapes::Forward;
-    return launch<Body, Shapes::kForwardWarps>(a, query_grid(a, Body::kRows),
-                                               static_cast<cudaStream_t>(stream));
+  return with_shapes<DeviceBlock>(a.width, a.bias_kind(), [&](auto shapes) -> int {
+    using Body = typename decltype(shapes)::Forward;
+    return launch<Body, decltype(shapes)::kForwardWarps>(a, query_grid(a, Body::kRows),
+                                                         static_cast<cudaStream_t>(stream));
   });
+}
+
+template <class Shapes>
+int gradients(const DeviceAttention& a, cudaStream_t queue) {
+  using Queries = typename Shapes::QueryGradient;
+  using Keys = typename Shapes::KeyGradient;
+  const cudaError_t failed =
+      launch<Queries, Shapes::kQueryWarps>(a, query_grid(a, Queries::kRows), queue);
+  if (failed != cudaSuccess) return failed;
+  return launch<Keys, Keys::kWarps>(a, key_grid(a, Shapes::kParts), queue);
 }
 
 int backward(const DeviceAttention& a, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
   const KernelGrid grid = query_grid(a, AttentionDelta<DeviceBlock>::kRows);
   run_delta<<<blocks(grid), 32, 0, queue>>>(a);
-  return with_kernel_width(a.width, [&](auto kernel_width) -> int {
-    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
-    using Queries = typename Shapes::QueryGradient;
-    using Keys = typename Shapes::KeyGradient;
-    const cudaError_t failed =
-        launch<Queries, Shapes::kQueryWarps>(a, query_grid(a, Queries::kRows), queue);
-    if (failed != cudaSuccess) return failed;
-    return launch<Keys, Keys::kWarps>(a, key_grid(a, Shapes::kParts), queue);
+  return with_shapes<DeviceBlock>(a.width, a.bias_kind(), [&](auto shapes) -> int {
+    using Shapes = decltype(shapes);
+    const int failed = gradients<Shapes>(a, queue);
+    if constexpr (Shapes::kBias == BiasKind::kTable) {
+      using Distances = typename Shapes::DistanceGradient;
+      if (failed == cudaSuccess && a.distance_gradient_BHXU != nullptr)
+        return launch<Distances, Distances::kWarps>(a, distance_grid(a), queue);
+    }
+    return failed;
   });
 }
 
 // Small devices have less shared memory a block than wide heads take.
-bool takes(int width) {
+bool takes(int width, BiasKind kind) {
   int device = 0, most = 0;
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
     return false;
-  return with_kernel_width(width, [&](auto kernel_width) -> bool {
-    using Shapes = AttentionShapes<DeviceBlock, kernel_width()>;
+  return with_shapes<DeviceBlock>(width, kind, [&](auto shapes) -> bool {
+    using Shapes = decltype(shapes);
     return Shapes::Forward::kSharedBytes <= most && Shapes::QueryGradient::kSharedBytes <= most &&
-           Shapes::KeyGradient::kSharedBytes <= most;
+           Shapes::KeyGradient::kSharedBytes <= most &&
+           (kind != BiasKind::kTable || Shapes::DistanceGradient::kSharedBytes <= most);
   });
 }
 

@@ -3,10 +3,11 @@
 // keys' and values' gradient by blocks of keys. Each sum has one owner and one order: no atomics,
 // the same bits every time, for seven products a tile instead of five.
 //
-//   P = 2^(scale q.k + slope (key - query) - lse),  dV = P^T dO,  dS = P (dO V^T - delta),
+//   P = 2^(scale q.k + bias - lse),  dV = P^T dO,  dS = P (dO V^T - delta),
 //   dQ = scale dS K,  dK = scale dS^T Q
 #pragma once
 
+#include "kernels/cuda/attention_bias.h"
 #include "kernels/cuda/attention_work.h"
 
 namespace alibi {
@@ -43,12 +44,18 @@ class AttentionDelta {
 struct GradientRow {
   int position, start;  // start beyond every key: the row is not there
   float lse, delta;     // lse in base 2
+  TermPair term;
 };
 
-ALIBI_KERNEL GradientRow gradient_row(const DeviceAttention& a, int b, int h, int query) {
-  if (query >= a.queries) return {0, a.keys, 0, 0};
+template <BiasKind kKind>
+ALIBI_KERNEL GradientRow gradient_row(const DeviceAttention& a, const HeadBias<kKind>& bias, int b,
+                                      int h, int query) {
+  constexpr int kBeyondAll = 1 << 30;
+  const int position = a.offset() + query;
+  if (query >= a.queries) return {position, kBeyondAll, 0, 0, {}};
   const std::int64_t row = a.row(b, h, query);
-  return {a.offset() + query, a.start(b, query), a.lse_BHT[row] * kLog2OfE, a.delta_BHT[row]};
+  return {position, a.start(b, query), a.lse_BHT[row] * kLog2OfE, a.delta_BHT[row],
+          bias.term(position)};
 }
 
 // first = left_1 right_1^T and second = left_2 right_2^T, for this warp's 16 rows of the left ones.
@@ -75,9 +82,86 @@ ALIBI_KERNEL void two_products(Block& block,
   }
 }
 
+// A tile of 16 query rows a warp by 64 keys: the scores' gradients, in natural units.
+template <class Block, int kWidth, BiasKind kKind>
+class QueryKeyTile {
+ public:
+  static constexpr int kTiles = kKeyBlock / 8;
+
+  ALIBI_KERNEL QueryKeyTile(const DeviceAttention& a, Block& block, int b, int h)
+      : a_(a), block_(block), bias_(a, b, h) {}
+
+  // Of the block's query rows from `first` on.
+  ALIBI_KERNEL void prepare_rows(int b, int h, int first) {
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+      block_.each_lane([&](int lane) {
+        rows_[half][lane] =
+            gradient_row(a_, bias_, b, h, first + block_.warp() * 16 + lane / 4 + 8 * half);
+      });
+    }
+  }
+
+  // Of key block n; `range`: the block's rows.
+  ALIBI_KERNEL void compute(const QueryRange& range, const SharedRows<kWidth>& queries,
+                            const SharedRows<kWidth>& gradients, const SharedRows<kWidth>& keys,
+                            const SharedRows<kWidth>& values, int n) {
+    two_products(block_, changes, queries, keys, products_, gradients, values);
+    weigh(n);
+    if (!range.whole(n)) mask(n);
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) changes[j][lane].v[e] *=
+            products_[j][lane].v[e] - rows_[e / 2][lane].delta;
+      });
+    }
+  }
+
+  template <class T>
+  using Lanes = typename Block::template Lanes<T>;
+  Lanes<Floats4> changes[kTiles];
+
+ private:
+  // Products to weights.
+  ALIBI_KERNEL void weigh(int n) {
+    block_.each_lane([&](int lane) {
+      const auto bias = bias_.tile(rows_[0][lane].position, first_key(n, lane));
+      float row_bias[2];
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        const GradientRow& row = rows_[half][lane];
+        row_bias[half] = bias_.of_row(row.position, row.term, n, first_key(n, lane)) - row.lse;
+      }
+      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          float& x = changes[j][lane].v[e];
+          x = Block::exp2(x * a_.scale + (row_bias[e / 2] + bias.part(8 * (e / 2), 8 * j + e % 2)));
+        }
+      }
+    });
+  }
+
+  ALIBI_KERNEL void mask(int n) {
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          const GradientRow& row = rows_[e / 2][lane];
+          const int key = first_key(n, lane) + 8 * j + e % 2;
+          float& x = changes[j][lane].v[e];
+          x = key <= row.position && key >= row.start ? x : 0;
+        }
+      });
+    }
+  }
+
+  const DeviceAttention& a_;
+  Block& block_;
+  HeadBias<kKind> bias_;
+  Lanes<GradientRow> rows_[2];
+  Lanes<Floats4> products_[kTiles];
+};
+
 // dQ: kWarps warps with 16 query rows each, over (query blocks, H, B). Rows are not turned round:
 // it costs the registers of a third block on a multiprocessor.
-template <class Block, int kWidth, int kWarps>
+template <class Block, int kWidth, int kWarps, BiasKind kKind>
 class AttentionQueryGradient {
  public:
   static constexpr int kRows = 16 * kWarps;
@@ -90,7 +174,7 @@ class AttentionQueryGradient {
       : a_(a),
         block_(block),
         range_(query_range(a, block.z(), last_first(block.y(), a.heads), block.x(), kRows)),
-        slope_(a.slope(range_.h)) {}
+        tile_(a, block, range_.b, range_.h) {}
 
   ALIBI_KERNEL void run() {
     if (a_.first_BHM != nullptr) {
@@ -102,7 +186,8 @@ class AttentionQueryGradient {
     load_rows<kWarps, kRows>(block_, gradients(), a_.output_gradient, a_, range_.b, range_.h,
                              range_.first, a_.queries);
     load_keys(range_.last_block);
-    prepare_rows();
+    tile_.prepare_rows(range_.b, range_.h, range_.first);
+    clear(block_, sums_);
     for (int n = range_.last_block; n >= range_.first_block; --n) {
       block_.wait();
       block_.sync();
@@ -135,64 +220,15 @@ class AttentionQueryGradient {
     load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.kv, n);
   }
 
-  ALIBI_KERNEL void prepare_rows() {
-    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-      block_.each_lane([&](int lane) {
-        rows_[half][lane] = gradient_row(a_, range_.b, range_.h,
-                                         range_.first + block_.warp() * 16 + lane / 4 + 8 * half);
-      });
-    }
-    clear(block_, sums_);
-  }
-
   ALIBI_KERNEL void add_block(int n) {
-    two_products(block_, scores_, queries(), keys(n), products_, gradients(), values(n));
-    weigh(n);
-    if (!range_.whole(n)) mask(n);
-    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-      block_.each_lane([&](int lane) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) scores_[j][lane].v[e] *=
-            products_[j][lane].v[e] - rows_[e / 2][lane].delta;
-      });
-    }
+    tile_.compute(range_, queries(), gradients(), keys(n), values(n), n);
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
-      const Lanes<Words4> left = left_of_sums(block_, scores_[j], scores_[j + 1]);
+      const Lanes<Words4> left = left_of_sums(block_, tile_.changes[j], tile_.changes[j + 1]);
       ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
         const Lanes<Words4> k = right_columns(block_, keys(n), 8 * j, w);
         block_.multiply(sums_[2 * w], left, k, 0);
         block_.multiply(sums_[2 * w + 1], left, k, 2);
       }
-    }
-  }
-
-  // Products to weights.
-  ALIBI_KERNEL void weigh(int n) {
-    block_.each_lane([&](int lane) {
-      float row_bias[2];
-      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-        const GradientRow& row = rows_[half][lane];
-        row_bias[half] = slope_ * static_cast<float>(first_key(n, lane) - row.position) - row.lse;
-      }
-      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          float& x = scores_[j][lane].v[e];
-          const float bias = row_bias[e / 2] + slope_ * static_cast<float>(8 * j + e % 2);
-          x = Block::exp2(x * a_.scale + bias);
-        }
-      }
-    });
-  }
-
-  ALIBI_KERNEL void mask(int n) {
-    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-      block_.each_lane([&](int lane) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          const GradientRow& row = rows_[e / 2][lane];
-          const int key = first_key(n, lane) + 8 * j + e % 2;
-          float& x = scores_[j][lane].v[e];
-          x = key <= row.position && key >= row.start ? x : 0;
-        }
-      });
     }
   }
 
@@ -211,9 +247,8 @@ class AttentionQueryGradient {
   const DeviceAttention& a_;
   Block& block_;
   QueryRange range_;
-  float slope_;
-  Lanes<GradientRow> rows_[2];
-  Lanes<Floats4> scores_[kTiles], products_[kTiles], sums_[kWidth / 8];
+  QueryKeyTile<Block, kWidth, kKind> tile_;
+  Lanes<Floats4> sums_[kWidth / 8];
 };
 
 }  // namespace alibi

@@ -7,7 +7,7 @@ namespace alibi {
 
 // dK and dV: a block has 64 keys, 16 a warp, and kWidth / kParts of their columns; over (key blocks
 // x kParts, G, B). It walks the queries of all heads that share the keys, kQueries at a time.
-template <class Block, int kWidth, int kParts, int kQueries>
+template <class Block, int kWidth, int kParts, int kQueries, BiasKind kKind>
 class AttentionKeyGradient {
  public:
   static constexpr int kWarps = kKeyBlock / 16;
@@ -30,19 +30,23 @@ class AttentionKeyGradient {
     load_key_block<kWarps>(block_, keys(), values(), a_, b, g_, n_);
     clear(block_, key_sums_);
     clear(block_, value_sums_);
+    clear_terms();
     int count = 0;  // of tiles, which take turns in the buffers
     Tile tile = next({g_ * a_.group(), first_tile() - 1});
     if (tile.h >= 0) load_queries(tile, count);
     while (tile.h >= 0) {
       const Tile after = next(tile);
       block_.wait();
-      const float slope = a_.slope(tile.h);
-      prepare_rows(tile, slope);
+      const HeadBias<kKind> bias(a_, b, tile.h);
+      prepare_rows(tile, bias);
       block_.sync();
       if (kBuffers == 2 && after.h >= 0) load_queries(after, count + 1);
-      add_tile(tile, slope, count);
+      add_tile(tile, bias, count);
       block_.sync();
       if (kBuffers == 1 && after.h >= 0) load_queries(after, count + 1);
+      if constexpr (kKind == BiasKind::kTerms) {
+        if (after.h != tile.h) write_terms(b, tile.h);
+      }
       tile = after;
       ++count;
     }
@@ -128,23 +132,23 @@ class AttentionKeyGradient {
                                 a_.queries);
   }
 
-  ALIBI_KERNEL void prepare_rows(const Tile& tile, float slope) {
+  ALIBI_KERNEL void prepare_rows(const Tile& tile, const HeadBias<kKind>& bias) {
     for (int base = block_.warp() * 32; base < kQueries; base += kWarps * 32) {
       block_.each_lane([&](int lane) {
         if (base + lane >= kQueries) return;
         const GradientRow query =
-            gradient_row(a_, block_.z(), tile.h, tile.index * kQueries + base + lane);
+            gradient_row(a_, bias, block_.z(), tile.h, tile.index * kQueries + base + lane);
         const int first = n_ * kKeyBlock;
         row(base + lane) = {query.position - first, query.start - first,
-                            slope * static_cast<float>(first - query.position) - query.lse,
+                            bias.of_row(query.position, query.term, n_, first) - query.lse,
                             query.delta};
       });
     }
   }
 
-  ALIBI_KERNEL void add_tile(const Tile& tile, float slope, int count) {
+  ALIBI_KERNEL void add_tile(const Tile& tile, const HeadBias<kKind>& bias, int count) {
     two_products(block_, scores_, keys(), queries(count), products_, values(), gradients(count));
-    weigh(slope);
+    weigh(tile, bias);
     if (!whole(tile)) mask();
     subtract();
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
@@ -163,14 +167,15 @@ class AttentionKeyGradient {
   }
 
   // Products to weights. Rows are keys, columns queries.
-  ALIBI_KERNEL void weigh(float slope) {
+  ALIBI_KERNEL void weigh(const Tile& tile, const HeadBias<kKind>& head_bias) {
     block_.each_lane([&](int lane) {
-      const float first_bias = slope * static_cast<float>(first_row(lane));
-      const float key_bias[2] = {first_bias, first_bias + slope * 8};
+      const int query = a_.offset() + tile.index * kQueries + query_of(lane, 0, 0);
+      const auto bias = head_bias.tile(query, n_ * kKeyBlock);
       ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
         ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
           float& x = scores_[j][lane].v[e];
-          x = Block::exp2(x * a_.scale + (row(query_of(lane, j, e)).bias + key_bias[e / 2]));
+          const float part = bias.part(8 * j + e % 2, first_row(lane) + 8 * (e / 2));
+          x = Block::exp2(x * a_.scale + (row(query_of(lane, j, e)).bias + part));
         }
       }
     });
@@ -196,9 +201,30 @@ class AttentionKeyGradient {
         ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
           float& y = products_[j][lane].v[e];
           y = scores_[j][lane].v[e] * (y - row(query_of(lane, j, e)).delta);
+          if constexpr (kKind == BiasKind::kTerms) term_sums_[e / 2][lane] += y;
         }
       });
     }
+  }
+
+  ALIBI_KERNEL void clear_terms() {
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half)
+        block_.each_lane([&](int lane) { term_sums_[half][lane] = 0; });
+  }
+
+  // Of the head that was the last. A row's gradients sum to 0, so c_i gets none as the query's.
+  ALIBI_KERNEL void write_terms(int b, int h) {
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+      block_.quad_sum(term_sums_[half]);
+      block_.each_lane([&](int lane) {
+        const int key = n_ * kKeyBlock + first_row(lane) + 8 * half;
+        if (a_.term_gradient_BHS == nullptr || part_ != 0 || lane % 4 != 0 || key >= a_.keys)
+          return;
+        a_.term_gradient_BHS[(static_cast<std::int64_t>(b) * a_.heads + h) * a_.keys + key] =
+            -term_sums_[half][lane];
+      });
+    }
+    clear_terms();
   }
 
   ALIBI_KERNEL void write(int b) {
@@ -221,6 +247,7 @@ class AttentionKeyGradient {
   int g_, n_, part_;
   Lanes<Floats4> scores_[kTiles], products_[kTiles];
   Lanes<Floats4> key_sums_[kColumns / 8], value_sums_[kColumns / 8];
+  Lanes<float> term_sums_[2];  // of kTerms: the scores' gradients of a lane's two keys
 };
 
 }  // namespace alibi

@@ -5,12 +5,13 @@
 
 #include <cmath>
 
+#include "kernels/cuda/attention_bias.h"
 #include "kernels/cuda/attention_work.h"
 
 namespace alibi {
 
 // kWarps warps with kTiles x 16 query rows each; kWidth >= W, a multiple of 32.
-template <class Block, int kWidth, int kWarps, int kTiles>
+template <class Block, int kWidth, int kWarps, int kTiles, BiasKind kKind>
 class AttentionForward {
  public:
   static constexpr int kRows = 16 * kTiles * kWarps;
@@ -23,7 +24,7 @@ class AttentionForward {
         block_(block),
         range_(query_range(a, block.z(), last_first(block.y(), a.heads),
                            last_first(block.x(), (a.queries + kRows - 1) / kRows), kRows)),
-        slope_(a.slope(range_.h)) {}
+        bias_(a, range_.b, range_.h) {}
 
   ALIBI_KERNEL void run() {
     load_queries();
@@ -83,6 +84,7 @@ class AttentionForward {
           state.sum = 0;
           state.norm = 0;
           state.position = a_.offset() + range_.first + row;
+          state.term = there ? bias_.term(state.position) : TermPair();
           state.start = there ? a_.start(range_.b, range_.first + row) : a_.keys;  // sees nothing
         });
       }
@@ -116,7 +118,7 @@ class AttentionForward {
 
   ALIBI_KERNEL void add_block(int n) {
     score(n);
-    add_bias();
+    add_bias(n);
     if (!range_.whole(n)) mask(n);
     ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
       ALIBI_UNROLL for (int half = 0; half < 2; ++half) weigh(n, r, half);
@@ -141,13 +143,14 @@ class AttentionForward {
   }
 
   // Products to scores, but for what all of a lane's scores of a row have in common (row_bias).
-  ALIBI_KERNEL void add_bias() {
+  ALIBI_KERNEL void add_bias(int n) {
     ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
       ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
         block_.each_lane([&](int lane) {
+          const auto bias = bias_.tile(rows_[0][0][lane].position, first_key(n, lane));
           ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
             float& x = scores_[r][j][lane].v[e];
-            x = x * a_.scale + slope_ * static_cast<float>(8 * j + e % 2);
+            x = x * a_.scale + bias.part(16 * r + 8 * (e / 2), 8 * j + e % 2);
           }
         });
       }
@@ -179,7 +182,7 @@ class AttentionForward {
         ALIBI_UNROLL for (int e = 0; e < 2; ++e) most =
             Block::larger(most, scores_[r][j][lane].v[2 * half + e]);
       }
-      row_bias[lane] = slope_ * static_cast<float>(first_key(n, lane) - row.position);
+      row_bias[lane] = bias_.of_row(row.position, row.term, n, first_key(n, lane));
       highest[lane] = Block::larger(row.reference, most + row_bias[lane]);
     });
     block_.quad_max(highest);
@@ -225,7 +228,7 @@ class AttentionForward {
   // Whether no row can gain from the blocks before n. A barrier.
   ALIBI_KERNEL bool nothing_before(int n) {
     Lanes<int> none;
-    if (a_.threshold < 0 || !(slope_ > 0)) {
+    if (a_.threshold < 0 || !bias_.falls()) {
       block_.each_lane([&](int lane) { none[lane] = 0; });
       return block_.all(none);
     }
@@ -239,7 +242,7 @@ class AttentionForward {
       ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
         ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
           const Row& row = rows_[r][half][lane];
-          const float bound = row.norm * reach + slope_ * static_cast<float>(last - row.position);
+          const float bound = row.norm * reach + bias_.most_before(row.position, row.term, n);
           const bool gained = row.start <= last && !(bound + a_.threshold < row.reference);
           gains += gained ? 1 : 0;  // NaN gains
         }
@@ -286,12 +289,13 @@ class AttentionForward {
     float sum;        // of this lane's weights relative to it
     float norm;
     int position, start;  // of the keys it sees: the last one and the first
+    TermPair term;
   };
 
   const DeviceAttention& a_;
   Block& block_;
   QueryRange range_;
-  float slope_;
+  HeadBias<kKind> bias_;
   Lanes<Row> rows_[kTiles][2];
   Lanes<Floats4> scores_[kTiles][2 * kKeyPairs];
   Lanes<Floats4> output_[kTiles][kChunks];

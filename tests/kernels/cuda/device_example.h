@@ -90,6 +90,8 @@ class DeviceExample {
     a.width = sizes.width;
     a.scale = scale * kLog2E;
     a.slopes_H = slopes_2.empty() ? nullptr : slopes_2.data();
+    if (!tables.empty()) pad_tables(a, kLog2E);
+    if (!terms.empty()) split_terms(a);
     a.start_BT = start.empty() ? nullptr : start.data();
     a.q = q.rows();
     a.k = k.rows();
@@ -104,6 +106,61 @@ class DeviceExample {
     a.threshold = threshold;
     if (threshold >= 0) measure_keys(a);
     return a;
+  }
+
+  // A bias by distance, other than a line and rising here and there; its last number is that of all
+  // larger distances.
+  void draw_tables(int distances) {
+    std::mt19937 generator(static_cast<unsigned>(distances));
+    std::normal_distribution<float> normal(0, 1);
+    slopes.clear();
+    tables.assign(at(sizes.heads), {});
+    for (std::vector<float>& table : tables) {
+      for (int d = 0; d < distances; ++d)
+        table.push_back(normal(generator) - 0.02F * static_cast<float>(d));
+    }
+  }
+  // The line of a slope as a table.
+  void draw_falling_tables(float slope, int distances) {
+    slopes.clear();
+    tables.assign(at(sizes.heads), {});
+    for (std::vector<float>& table : tables)
+      for (int d = 0; d < distances; ++d) table.push_back(-slope * static_cast<float>(d));
+  }
+  // Terms that have come far from 0 and fall by `step` and less a token.
+  void draw_terms(double step = 0.1) {
+    std::mt19937 generator(9);
+    std::uniform_real_distribution<double> some(0, step);
+    slopes.clear();
+    for (int head = 0; head < sizes.sequences * sizes.heads; ++head) {
+      double sum = -1e5;
+      for (int j = 0; j < sizes.keys; ++j) terms.push_back(sum -= some(generator));
+    }
+  }
+  double bias(int b, int h, int position, int key) const {
+    double sum = slopes.empty() ? 0 : double{slopes[at(h)]} * (key - position);
+    if (!tables.empty()) {
+      const std::vector<float>& table = tables[at(h)];
+      sum += double{table[std::min(at(position - key), table.size() - 1)]};
+    }
+    if (!terms.empty()) sum += term(b, h, position) - term(b, h, key);
+    return sum;
+  }
+  // What a run's backward left of a bias by distance, over sequences: that of distance d.
+  double table_gradient(int h, int d) const {
+    DeviceAttention a;
+    a.queries = sizes.queries;
+    a.keys = sizes.keys;
+    double sum = 0;
+    for (int b = 0; b < sizes.sequences; ++b) {
+      for (int x = 0; x < a.distance_blocks(); ++x) {
+        const int u = d - first_distance(a, x);
+        if (u < 0 || u >= 2 * kKeyBlock) continue;
+        const int block = (b * sizes.heads + h) * a.distance_blocks() + x;
+        sum += double{distance_gradient[at(block * 2 * kKeyBlock + u)]};
+      }
+    }
+    return sum;
   }
 
   // The plain formula's row i of head h: its weights from key `first` on, and the log of their sum.
@@ -122,7 +179,7 @@ class DeviceExample {
       double score = 0;
       for (int c = 0; c < sizes.width; ++c) score += q.at(b, h, i, c) * k.at(b, kv, j, c);
       score *= scale;
-      if (!slopes.empty()) score += double{slopes[at(h)]} * (j - position);
+      score += bias(b, h, position, j);
       row.weights.push_back(score);
       most = std::max(most, score);
     }
@@ -140,7 +197,9 @@ class DeviceExample {
 
   DeviceSizes sizes;
   DeviceTensor q, k, v, output, output_gradient, q_gradient, k_gradient, v_gradient;
-  std::vector<float> delta, lse, slopes, reach;
+  std::vector<float> delta, lse, slopes, reach, distance_gradient, term_gradient;
+  std::vector<std::vector<float>> tables;  // by head and distance; empty: none
+  std::vector<double> terms;               // (B, H, S); empty: none
   std::vector<std::int64_t> start;
   float scale = 1;
 
@@ -152,7 +211,56 @@ class DeviceExample {
     a.reach_BGN = reach.data();
   }
 
-  std::vector<float> slopes_2;
+  double term(int b, int h, int key) const {
+    return terms[at((b * sizes.heads + h) * sizes.keys + key)];
+  }
+  static TermPair split(double x) {
+    const auto high = static_cast<float>(x);
+    return {high, static_cast<float>(x - double{high})};
+  }
+
+  void pad_tables(DeviceAttention& a, float unit) {
+    padded_.clear();
+    for (const std::vector<float>& table : tables) {
+      for (int p = 0; p < a.table_length(); ++p)
+        padded_.push_back(table[std::min(at(std::max(p - kTableBefore, 0)), table.size() - 1)] *
+                          unit);
+    }
+    padded_reach_ = padded_;
+    for (int p = static_cast<int>(padded_.size()) - 2; p >= 0; --p)
+      if ((p + 1) % a.table_length() != 0)
+        padded_reach_[at(p)] = std::max(padded_reach_[at(p)], padded_reach_[at(p + 1)]);
+    a.table_HP = padded_.data();
+    a.table_reach_HP = padded_reach_.data();
+    distance_gradient.assign(at(a.sequences * a.heads * a.distance_blocks() * 2 * kKeyBlock), 777);
+    a.distance_gradient_BHXU = distance_gradient.data();
+  }
+
+  void split_terms(DeviceAttention& a) {
+    constexpr double kLog2E = 1.4426950408889634;
+    pairs_.clear();
+    near_.clear();
+    least_.clear();
+    for (int head = 0; head < a.sequences * a.heads; ++head) {
+      double least = INFINITY;
+      for (int j = 0; j < a.key_blocks() * kKeyBlock; ++j) {
+        const double* const c = &terms[at(head * a.keys)];
+        const double first = c[j / kKeyBlock * kKeyBlock];
+        near_.push_back(j < a.keys ? static_cast<float>((c[j] - first) * kLog2E) : INFINITY);
+        if (j < a.keys) pairs_.push_back(split(c[j] * kLog2E));
+        if (j < a.keys) least = std::min(least, c[j] * kLog2E);
+        if (j % kKeyBlock == kKeyBlock - 1) least_.push_back(split(least));
+      }
+    }
+    a.terms_BHS = pairs_.data();
+    a.near_BHS = near_.data();
+    a.least_BHN = least_.data();
+    term_gradient.assign(terms.size(), 0);
+    a.term_gradient_BHS = term_gradient.data();
+  }
+
+  std::vector<float> slopes_2, padded_, padded_reach_, near_;
+  std::vector<TermPair> pairs_, least_;
 };
 
 }  // namespace alibi

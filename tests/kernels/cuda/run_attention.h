@@ -28,10 +28,9 @@ inline void run_key_reach(const DeviceAttention& a, float* reach_BGN) {
 }
 
 inline void run_forward(const DeviceAttention& a) {
-  with_kernel_width(a.width, [&](auto kernel_width) {
-    using Shapes = AttentionShapes<HostBlock, kernel_width()>;
-    using Body = typename Shapes::Forward;
-    run_body<Body>(a, query_grid(a, Body::kRows), Shapes::kForwardWarps);
+  with_shapes<HostBlock>(a.width, a.bias_kind(), [&](auto shapes) {
+    using Body = typename decltype(shapes)::Forward;
+    run_body<Body>(a, query_grid(a, Body::kRows), decltype(shapes)::kForwardWarps);
   });
 }
 
@@ -39,12 +38,17 @@ inline void run_backward(const DeviceAttention& a) {
   using Delta = AttentionDelta<HostBlock>;
   run_grid(query_grid(a, Delta::kRows), 1, Delta::kSharedBytes,
            [&](HostBlock& block) { Delta::run(a, block); });
-  with_kernel_width(a.width, [&](auto kernel_width) {
-    using Shapes = AttentionShapes<HostBlock, kernel_width()>;
+  with_shapes<HostBlock>(a.width, a.bias_kind(), [&](auto shapes) {
+    using Shapes = decltype(shapes);
     using Queries = typename Shapes::QueryGradient;
     using Keys = typename Shapes::KeyGradient;
     run_body<Queries>(a, query_grid(a, Queries::kRows), Shapes::kQueryWarps);
     run_body<Keys>(a, key_grid(a, Shapes::kParts), Keys::kWarps);
+    if constexpr (Shapes::kBias == BiasKind::kTable) {
+      using Distances = typename Shapes::DistanceGradient;
+      if (a.distance_gradient_BHXU != nullptr)
+        run_body<Distances>(a, distance_grid(a), Distances::kWarps);
+    }
   });
 }
 

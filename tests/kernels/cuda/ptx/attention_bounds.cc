@@ -106,7 +106,13 @@ class Sums {
     const Row& value = values_[DeviceExample::at(j)];
     double product = 0;
     for (std::size_t c = 0; c < value.size(); ++c) product += of.gradient[c] * value[c];
-    const double change = weight * (product - of.delta) * e_.scale;
+    const double of_score = weight * (product - of.delta), change = of_score * e_.scale;
+    const double score_bound =
+        weight * of.delta_bound * 1.02 + kSmall * weight * (std::abs(product) + std::abs(of.delta));
+    const int behind = s_.keys - s_.queries + i - j;
+    add(to_.distances, DeviceExample::at(h * s_.keys + behind), {1}, of_score, score_bound);
+    add(to_.terms, DeviceExample::at((b * s_.heads + h) * s_.keys + j), {1}, -of_score,
+        score_bound);
     const double bound = kRounding * std::abs(change) + weight * of.delta_bound * 1.02 * e_.scale;
     const std::size_t q = place(s_.heads, s_.queries, b, h, i);
     const std::size_t k = place(s_.key_value_heads, s_.keys, b, e_.kv_head(h), j);
@@ -128,13 +134,17 @@ BoundedAttention::BoundedAttention(const DeviceExample& example)
       q_gradient(output.values.size()),
       k_gradient(count(example.sizes, example.sizes.key_value_heads, example.sizes.keys)),
       v_gradient(k_gradient.values.size()),
-      lse(output.values.size() / DeviceExample::at(example.sizes.width)) {
+      lse(output.values.size() / DeviceExample::at(example.sizes.width)),
+      distances(DeviceExample::at(example.sizes.heads * example.sizes.keys)),
+      terms(distances.values.size() * DeviceExample::at(example.sizes.sequences)) {
   Sums sums(example, *this);
   for (int b = 0; b < example.sizes.sequences; ++b) {
     for (int h = 0; h < example.sizes.heads; ++h) sums.head(b, h);
   }
   for (BoundedNumbers* numbers : {&output, &q_gradient, &k_gradient, &v_gradient})
     add_rounding(*numbers);
+  for (BoundedNumbers* numbers : {&distances, &terms})
+    for (double& bound : numbers->bounds) bound += 1e-6;
 }
 
 double BoundedAttention::worst_forward(const DeviceExample& found) const {
@@ -147,9 +157,19 @@ double BoundedAttention::worst_forward(const DeviceExample& found) const {
 
 double BoundedAttention::worst_backward(const DeviceExample& found) const {
   const DeviceSizes& s = found.sizes;
-  return std::max({worst_of(q_gradient, found.q_gradient, s, s.heads, s.queries),
-                   worst_of(k_gradient, found.k_gradient, s, s.key_value_heads, s.keys),
-                   worst_of(v_gradient, found.v_gradient, s, s.key_value_heads, s.keys)});
+  double worst = std::max({worst_of(q_gradient, found.q_gradient, s, s.heads, s.queries),
+                           worst_of(k_gradient, found.k_gradient, s, s.key_value_heads, s.keys),
+                           worst_of(v_gradient, found.v_gradient, s, s.key_value_heads, s.keys)});
+  for (int h = 0; h < s.heads && !found.tables.empty(); ++h) {
+    for (int d = 0; d < s.keys; ++d) {
+      const std::size_t at = DeviceExample::at(h * s.keys + d);
+      worst = std::max(worst, in_bounds(found.table_gradient(h, d) - distances.values[at],
+                                        distances.bounds[at]));
+    }
+  }
+  for (std::size_t i = 0; i < terms.values.size() && !found.terms.empty(); ++i)
+    worst = std::max(worst, in_bounds(found.term_gradient[i] - terms.values[i], terms.bounds[i]));
+  return worst;
 }
 
 }  // namespace alibi

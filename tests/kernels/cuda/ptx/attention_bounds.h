@@ -10,6 +10,9 @@
 //   |dS' - dS| <= u |dS| + P d,  d = sum |O' - O| |dO|, as delta is made of the rounded output
 //   |dQ' - dQ| <= scale sum |dS' - dS| |K| + u |dQ|, and dK alike
 //
+// Gradients of biases are sums of dS before it is rounded: of dS of a distance within sum P d, of
+// terms alike.
+//
 // lse is not rounded: fp32's sums and a device's log2 are within 2e-5.
 // One part in fifty is added to u for fp32 and for what is of second order.
 #pragma once
@@ -30,6 +33,7 @@ struct BoundedNumbers {
 struct BoundedAttention {
   explicit BoundedAttention(const DeviceExample& example);
   BoundedNumbers output, q_gradient, k_gradient, v_gradient, lse;
+  BoundedNumbers distances, terms;  // gradients of biases, (H, S) and (B, H, S)
 
   // The largest difference in units of its bound: at most 1 is right. NaN counts as infinite.
   double worst_forward(const DeviceExample& found) const;

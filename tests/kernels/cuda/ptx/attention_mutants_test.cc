@@ -23,9 +23,9 @@ constexpr AttentionKernel kTiled[] = {AttentionKernel::kForward, AttentionKernel
 using Change = PtxChange;
 
 // Of the text of a kernel.
-bool any_mutant(AttentionKernel kernel, int width, const Change& change,
+bool any_mutant(AttentionKernel kernel, int width, BiasKind kind, const Change& change,
                 const std::function<bool(const std::string& text)>& f) {
-  return any_ptx_mutant(ptx_of(kernel, width), change, f);
+  return any_ptx_mutant(ptx_of(kernel, width, kind), change, f);
 }
 
 struct Finding {
@@ -40,6 +40,17 @@ struct Problem {
     if (documents > 0) example.cut_into_documents(documents);
     if (threshold >= 0) example.slopes = {0.5F, 0.004F};
     expected.emplace(example);
+  }
+  // With a bias of this kind.
+  Problem(const DeviceSizes& sizes, BiasKind kind) : example(sizes), threshold(-1) {
+    example.cut_into_documents(30);
+    if (kind == BiasKind::kTable) example.draw_tables(50);
+    if (kind == BiasKind::kTerms) example.draw_terms();
+    expected.emplace(example);
+  }
+  BiasKind kind() const {
+    if (!example.tables.empty()) return BiasKind::kTable;
+    return example.terms.empty() ? BiasKind::kSlopes : BiasKind::kTerms;
   }
   DeviceExample example;
   float threshold;
@@ -91,11 +102,12 @@ const Problem& wide() {
 // Of every mutant.
 void expect_all(const Problem& problem, AttentionKernel kernel, const Change& change,
                 const std::function<bool(const Finding&)>& is_right) {
-  any_mutant(kernel, problem.example.sizes.width, change, [&](const std::string& text) {
-    const Finding finding = found(problem, kernel, text);
-    EXPECT_TRUE(is_right(finding)) << finding.text << finding.worst;
-    return false;
-  });
+  any_mutant(kernel, problem.example.sizes.width, problem.kind(), change,
+             [&](const std::string& text) {
+               const Finding finding = found(problem, kernel, text);
+               EXPECT_TRUE(is_right(finding)) << finding.text << finding.worst;
+               return false;
+             });
 }
 
 // Of one mutant at least. Others may change nothing: a comparison that no number of this problem
@@ -103,12 +115,12 @@ void expect_all(const Problem& problem, AttentionKernel kernel, const Change& ch
 void expect_one(const Problem& problem, AttentionKernel kernel, const Change& change,
                 const std::function<bool(const Finding&)>& is_right) {
   std::string findings;
-  const bool any =
-      any_mutant(kernel, problem.example.sizes.width, change, [&](const std::string& text) {
-        const Finding finding = found(problem, kernel, text);
-        findings += cat(finding.text, " ", finding.worst, "\n");
-        return is_right(finding);
-      });
+  const bool any = any_mutant(kernel, problem.example.sizes.width, problem.kind(), change,
+                              [&](const std::string& text) {
+                                const Finding finding = found(problem, kernel, text);
+                                findings += cat(finding.text, " ", finding.worst, "\n");
+                                return is_right(finding);
+                              });
   EXPECT_TRUE(any) << findings;
 }
 
@@ -220,9 +232,35 @@ TEST_F(PtxMutantsSlow, AMissingMaskIsAWrongValue) {
   expect_one(small(), AttentionKernel::kKeyGradient, without_mask, is_wrong_value);
 }
 
+// A load of a number of fp32, of those that lie at an offset, takes its neighbour.
+bool the_next_number(std::string& line, std::string_view) {
+  const std::size_t at = line.rfind('+');
+  if (line.find("\tld.global.f32") == std::string::npos || at == std::string::npos) return false;
+  line = cat(line.substr(0, at + 1), std::stoi(line.substr(at + 1)) + 4, "];");
+  return true;
+}
+
+// Biases by a table and by terms: every barrier of the sums by distance, and of what is read or
+// summed one place off.
+TEST_F(PtxMutantsSlow, AFaultInABiasIsFound) {
+  using enum AttentionKernel;
+  const DeviceSizes sizes{
+      .heads = 2, .key_value_heads = 1, .queries = 130, .keys = 150, .width = 40};
+  const Problem table(sizes, BiasKind::kTable), terms(sizes, BiasKind::kTerms);
+  expect_all(table, kDistanceGradient, replaced("bar.sync \t0;", ""),
+             is(PtxFault::kRace, "of shared memory"));
+  expect_one(table, kDistanceGradient, replaced("cp.async.wait_all;", ""),
+             is(PtxFault::kUndefined, "a copy not waited for"));
+  expect_one(table, kDistanceGradient, without_mask, is_wrong_value);
+  for (const AttentionKernel kernel : {kForward, kQueryGradient, kKeyGradient, kDistanceGradient})
+    expect_one(table, kernel, the_next_number, is_wrong_value);
+  for (const AttentionKernel kernel : {kForward, kQueryGradient, kKeyGradient})
+    expect_one(terms, kernel, the_next_number, is_wrong_value);
+}
+
 TEST_F(PtxMutantsSlow, AnUnknownOpcodeIsNamed) {
-  any_mutant(AttentionKernel::kForward, 64, replaced("cp.async.wait_all", "cp.async.later"),
-             [](const std::string& text) {
+  any_mutant(AttentionKernel::kForward, 64, BiasKind::kSlopes,
+             replaced("cp.async.wait_all", "cp.async.later"), [](const std::string& text) {
                try {
                  decode_ptx(text);
                  ADD_FAILURE() << "decoded";

@@ -5,17 +5,20 @@
 namespace alibi {
 namespace {
 
-int kernel_width(int width) {
-  return with_kernel_width(width, [](auto kernel) -> int { return kernel(); });
+// What of a kernel's name says its width and its kind of bias.
+std::vector<std::string> shape_in_name(int width, BiasKind kind) {
+  const int taken = with_shapes<HostBlock>(
+      width, kind, [](auto shapes) -> int { return decltype(shapes)::kHeadWidth; });
+  return {cat("DeviceBlockELi", taken, "E"), cat("BiasKindE", static_cast<int>(kind), "E")};
 }
 
 // A decoded kernel is kept: decoding takes longer than a small launch.
-const PtxKernel& decoded(AttentionKernel kernel, int width) {
-  static std::map<std::pair<AttentionKernel, int>, PtxKernel> kept;
-  const std::pair key(kernel, kernel_width(width));
+const PtxKernel& decoded(AttentionKernel kernel, int width, BiasKind kind) {
+  static std::map<std::pair<AttentionKernel, std::vector<std::string>>, PtxKernel> kept;
+  const std::pair key(kernel, shape_in_name(width, kind));
   const auto found = kept.find(key);
   if (found != kept.end()) return found->second;
-  return kept[key] = decode_ptx(ptx_of(kernel, width));
+  return kept[key] = decode_ptx(ptx_of(kernel, width, kind));
 }
 
 template <class T>
@@ -36,9 +39,13 @@ const CompiledPtx& compiled_attention() {
   return compiled;
 }
 
-std::string ptx_of(AttentionKernel kernel, int width) {
+std::string ptx_of(AttentionKernel kernel, int width, BiasKind kind) {
   const PtxText& text = compiled_attention().text.value();
-  const std::string of_width = cat("DeviceBlockELi", kernel_width(width), "E");
+  const auto of_shape = [&](const std::string& name) {
+    std::vector<std::string> parts = shape_in_name(width, kind);
+    parts.push_back(name);
+    return text.kernel(parts);
+  };
   switch (kernel) {
     case AttentionKernel::kNorms:
       return text.kernel({"KeyNorms"});
@@ -47,11 +54,13 @@ std::string ptx_of(AttentionKernel kernel, int width) {
     case AttentionKernel::kDelta:
       return text.kernel({"run_delta"});
     case AttentionKernel::kForward:
-      return text.kernel({"AttentionForward", of_width});
+      return of_shape("AttentionForward");
     case AttentionKernel::kQueryGradient:
-      return text.kernel({"AttentionQueryGradient", of_width});
+      return of_shape("AttentionQueryGradient");
     case AttentionKernel::kKeyGradient:
-      return text.kernel({"AttentionKeyGradient", of_width});
+      return of_shape("AttentionKeyGradient");
+    case AttentionKernel::kDistanceGradient:
+      return of_shape("AttentionDistanceGradient");
   }
   return {};
 }
@@ -65,6 +74,7 @@ PtxAttention::PtxAttention(DeviceExample& example, const Options& options)
     const std::vector<float> slopes(a_.slopes_H, a_.slopes_H + s.heads);
     a_.slopes_H = put_numbers("slopes", slopes);
   }
+  put_biases();
   if (!example.start.empty()) a_.start_BT = put_numbers("starts", example.start);
   a_.q = put_input("q", example.q, s.heads, s.queries);
   a_.k = put_input("k", example.k, s.key_value_heads, s.keys);
@@ -80,10 +90,29 @@ PtxAttention::PtxAttention(DeviceExample& example, const Options& options)
   reach_ = put_results<float>("reach",
                               DeviceExample::at(s.sequences * s.key_value_heads * a_.key_blocks()));
   a_.reach_BGN = reach_;
-  a_.first_rows = forward_rows<HostBlock>(s.width);
+  a_.first_rows = forward_rows<HostBlock>(s.width, a_.bias_kind());
   const int blocks = (s.queries + a_.first_rows - 1) / a_.first_rows;
   first_.resize(DeviceExample::at(s.sequences * s.heads * blocks));
   a_.first_BHM = put_results<std::int32_t>("first blocks", first_.size());
+}
+
+void PtxAttention::put_biases() {
+  const auto put = [&](const std::string& name, const auto*& numbers, int count) {
+    using T = std::remove_cvref_t<decltype(*numbers)>;
+    numbers = put_numbers(name, std::vector<T>(numbers, numbers + count));
+  };
+  const int heads = a_.sequences * a_.heads;
+  if (a_.table_HP != nullptr) {
+    put("table", a_.table_HP, a_.heads * a_.table_length());
+    put("table's reach", a_.table_reach_HP, a_.heads * a_.table_length());
+    a_.distance_gradient_BHXU =
+        put_results<float>("table's gradient", example_.distance_gradient.size());
+  }
+  if (a_.terms_BHS == nullptr) return;
+  put("terms", a_.terms_BHS, heads * a_.keys);
+  put("terms in blocks", a_.near_BHS, heads * a_.key_blocks() * kKeyBlock);
+  put("least terms", a_.least_BHN, heads * a_.key_blocks());
+  a_.term_gradient_BHS = put_results<float>("terms' gradient", example_.term_gradient.size());
 }
 
 template <class T>
@@ -157,8 +186,9 @@ void PtxAttention::launch(AttentionKernel kernel, const KernelGrid& grid, int wa
     launch.parameters.insert(launch.parameters.end(), bytes.begin(), bytes.end());
   }
   const bool changed = kernel == options_.changed && !options_.instead.empty();
-  counts_[kernel] = changed ? launch_ptx(decode_ptx(options_.instead), memory_, launch)
-                            : launch_ptx(decoded(kernel, a_.width), memory_, launch);
+  counts_[kernel] = changed
+                        ? launch_ptx(decode_ptx(options_.instead), memory_, launch)
+                        : launch_ptx(decoded(kernel, a_.width, a_.bias_kind()), memory_, launch);
 }
 
 std::vector<float> PtxAttention::reach() const {
@@ -173,10 +203,9 @@ void PtxAttention::run_forward() {
     launch(AttentionKernel::kNorms, key_grid(a_, 1), 1, 0, reach_);
     launch(AttentionKernel::kReach, reach_grid(a_), 1, 0, reach_);
   }
-  with_kernel_width(a_.width, [&](auto width) {
-    using Shapes = AttentionShapes<HostBlock, width()>;
-    using Body = typename Shapes::Forward;
-    launch(AttentionKernel::kForward, query_grid(a_, Body::kRows), Shapes::kForwardWarps,
+  with_shapes<HostBlock>(a_.width, a_.bias_kind(), [&](auto shapes) {
+    using Body = typename decltype(shapes)::Forward;
+    launch(AttentionKernel::kForward, query_grid(a_, Body::kRows), decltype(shapes)::kForwardWarps,
            Body::kSharedBytes);
   });
   get(a_.output, example_.output, a_.heads, a_.queries);
@@ -186,15 +215,21 @@ void PtxAttention::run_forward() {
 
 void PtxAttention::run_backward() {
   launch(AttentionKernel::kDelta, query_grid(a_, AttentionDelta<HostBlock>::kRows), 1, 0);
-  with_kernel_width(a_.width, [&](auto width) {
-    using Shapes = AttentionShapes<HostBlock, width()>;
+  with_shapes<HostBlock>(a_.width, a_.bias_kind(), [&](auto shapes) {
+    using Shapes = decltype(shapes);
     using Queries = typename Shapes::QueryGradient;
     using Keys = typename Shapes::KeyGradient;
     launch(AttentionKernel::kQueryGradient, query_grid(a_, Queries::kRows), Shapes::kQueryWarps,
            Queries::kSharedBytes);
     launch(AttentionKernel::kKeyGradient, key_grid(a_, Shapes::kParts), Keys::kWarps,
            Keys::kSharedBytes);
+    using Distances = typename Shapes::DistanceGradient;
+    if (Shapes::kBias == BiasKind::kTable)
+      launch(AttentionKernel::kDistanceGradient, distance_grid(a_), Distances::kWarps,
+             Distances::kSharedBytes);
   });
+  if (a_.table_HP != nullptr) get(a_.distance_gradient_BHXU, example_.distance_gradient);
+  if (a_.terms_BHS != nullptr) get(a_.term_gradient_BHS, example_.term_gradient);
   get(a_.delta_BHT, example_.delta);
   get(a_.q_gradient, example_.q_gradient, a_.heads, a_.queries);
   get(a_.k_gradient, example_.k_gradient, a_.key_value_heads, a_.keys);

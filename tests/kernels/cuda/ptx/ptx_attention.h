@@ -15,10 +15,19 @@ namespace alibi {
 // Of attention.cu.
 const CompiledPtx& compiled_attention();
 
-enum class AttentionKernel { kNorms, kReach, kForward, kDelta, kQueryGradient, kKeyGradient };
+enum class AttentionKernel {
+  kNorms,
+  kReach,
+  kForward,
+  kDelta,
+  kQueryGradient,
+  kKeyGradient,
+  kDistanceGradient
+};
 
-// Of heads of this width; the width does not matter to the first two and to kDelta.
-std::string ptx_of(AttentionKernel kernel, int width);
+// Of heads of this width and biases of this kind, which do not matter to the first two and to
+// kDelta.
+std::string ptx_of(AttentionKernel kernel, int width, BiasKind kind = BiasKind::kSlopes);
 
 // One problem in a device's memory, its rows as in LibTorch's tensors: (B, T, H, W).
 class PtxAttention {
@@ -43,6 +52,7 @@ class PtxAttention {
  private:
   DeviceRows put_input(const std::string& name, DeviceTensor& tensor, int heads, int length);
   DeviceRows put_result(const std::string& name, int heads, int length);
+  void put_biases();
   template <class T>
   T* put_numbers(const std::string& name, const std::vector<T>& numbers);
   template <class T>
