@@ -5,6 +5,9 @@ execute_process(
           -o "${OUTPUT}"
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code EQUAL 0)
+  if(said STREQUAL "")  # stopped, which would pass for too old
+    message(FATAL_ERROR "nvcc ended with ${code} and said nothing; run it again")
+  endif()
   file(WRITE "${OUTPUT}" "${said}")
   file(WRITE "${OUTPUT}.d" "${OUTPUT}:\n")
 endif()
