@@ -2,7 +2,7 @@
 # of configs/reproduce/figure1-full/, for example CASES="default books" (scripts/unpack-books); a judge trained on long sequences finds key tokens,
 # once: CASE/key_tokens.json says which they are.
 for case in ${CASES:-default}; do
-  text="${case%%-*}" base=configs/compare/base.json judge="runs/reproduce/$name/judge-${case%%-*}" plan="runs/reproduce/$name/$case"
+  text="${case%%-*}" base=configs/compare/base.json judge="runs/reproduce/$name/judge-$text" plan="runs/reproduce/$name/$case"
   [ "$text" = default ] || base="configs/$text.json"
   mkdir -p "$plan" "$out/$case"
   mapfile -t judging < <(python3 configs/reproduce/plan.py judged "$steps/$case.toml" "$plan" "$out/$case")

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
 
 #include "base/error.h"
 #include "base/strings.h"
 #include "device/device.h"
+#include "device/expect_queued.h"
 #include "device/libtorch.h"
 #include "kernels/attention_skip.h"
 #include "model/attention_rows.h"
@@ -35,14 +35,9 @@ torch::Tensor aligned_rows(const torch::Tensor& x_BHTD) {
 
 DeviceRows device_rows(const torch::Tensor& x_BHTD) { return head_rows<std::uint16_t>(x_BHTD); }
 
-void expect_queued(const DeviceQueue& queue, int code) {
-  if (code == 0) return;
-  const std::string text = queue.module->error_text(code);
-  // What is wrong with the device may come from any work before this.
-  if (queue.module->is_own != nullptr && !queue.module->is_own(code))
-    throw std::runtime_error("CUDA error: " + text);
-  throw Error("CUDA device", "an attention kernel: " + text,
-              "set runtime.attention.kernel to \"reference\", and report this line");
+void expect_attention(const DeviceQueue& queue, int code) {
+  expect_queued(*queue.module, code, "an attention kernel",
+                "set runtime.attention.kernel to \"reference\"");
 }
 
 void add_slopes(const CudaModule& module, Call& call, const torch::Tensor& slopes_H) {
@@ -217,7 +212,7 @@ ScoreBias bias_gradients(const DeviceAttention& a, const BiasSums& sums, const S
 void add_workspace(const DeviceQueue& queue, Call& call, bool backward) {
   if (queue.module->workspace == nullptr) return;
   const std::int64_t bytes = queue.module->workspace(call.a, backward);
-  expect_queued(queue, bytes < 0 ? 1 : 0);
+  expect_attention(queue, bytes < 0 ? 1 : 0);
   call.workspace =
       torch::empty({bytes}, torch::TensorOptions(torch::kByte).device(call.q.device()));
   call.a.workspace = call.workspace.data_ptr();
@@ -271,10 +266,10 @@ AttentionOutputs device_attention_forward(const DeviceQueue& queue, const Attent
     a.first_BHM = outputs.first_BHM.data_ptr<std::int32_t>();
     call.reach = torch::empty({a.sequences, a.key_value_heads, a.key_blocks()}, fp32);
     a.reach_BGN = call.reach.data_ptr<float>();
-    expect_queued(queue, queue.module->key_reach(a, call.reach.data_ptr<float>(), queue.stream));
+    expect_attention(queue, queue.module->key_reach(a, call.reach.data_ptr<float>(), queue.stream));
   }
   add_workspace(queue, call, /*backward=*/false);
-  expect_queued(queue, queue.module->forward(a, queue.stream));
+  expect_attention(queue, queue.module->forward(a, queue.stream));
   return outputs;
 }
 
@@ -302,7 +297,7 @@ AttentionGradients device_attention_backward(const DeviceQueue& queue,
   const ScoreBias& bias = inputs.options.bias;
   const BiasSums sums = bias_sums(a, bias);
   add_workspace(queue, call, /*backward=*/true);
-  expect_queued(queue, queue.module->backward(a, queue.stream));
+  expect_attention(queue, queue.module->backward(a, queue.stream));
   gradients.bias = bias_gradients(a, sums, bias);
   return gradients;
 }

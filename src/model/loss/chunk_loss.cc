@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -11,6 +10,7 @@
 #include "device/cuda_library.h"
 #include "device/device.h"
 #include "device/exact_type.h"
+#include "device/expect_queued.h"
 #include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
@@ -54,16 +54,6 @@ ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& targe
           needs_gradient ? logits_RV : torch::Tensor()};
 }
 
-void expect_queued(const RowQueue& queue, int code) {
-  if (code == 0) return;
-  const std::string text = queue.module->error_text(code);
-  // What is wrong with the device may come from any work before this.
-  if (queue.module->is_own != nullptr && !queue.module->is_own(code))
-    throw std::runtime_error("CUDA error: " + text);
-  throw Error("CUDA device", "the cross-entropy kernel: " + text,
-              cat("go on without ", kCudaModuleFile, ", and report this line"));
-}
-
 }  // namespace
 
 ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
@@ -104,7 +94,8 @@ ChunkLoss device_chunk(const RowQueue& queue, const torch::Tensor& logits_RV,
                              .losses_R = losses_R.data_ptr<float>(),
                              .log_sums_R = log_sums_R.data_ptr<float>(),
                              .scale = row_scale(scale, needs_gradient)};
-  expect_queued(queue, queue.module->cross_entropy(a, queue.stream));
+  expect_queued(*queue.module, queue.module->cross_entropy(a, queue.stream),
+                "the cross-entropy kernel", cat("go on without ", kCudaModuleFile));
   return {losses_R.sum(), square_sum(log_sums_R, scale),
           needs_gradient ? logits_RV : torch::Tensor()};
 }

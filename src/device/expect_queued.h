@@ -1,0 +1,23 @@
+// What follows from the number that a function of a module of kernels returns.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "base/error.h"
+
+namespace alibi {
+
+// `Module`: CudaModule or RowModule. Throws Error where the call itself was wrong, with the way
+// out, and std::runtime_error where the device is, which may come from any work before this.
+template <class Module>
+void expect_queued(const Module& module, int code, const std::string& kernel,
+                   const std::string& way_out) {
+  if (code == 0) return;
+  const std::string text = module.error_text(code);
+  if (module.is_own != nullptr && !module.is_own(code))
+    throw std::runtime_error("CUDA error: " + text);
+  throw Error("CUDA device", kernel + ": " + text, way_out + ", and report this line");
+}
+
+}  // namespace alibi
