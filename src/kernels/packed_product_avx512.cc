@@ -25,32 +25,30 @@ __m256i narrow_16(const std::uint16_t* x, __mmask16 mask) {
   return _mm256_maskz_loadu_epi16(mask, x);
 }
 
-// Packs rows of x; prepare(piece of a row, its length, buffer) says where to read it.
-template <class Number, class Prepare>
+// Packs rows of x, each 16 numbers as `change` leaves them.
+template <class Number, class Change>
 void pack_all_panels(const Matrix<const Number>& x, std::int64_t first, std::int64_t count,
-                     void* packed, const Prepare& prepare) {
+                     void* packed, const Change& change) {
   const std::int64_t values = panel_values(x.rows);
-  Number buffer[2][kPanel];
   for (std::int64_t row = first; row < first + count; row += 2) {
     auto* out = static_cast<std::uint16_t*>(packed) + row * kPanel;
     for (std::int64_t column = 0; column < x.columns; column += kPanel, out += values) {
       const std::int64_t columns = smaller(kPanel, x.columns - column);
-      const Number* at = x.data + row * x.stride + column;
-      const Number* upper = prepare(at, columns, buffer[0]);
-      const Number* lower = row + 1 < x.rows ? prepare(at + x.stride, columns, buffer[1]) : nullptr;
+      const Number* upper = x.data + row * x.stride + column;
+      const Number* lower = row + 1 < x.rows ? upper + x.stride : nullptr;
       for (std::int64_t i = 0; i < kPanel; i += 16) {
         const __mmask16 mask = i < columns ? lanes(columns - i) : __mmask16{0};
-        const __m256i odd = lower != nullptr ? narrow_16(lower + i, mask) : _mm256_setzero_si256();
-        _mm512_storeu_si512(out + 2 * i, interleave(narrow_16(upper + i, mask), odd));
+        const __m256i even = change(narrow_16(upper + i, mask));
+        const __m256i odd =
+            lower != nullptr ? change(narrow_16(lower + i, mask)) : _mm256_setzero_si256();
+        _mm512_storeu_si512(out + 2 * i, interleave(even, odd));
       }
     }
   }
 }
 
-template <class Number>
-const Number* as_it_is(const Number* piece, std::int64_t, Number*) {
-  return piece;
-}
+__m256i as_it_is(__m256i x) { return x; }
+__m256i gelu_of(__m256i x) { return Bf16::narrow(gelu(Bf16::widen(x))); }
 
 // Row `row` of w as 16 pairs from column `column` on.
 __m512i pairs(const Matrix<const float>& w, std::int64_t row, std::int64_t column) {
@@ -100,19 +98,39 @@ void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std:
                              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(piece + i)));
 }
 
-// A whole panel as it is, which is nearly all there is: two full stores a row. (Stores past the
-// caches were no faster in a whole step: what is stored is read soon.) `base` may be null.
-void store_full_panel(const float* sums, std::int64_t rows, const std::uint16_t* base,
-                      std::uint16_t* out, std::int64_t stride) {
-  for (std::int64_t row = 0; row < rows; ++row, sums += kPanel, out += stride) {
+// What store_row does, of a whole panel, which is nearly all there is: no mask and nothing through
+// memory between, so that the numbers of several rows are on their way at once. (Stores past the
+// caches were no faster in a whole step: what is stored is read soon.)
+template <bool kGelu, bool kSlope>
+void store_full_panel(const PackedProduct& p, const float* sums, std::int64_t rows,
+                      std::int64_t at) {
+  constexpr __mmask16 kAll = 0xffff;
+  const float* bias = p.bias != nullptr ? p.bias + at % p.out.stride : nullptr;
+  const auto sum = [&](std::int64_t i) {
+    __m512 x = _mm512_loadu_ps(sums + i);
+    if (bias != nullptr) x = _mm512_add_ps(x, _mm512_loadu_ps(bias + i));
+    if (p.base != nullptr) x = _mm512_add_ps(x, Bf16::load(p.base + at + i, kAll));
+    return x;
+  };
+  const auto times_slope = [&](__m256i x, std::int64_t i) {
+    const __m512 slope = gelu_slope(Bf16::load(p.gelu_gradient_at + at + i, kAll));
+    return Bf16::narrow(_mm512_mul_ps(Bf16::widen(x), slope));
+  };
+  const auto half = [](__m512i x, int which) {
+    return which == 0 ? _mm512_castsi512_si256(x) : _mm512_extracti64x4_epi64(x, 1);
+  };
+  const auto both = [](__m256i low, __m256i high) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  };
+  for (std::int64_t row = 0; row < rows; ++row, sums += kPanel, at += p.out.stride) {
     for (std::int64_t i = 0; i < kPanel; i += 32) {
-      __m512 low = _mm512_loadu_ps(sums + i), high = _mm512_loadu_ps(sums + i + 16);
-      if (base != nullptr) {
-        const std::uint16_t* at = base + row * stride + i;
-        low = _mm512_add_ps(low, Bf16::load(at, __mmask16{0xffff}));
-        high = _mm512_add_ps(high, Bf16::load(at + 16, __mmask16{0xffff}));
+      auto out = (__m512i)_mm512_cvtne2ps_pbh(sum(i + 16), sum(i));
+      if (kSlope) out = both(times_slope(half(out, 0), i), times_slope(half(out, 1), i + 16));
+      if (kGelu) {
+        if (p.before != nullptr) _mm512_storeu_si512(p.before + at + i, out);
+        out = both(gelu_of(half(out, 0)), gelu_of(half(out, 1)));
       }
-      _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+      _mm512_storeu_si512(p.out.data + at + i, out);
     }
   }
 }
@@ -156,14 +174,14 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
       store_sums(p, sums + i * block.rows * kPanel, block, (block.first_panel + i) * kPanel);
     return;
   }
-  const bool plain = p.bias == nullptr && !p.gelu && p.gelu_gradient_at == nullptr;
+  const auto store_panel = p.gelu                          ? store_full_panel<true, false>
+                           : p.gelu_gradient_at != nullptr ? store_full_panel<false, true>
+                                                           : store_full_panel<false, false>;
   for (std::int64_t i = 0; i < block.panels; ++i) {
     const float* panel = sums + i * block.rows * kPanel;
     const std::int64_t column = (block.first_panel + i) * kPanel;
-    if (plain && column + kPanel <= p.out.columns) {
-      const std::int64_t at = block.first_row * p.out.stride + column;
-      store_full_panel(panel, block.rows, p.base != nullptr ? p.base + at : nullptr,
-                       p.out.data + at, p.out.stride);
+    if (column + kPanel <= p.out.columns) {
+      store_panel(p, panel, block.rows, block.first_row * p.out.stride + column);
       continue;
     }
     for (std::int64_t row = 0; row < block.rows; ++row)
@@ -217,21 +235,17 @@ void pack_transposed(const Matrix<const float>& w, std::int64_t panel, void* pac
 }
 
 void pack_rows(const Matrix<const float>& x, std::int64_t first, std::int64_t count, void* packed) {
-  pack_all_panels(x, first, count, packed, as_it_is<float>);
+  pack_all_panels(x, first, count, packed, as_it_is);
 }
 
 void pack_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t count,
                void* packed) {
-  pack_all_panels(x, first, count, packed, as_it_is<std::uint16_t>);
+  pack_all_panels(x, first, count, packed, as_it_is);
 }
 
 void pack_gelu_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std::int64_t count,
                     void* packed) {
-  pack_all_panels(x, first, count, packed,
-                  [](const std::uint16_t* piece, std::int64_t columns, std::uint16_t* buffer) {
-                    gelu_bf16(piece, columns, buffer);
-                    return static_cast<const std::uint16_t*>(buffer);
-                  });
+  pack_all_panels(x, first, count, packed, gelu_of);
 }
 
 std::int64_t product_scratch_bytes() { return kBlockRows * kPanel * kPanelsKept * 4; }

@@ -7,32 +7,6 @@ namespace {
 
 constexpr float kLn2 = 0.69314718F, kPerNat = static_cast<float>(kLog2E);
 
-struct Normal {
-  __m512 distribution, density;  // Phi(x), phi(x)
-};
-
-// With z = |x| / sqrt(2) and t = 1 / (1 + 0.3275911 z): erfc(z) = (a1 t + ... + a5 t^5) e^(-z z).
-Normal normal(__m512 x) {
-  const __m512 one = _mm512_set1_ps(1.0F);
-  // Beyond 20 the tail is 0; infinity would meet 0 in the Newton step. NaN stays.
-  const __m512 z = _mm512_min_ps(_mm512_set1_ps(20.0F),
-                                 _mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(0.70710678F)));
-  const __m512 d = _mm512_fmadd_ps(z, _mm512_set1_ps(0.3275911F), one);
-  const __m512 guess = _mm512_rcp14_ps(d);  // one Newton step makes 28 bits of its 14
-  const __m512 t = _mm512_mul_ps(guess, _mm512_fnmadd_ps(d, guess, _mm512_set1_ps(2.0F)));
-  __m512 p = _mm512_set1_ps(1.061405429F);
-  p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(-1.453152027F));
-  p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(1.421413741F));
-  p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(-0.284496736F));
-  p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(0.254829592F));
-  const __m512 power = exp2(_mm512_mul_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(-kPerNat)));
-  const __m512 tail =
-      _mm512_mul_ps(_mm512_mul_ps(p, t), _mm512_mul_ps(power, _mm512_set1_ps(0.5F)));
-  const __mmask16 negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-  return {_mm512_mask_mov_ps(_mm512_sub_ps(one, tail), negative, tail),
-          _mm512_mul_ps(power, _mm512_set1_ps(0.39894228F))};
-}
-
 }  // namespace
 
 RowLoss cross_entropy_row_bf16(std::uint16_t* logits, std::int64_t width, std::int64_t target,
@@ -72,7 +46,7 @@ void gelu_bf16(const std::uint16_t* x, std::int64_t count, std::uint16_t* out) {
   for (std::int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = lanes(count - i);
     const __m512 value = Bf16::load(x + i, mask);
-    Bf16::store(out + i, mask, _mm512_mul_ps(value, normal(value).distribution));
+    Bf16::store(out + i, mask, gelu(value));
   }
 }
 
@@ -81,9 +55,7 @@ void gelu_backward_bf16(const std::uint16_t* x, const std::uint16_t* gradient, s
   for (std::int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = lanes(count - i);
     const __m512 value = Bf16::load(x + i, mask);
-    const Normal n = normal(value);
-    const __m512 slope = _mm512_fmadd_ps(value, n.density, n.distribution);
-    Bf16::store(out + i, mask, _mm512_mul_ps(Bf16::load(gradient + i, mask), slope));
+    Bf16::store(out + i, mask, _mm512_mul_ps(Bf16::load(gradient + i, mask), gelu_slope(value)));
   }
 }
 
