@@ -42,8 +42,9 @@ class Terminal {
     const std::string task = cat(label(plan_, p.run), ": ", p.task);
     if (task != task_) {
       task_ = task;
-      line_ =
-          p.total > 0 ? std::make_unique<TaskProgress>(stderr, task, p.total, "tokens") : nullptr;
+      line_ = p.total > 0 ? std::make_unique<TaskProgress>(stderr, task, p.total, "tokens",
+                                                           LiveOptions{}, p.done)
+                          : nullptr;
       if (line_ == nullptr) log_info(task);
     }
     if (line_ != nullptr) line_->show(p.done);

@@ -115,11 +115,12 @@ void ProgressLine::show(const TrainLine& line) noexcept {
 }
 
 TaskProgress::TaskProgress(std::FILE* out, std::string label, double total, std::string unit,
-                           LiveOptions options)
+                           LiveOptions options, double done_before)
     : line_(out, styled(options)),
       label_(std::move(label)),
       total_(total),
       unit_(std::move(unit)),
+      done_before_(done_before),
       start_(seconds_now()) {}
 
 std::vector<LivePart> TaskProgress::parts(double done) const {
@@ -132,8 +133,8 @@ std::vector<LivePart> TaskProgress::parts(double done) const {
     parts.push_back({amount(done, unit_) + name, kKept});
   }
   const double seconds = seconds_now() - start_;
-  if (done <= 0 || seconds <= 0.05) return parts;  // too early for a rate
-  const double rate = done / seconds;
+  if (done <= done_before_ || seconds <= 0.05) return parts;  // too early for a rate
+  const double rate = (done - done_before_) / seconds;
   parts.push_back({cat(amount(rate, unit_), name, "/s"), kSpeed});
   if (done < total_) parts.push_back({"ETA " + human_seconds((total_ - done) / rate), kEta});
   if (total_ > 0 && done >= total_) parts.push_back({"in " + human_seconds(seconds), kEta});
@@ -142,14 +143,16 @@ std::vector<LivePart> TaskProgress::parts(double done) const {
 
 std::string TaskProgress::json(double done) const {
   const double seconds = seconds_now() - start_;
-  const bool timed = done > 0 && total_ > 0;
-  return write_json({{"task", label_},
-                     {"done", done},
-                     {"total", total_ > 0 ? Json(total_) : Json()},
-                     {"unit", unit_},
-                     {"seconds", seconds},
-                     {"eta_seconds", timed ? Json((total_ - done) * seconds / done) : Json()}},
-                    kLine);
+  const double done_since = done - done_before_;
+  const bool timed = done_since > 0 && total_ > 0;
+  return write_json(
+      {{"task", label_},
+       {"done", done},
+       {"total", total_ > 0 ? Json(total_) : Json()},
+       {"unit", unit_},
+       {"seconds", seconds},
+       {"eta_seconds", timed ? Json((total_ - done) * seconds / done_since) : Json()}},
+      kLine);
 }
 
 void TaskProgress::show(double done) noexcept {

@@ -39,12 +39,12 @@ class ProgressLine {
 };
 
 // "tokenising  45 %  18.2 MiB of 40.1 MiB  9.1 MiB/s  ETA 12 s"; the rate is the mean since the
-// start.
+// start, without what had been done before it.
 class TaskProgress {
  public:
   // total <= 0: unknown. unit "bytes" is shown in KiB and so on, anything else as a count.
   TaskProgress(std::FILE* out, std::string label, double total, std::string unit,
-               LiveOptions options = {});
+               LiveOptions options = {}, double done_before = 0);
   void show(double done) noexcept;
   void interrupt() noexcept { line_.interrupt(); }
   void finish() noexcept { line_.finish(); }
@@ -57,6 +57,7 @@ class TaskProgress {
   std::string label_;
   double total_;
   std::string unit_;
+  double done_before_;
   double start_;
 };
 

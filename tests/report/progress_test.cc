@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <cctype>
 
 #include <cmath>
 
@@ -180,6 +181,22 @@ TEST(TaskProgress, ShowsShareRateAndEnd) {
   EXPECT_NE(lines[1].find("MiB/s  ETA "), std::string::npos) << lines[1];
   EXPECT_TRUE(lines[2].starts_with("tokenising  100 %  4.0 MiB of 4.0 MiB")) << lines[2];
   EXPECT_NE(lines[2].find("  in 0."), std::string::npos) << lines[2];
+}
+
+TEST(TaskProgress, ItsRateLeavesOutWhatWasDoneBefore) {
+  const std::string text = written([](std::FILE* file) {
+    const LiveOptions plain{LiveOptions::Style::kPlain, 0, 0};
+    TaskProgress task(file, "training", 1'000'001'000, "tokens", plain, 1e9);
+    task.show(1e9);
+    ::usleep(60000);
+    task.show(1e9 + 1);  // at most 1 / 0.06 s = 17 tokens/s
+  });
+  const auto lines = split(text, '\n');
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].find("/s"), std::string::npos) << lines[0];
+  const std::size_t unit = lines[1].find(" tokens/s  ETA ");
+  ASSERT_NE(unit, std::string::npos) << lines[1];
+  EXPECT_TRUE(std::isdigit(static_cast<unsigned char>(lines[1][unit - 1]))) << lines[1];
 }
 
 TEST(TaskProgress, WithoutATotal) {
