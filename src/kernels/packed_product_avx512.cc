@@ -1,7 +1,6 @@
 #include "kernels/packed_product.h"
 
 #include "kernels/avx512.h"
-#include "kernels/row_ops.h"
 #include "kernels/tile_gemm.h"
 
 namespace alibi {
@@ -77,62 +76,62 @@ void prefetch_rows(const Matrix<const std::uint16_t>& x, std::int64_t first, std
                    _MM_HINT_T0);
 }
 
-// One row of a panel with whatever is done to it.
-void store_row(const PackedProduct& p, const float* sums, std::int64_t row, std::int64_t column) {
-  const std::int64_t at = row * p.out.stride + column;
-  const std::int64_t columns = smaller(kPanel, p.out.columns - column);
-  std::uint16_t piece[kPanel];
-  for (std::int64_t i = 0; i < columns; i += 16) {
-    const __mmask16 mask = lanes(columns - i);
-    __m512 x = _mm512_loadu_ps(sums + i);
-    if (p.bias != nullptr) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, p.bias + column + i));
-    if (p.base != nullptr) x = _mm512_add_ps(x, Bf16::load(p.base + at + i, mask));
-    Bf16::store(piece + i, mask, x);
-  }
-  if (p.gelu_gradient_at != nullptr)
-    gelu_backward_bf16(p.gelu_gradient_at + at, piece, columns, piece);
-  std::uint16_t* to = p.gelu ? p.before : p.out.data;
-  if (p.gelu) gelu_bf16(piece, columns, p.out.data + at);
-  for (std::int64_t i = 0; to != nullptr && i < columns; i += 16)
-    _mm256_mask_storeu_epi16(to + at + i, lanes(columns - i),
-                             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(piece + i)));
-}
-
-// What store_row does, of a whole panel, which is nearly all there is: no mask and nothing through
-// memory between, so that the numbers of several rows are on their way at once. (Stores past the
-// caches were no faster in a whole step: what is stored is read soon.)
-template <bool kGelu, bool kSlope>
-void store_full_panel(const PackedProduct& p, const float* sums, std::int64_t rows,
-                      std::int64_t at) {
-  constexpr __mmask16 kAll = 0xffff;
-  const float* bias = p.bias != nullptr ? p.bias + at % p.out.stride : nullptr;
-  const auto sum = [&](std::int64_t i) {
-    __m512 x = _mm512_loadu_ps(sums + i);
-    if (bias != nullptr) x = _mm512_add_ps(x, _mm512_loadu_ps(bias + i));
-    if (p.base != nullptr) x = _mm512_add_ps(x, Bf16::load(p.base + at + i, kAll));
-    return x;
+// A panel with whatever is done to it, in registers, so that the numbers of several rows are on
+// their way at once; kWhole: none of its columns is lacking, which is nearly all there is, and
+// needs no mask. (Stores past the caches were no faster in a whole step: what is stored is read
+// soon.)
+template <bool kWhole, bool kGelu, bool kSlope>
+void store_panel(const PackedProduct& p, const float* panel, const ProductBlock& block,
+                 std::int64_t column) {
+  const std::int64_t columns = kWhole ? kPanel : p.out.columns - column;
+  const auto mask = [&](std::int64_t i) {
+    return kWhole ? __mmask16{0xffff} : i < columns ? lanes(columns - i) : __mmask16{0};
   };
-  const auto times_slope = [&](__m256i x, std::int64_t i) {
-    const __m512 slope = gelu_slope(Bf16::load(p.gelu_gradient_at + at + i, kAll));
-    return Bf16::narrow(_mm512_mul_ps(Bf16::widen(x), slope));
+  const auto store = [&](std::uint16_t* to, std::int64_t i, __m512i x) {
+    if (kWhole)
+      _mm512_storeu_si512(to, x);
+    else
+      _mm512_mask_storeu_epi16(to, _mm512_kunpackw(mask(i + 16), mask(i)), x);
   };
-  const auto half = [](__m512i x, int which) {
-    return which == 0 ? _mm512_castsi512_si256(x) : _mm512_extracti64x4_epi64(x, 1);
+  const auto by_halves = [](__m512i x, const auto& change) {
+    const __m256i low = change(_mm512_castsi512_si256(x), 0);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low),
+                              change(_mm512_extracti64x4_epi64(x, 1), 16), 1);
   };
-  const auto both = [](__m256i low, __m256i high) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-  };
-  for (std::int64_t row = 0; row < rows; ++row, sums += kPanel, at += p.out.stride) {
-    for (std::int64_t i = 0; i < kPanel; i += 32) {
+  std::int64_t at = block.first_row * p.out.stride + column;
+  for (std::int64_t row = 0; row < block.rows; ++row, panel += kPanel, at += p.out.stride) {
+    const auto sum = [&](std::int64_t i) {
+      __m512 x = _mm512_loadu_ps(panel + i);
+      if (p.bias != nullptr)
+        x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask(i), p.bias + column + i));
+      if (p.base != nullptr) x = _mm512_add_ps(x, Bf16::load(p.base + at + i, mask(i)));
+      return x;
+    };
+    for (std::int64_t i = 0; i < columns; i += 32) {
       auto out = (__m512i)_mm512_cvtne2ps_pbh(sum(i + 16), sum(i));
-      if (kSlope) out = both(times_slope(half(out, 0), i), times_slope(half(out, 1), i + 16));
+      if (kSlope)
+        out = by_halves(out, [&](__m256i x, std::int64_t half) {
+          const __m512 before = Bf16::load(p.gelu_gradient_at + at + i + half, mask(i + half));
+          return Bf16::narrow(_mm512_mul_ps(Bf16::widen(x), gelu_slope(before)));
+        });
       if (kGelu) {
-        if (p.before != nullptr) _mm512_storeu_si512(p.before + at + i, out);
-        out = both(gelu_of(half(out, 0)), gelu_of(half(out, 1)));
+        if (p.before != nullptr) store(p.before + at + i, i, out);
+        out = by_halves(out, [](__m256i x, std::int64_t) { return gelu_of(x); });
       }
-      _mm512_storeu_si512(p.out.data + at + i, out);
+      store(p.out.data + at + i, i, out);
     }
   }
+}
+
+template <bool kWhole>
+void store_as_asked(const PackedProduct& p, const float* panel, const ProductBlock& block,
+                    std::int64_t column) {
+  if (p.gelu)
+    store_panel<kWhole, true, false>(p, panel, block, column);
+  else if (p.gelu_gradient_at != nullptr)
+    store_panel<kWhole, false, true>(p, panel, block, column);
+  else
+    store_panel<kWhole, false, false>(p, panel, block, column);
 }
 
 void store_sums(const PackedProduct& p, const float* panel, const ProductBlock& block,
@@ -169,23 +168,15 @@ void product_piece(const PackedProduct& p, const ProductBlock& block, float* sum
                       .a_stride = p.left.stride});
     }
   }
-  if (p.sums != nullptr) {
-    for (std::int64_t i = 0; i < block.panels; ++i)
-      store_sums(p, sums + i * block.rows * kPanel, block, (block.first_panel + i) * kPanel);
-    return;
-  }
-  const auto store_panel = p.gelu                          ? store_full_panel<true, false>
-                           : p.gelu_gradient_at != nullptr ? store_full_panel<false, true>
-                                                           : store_full_panel<false, false>;
   for (std::int64_t i = 0; i < block.panels; ++i) {
     const float* panel = sums + i * block.rows * kPanel;
     const std::int64_t column = (block.first_panel + i) * kPanel;
-    if (column + kPanel <= p.out.columns) {
-      store_panel(p, panel, block.rows, block.first_row * p.out.stride + column);
-      continue;
-    }
-    for (std::int64_t row = 0; row < block.rows; ++row)
-      store_row(p, panel + row * kPanel, block.first_row + row, column);
+    if (p.sums != nullptr)
+      store_sums(p, panel, block, column);
+    else if (column + kPanel <= p.out.columns)
+      store_as_asked<true>(p, panel, block, column);
+    else
+      store_as_asked<false>(p, panel, block, column);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <cctype>
 
+#include <cctype>
 #include <cmath>
 
 #include "base/strings.h"
