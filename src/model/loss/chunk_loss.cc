@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "device/exact_type.h"
 #include "device/expect_queued.h"
+#include "device/first_use.h"
 #include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
@@ -18,6 +19,8 @@
 
 namespace alibi {
 namespace {
+
+std::string way_out() { return cat("go on without ", kCudaModuleFile); }
 
 torch::Tensor square_sum(const torch::Tensor& log_sums, const ChunkScale& scale) {
   return scale.z > 0 ? log_sums.square().sum() : torch::Tensor();
@@ -95,7 +98,7 @@ ChunkLoss device_chunk(const RowQueue& queue, const torch::Tensor& logits_RV,
                              .log_sums_R = log_sums_R.data_ptr<float>(),
                              .scale = row_scale(scale, needs_gradient)};
   expect_queued(*queue.module, queue.module->cross_entropy(a, queue.stream),
-                "the cross-entropy kernel", cat("go on without ", kCudaModuleFile));
+                "the cross-entropy kernel", way_out());
   return {losses_R.sum(), square_sum(log_sums_R, scale),
           needs_gradient ? logits_RV : torch::Tensor()};
 }
@@ -113,29 +116,29 @@ std::string fault_of_device_chunk(const RowQueue& queue, torch::Device device) {
   const ChunkLoss expected = plain_chunk(bf16_RV.to(torch::kDouble), target_R1, scale, true);
   const ChunkLoss found =
       device_chunk(queue, bf16_RV.to(device), target_R1.to(device), scale, true);
-  const auto differs = [](const torch::Tensor& one, const torch::Tensor& other, double most) {
+  std::string all;
+  const auto compare = [&](const char* what, const torch::Tensor& one, const torch::Tensor& other,
+                           double most) {
     const torch::Tensor whole = other.to(torch::kDouble);
-    const double worst =
-        ((one.cpu().to(torch::kDouble) - whole).abs().max() / whole.abs().max()).item<double>();
-    return !(worst <= most);  // nor is NaN right
+    if (all.empty()) all = too_far(what, one, whole, whole.abs().max() * most);
   };
-  if (differs(found.sum, expected.sum, 1e-5)) return "the loss differs";
-  if (differs(found.square_sum, expected.square_sum, 1e-5)) return "the z-loss differs";
-  if (differs(found.gradient_RV, expected.gradient_RV, 0x1.1p-8)) return "the gradient differs";
-  return {};
+  compare("the loss", found.sum, expected.sum, 1e-5);
+  compare("the z-loss", found.square_sum, expected.square_sum, 1e-5);
+  compare("the gradient", found.gradient_RV, expected.gradient_RV, 0x1.1p-8);
+  return all;
 }
 
 namespace {
 
-// Null where there is none, or none that is right; the latter is said.
+// Null where there is none, or none that is right.
 const RowModule* row_module(torch::Device device) {
   const RowModule* const module = row_kernels().module;
   if (module == nullptr) return nullptr;
-  const std::string fault = fault_of_device_chunk({module, current_stream(device)}, device);
-  if (fault.empty()) return module;
-  log_warning(cat("the cross-entropy kernel of ", kCudaModuleFile, " is left alone: ", fault,
-                  " from the formula on this device"));
-  return nullptr;
+  const std::string fault =
+      first_use().fault(cat("the cross-entropy kernel on ", device.str()), way_out(), [&] {
+        return fault_of_device_chunk({module, current_stream(device)}, device);
+      });
+  return fault.empty() ? module : nullptr;
 }
 
 }  // namespace
@@ -144,7 +147,7 @@ ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target
                      const ChunkScale& scale, bool needs_gradient) {
   const bool bf16 = logits_RV.scalar_type() == torch::kBFloat16;
   if (bf16 && logits_RV.is_cuda()) {
-    static const RowModule* const module = row_module(logits_RV.device());
+    const RowModule* const module = row_module(logits_RV.device());
     const RowQueue queue{module, current_stream(logits_RV.device())};
     if (module != nullptr) return device_chunk(queue, logits_RV, target_R1, scale, needs_gradient);
   }

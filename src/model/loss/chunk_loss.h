@@ -43,8 +43,7 @@ ChunkLoss device_chunk(const RowQueue& queue, const torch::Tensor& logits_RV,
                        bool needs_gradient);
 
 // In what such a kernel differs from the formula on a small problem of this device, for which this
-// waits; "": in nothing. chunk_loss() asks once, at the first use: no more is known of a device
-// that the tests never ran on.
+// waits; "": in nothing. chunk_loss() asks at the first use (device/first_use.h).
 std::string fault_of_device_chunk(const RowQueue& queue, torch::Device device);
 
 }  // namespace alibi
