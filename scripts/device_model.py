@@ -5,7 +5,7 @@ usage: scripts/device_model.py [--check]     --check: only says whether tests/be
 
 A step takes what its parts take one after another: matrix products at a share of the peak, attention by its instructions,
 other operators by the bytes they move, the start and end of each kernel, one wait. Operators are those that the program
-runs today with `runtime.attention.kernel=cuda` (src/model/layers.cc, src/model/loss, src/train/optimizer).
+runs today with the `cuda` kernel of attention (src/model/layers.cc, src/model/loss, src/train/optimizer).
 """
 import math
 import pathlib
@@ -35,6 +35,10 @@ WARPS, CUTS = {64: 4, 128: 8}, {64: 1, 128: 2}
 LAYER_LAUNCHES, FORWARD_LAUNCHES, CHUNK_LAUNCHES, STEP_LAUNCHES = 44, 19, 9, 50
 CLIPPED_AT_ONCE = 320 * 65536  # numbers that one kernel over a list of tensors takes (LibTorch's MultiTensorApply.cuh)
 LOGIT_BYTES = 6  # read twice, written once: src/kernels/cuda/cross_entropy.h
+# The reference of attention (src/model/attention_reference.cc), by reading: bytes of memory that operators move for each score, in fp32,
+# and products of it with a row of a head, forward and backward; operators of a forward; bytes of a cast key's or value's number.
+FP32_PEAK = 67e12  # NVIDIA's data sheets, without tensor cores
+REFERENCE_BYTES, REFERENCE_PRODUCTS, REFERENCE_LAUNCHES, CAST_BYTES = (48, 72), (2, 5), 24, 10
 CHUNK, VOCABULARY = 1024, 50304
 MODELS = {"124M": (12, 768, 12), "1.3B": (24, 2048, 16)}  # layers, width, heads
 STEPS = [("124M", 1024, 32768, False), ("124M", 16384, 65536, False), ("124M", 65536, 65536, False),
@@ -79,6 +83,24 @@ def attention(device, case, length, heads, width, sequences):
         warp_cycles[1] += 4 * tiles * (queries + CUTS[width] * keys)
     rate = 4 * units * clock * ASSUMED["attention"][case] / sequences
     return warp_cycles[0] / rate, sum(warp_cycles) / rate
+
+
+def reference(device, case, length, heads, width, sequences):
+    """Seconds of forward and backward: chunks of rows, each over all keys up to its last."""
+    rows = min(4096, length, (512 << 20) // (4 * heads * sequences * length))
+    scores = heads * sequences * sum(rows * min(first + rows, length) for first in range(0, length, rows))
+    rate, products = DEVICES[device][0] * ASSUMED["bytes"][case], FP32_PEAK * ASSUMED["products"][case]
+    return scores * (sum(REFERENCE_BYTES) / rate + 2 * width * sum(REFERENCE_PRODUCTS) / products)
+
+
+def one_query(device, case, keys, heads, width):
+    """Seconds of a forward without a bias by the cuda kernel, a block of rows for each head, and by the reference; device or host."""
+    rate, _, _, clock = DEVICES[device]
+    tile = cycles(COUNTED[width][0], device) * WARPS[width] / 4  # four schedulers
+    walk = tile * (keys / 64 + 1) / (clock * ASSUMED["attention"][case])
+    memory = 2 * heads * width * keys * CAST_BYTES / (rate * ASSUMED["bytes"][case])
+    return (max(walk + ASSUMED["kernel"][case], ASSUMED["host"][case]),
+            max(memory + REFERENCE_LAUNCHES * ASSUMED["kernel"][case], REFERENCE_LAUNCHES * ASSUMED["host"][case]))
 
 
 def step(device, case, model, length, tokens, recompute, summed_head=False):
@@ -156,13 +178,28 @@ def published_rows():
         yield f"| blocks visited at {length:,}, the processor's kernel | {counted} % | {share:.1f} % | {share / counted:.2f} |"
 
 
+def choice_rows():
+    """What `auto` decides between (src/model/attention.h)."""
+    yield "| model, queries of keys | cuda kernel, ms | reference, ms | reference / cuda |\n|---|---|---|---|"
+    for length in GOALS:
+        both = [(attention("H200", case, length, 12, 64, 65536 // length)[1], reference("H200", case, length, 12, 64, 65536 // length))
+                for case in (0, 1)]
+        yield (f"| 124M, {length:,} of {length:,}, both passes, 65,536 tokens | {ranged(*(1e3 * ours for ours, _ in both), 2)} | "
+               f"{ranged(*(1e3 * other for _, other in both), 1)} | {ranged(both[0][1] / both[0][0], both[1][1] / both[1][0])} |")
+    for model, keys in [(model, keys) for model in MODELS for keys in (16384, 32768, 131072)]:
+        _, width, heads = MODELS[model]
+        both = [one_query("H200", case, keys, heads, width // heads) for case in (0, 1)]
+        yield (f"| {model}, 1 of {keys:,}, forward, no bias | {ranged(*(1e3 * ours for ours, _ in both), 2)} | "
+               f"{ranged(*(1e3 * other for _, other in both), 2)} | {ranged(both[0][1] / both[0][0], both[1][1] / both[1][0], 1)} |")
+
+
 def main():
     for width, tiles in COUNTED.items():
         for name, tile in zip(("AttentionForward", "AttentionQueryGradient", "AttentionKeyGradient"), tiles):
             most, products = TILES[name, width, "slopes"]
             if tile[1] != products or not 0.9 * most <= tile[0] <= most:
                 sys.exit(f"device_model: {name}, width {width}: {tile} is not what check_device_code.py expects; count again (--counts)")
-    text = "\n\n".join("\n".join(rows()) for rows in (step_rows, attention_rows, published_rows))
+    text = "\n\n".join("\n".join(rows()) for rows in (step_rows, attention_rows, published_rows, choice_rows))
     if "--check" not in sys.argv[1:]:
         print(text)
     elif text not in RESULTS.read_text(encoding="utf-8"):

@@ -57,11 +57,17 @@ std::string keys_text(const ModelConfig& model, std::int64_t length) {
                  : cat(" (no key hidden within the ", length, " trained tokens)"));
 }
 
-// Why no other one.
-std::string reference_reason(torch::Device device) {
+// The attention kernel, and why no faster one.
+std::string attention_text(const Config& c, const GptImpl& model, torch::Device device) {
+  const BatchShape shape = batch_shape(c.batch);
+  const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
+  std::string why;
   if (device.is_cuda())
-    return " (cuda and cudnn are taken by their names only, until they were measured on a device)";
-  return " (the only one listed that supports this model)";
+    why = model.why_no_device_kernel(shape.rows, shape.length, device, true);
+  else if (kernel == "reference")
+    why = "the only one listed that supports this model";
+  return cat("kernel ", kernel, why.empty() ? "" : cat(" (", why, ")"),
+             keys_text(c.model, shape.length));
 }
 
 // Operations of forward and backward for one token: 6 N + 6 layers T C, N without a separate
@@ -88,10 +94,8 @@ TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device de
 
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device) {
-  const BatchShape shape = batch_shape(c.batch);
   const double total = static_cast<double>(plan.steps * plan.tokens_per_step);
   const double passes = total / static_cast<double>(text.train.size());
-  const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
   return format_pairs(
       {{"model",
         cat(human_count(static_cast<double>(plan.parameters)), " parameters: ", c.model.layers,
@@ -106,8 +110,7 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
             " times the text)")},
        {"device", describe_device(device)},
        {"precision", describe_precision(c.runtime.precision)},
-       {"attention", cat("kernel ", kernel, kernel == "reference" ? reference_reason(device) : "",
-                         keys_text(c.model, shape.length))},
+       {"attention", attention_text(c, model, device)},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
        {"memory", human_bytes(static_cast<double>(
                       estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())) +

@@ -334,8 +334,9 @@ Fields runtime_fields(RuntimeConfig& r) {
 Fields attention_fields(AttentionConfig& a) {
   Fields f;
   add(f, "kernel", &a.kernel,
-      "auto: the first kernel in the list that supports the problem; check: that one, compared "
-      "with the reference; or a name. Results are not bit-identical across kernels.")
+      "auto: the first kernel in the list that supports the problem, on a CUDA device cuda where "
+      "its first use agrees with the reference; check: the first, with each call compared; or a "
+      "name. Results are not bit-identical across kernels.")
       .free();
   add(f, "skip", choice(a.skip),
       "Blocks of keys that tiled kernels skip. exact: those whose weights are all zero; the same "

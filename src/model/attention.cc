@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "device/exact_type.h"
 #include "device/libtorch.h"
+#include "model/attention_check.h"
 #include "model/attention_device.h"
 #include "model/attention_hashed.h"
 #include "model/attention_tiled.h"
@@ -37,7 +38,6 @@ constexpr AttentionKernel tiled(const char* name) {
              const torch::Tensor& gradient_BHTD) {
             return tiled_attention_backward(kSet, inputs, outputs, gradient_BHTD);
           },
-          /*automatic=*/true,
           &kSet};
 }
 
@@ -49,8 +49,8 @@ const char* module_lacks(const CudaModule* module, const AttentionProblem& p) {
   return takes ? nullptr : "heads of this width";
 }
 
-// No automatic choice until its speed was measured on a device.
-template <const CudaKernels& (*kOpened)(), const char* (*kLacks)(const AttentionProblem&)>
+template <const CudaKernels& (*kOpened)(), const char* (*kLacks)(const AttentionProblem&),
+          const char* (*kLeft)(const AttentionProblem&)>
 constexpr AttentionKernel on_device(const char* name) {
   return {name,
           [](const AttentionProblem& problem, torch::Device device) -> const char* {
@@ -67,15 +67,27 @@ constexpr AttentionKernel on_device(const char* name) {
             return device_attention_backward(current_queue(kOpened(), inputs.q_BHTD.device()),
                                              inputs, outputs, gradient_BHTD);
           },
-          /*automatic=*/false,
           /*tiles=*/nullptr,
-          kOpened};
+          kOpened,
+          kLeft};
+}
+
+// Where the reference is faster on paper: few blocks of rows, each of which walks all keys.
+const char* few_of_many(const AttentionProblem& p) {
+  const bool few = p.queries <= 16 && p.sequences * p.heads <= 32;
+  return few && p.keys >= 32'768 && p.bias == BiasForms()
+             ? "few queries of many keys are slower on it"
+             : nullptr;
+}
+
+const char* in_no_order(const AttentionProblem&) {
+  return "by its name only: its backward sums in no fixed order";
 }
 
 constexpr std::array<AttentionKernel, 7> kKernels = {{
     {"lsh", hashed_attention_lacks, hashed_attention_forward, hashed_attention_backward},
-    on_device<cuda_kernels, device_attention_lacks>("cuda"),
-    on_device<cudnn_kernels, cudnn_attention_lacks>("cudnn"),
+    on_device<cuda_kernels, device_attention_lacks, few_of_many>("cuda"),
+    on_device<cudnn_kernels, cudnn_attention_lacks, in_no_order>("cudnn"),
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),
@@ -231,12 +243,35 @@ const AttentionKernel* named(Kernels kernels, const std::string& choice) {
   return found == kernels.end() ? nullptr : &*found;
 }
 
-// What a device's kernel does not take.
-const AttentionKernel& other_on_device(Kernels kernels, const AttentionProblem& problem,
-                                       torch::Device device) {
-  for (const AttentionKernel& kernel : kernels)
-    if (kernel.library != nullptr && kernel.supports(problem, device)) return kernel;
-  return kernels.back();
+// Why it is not to be used on this device; "": it may be.
+std::string fault_at_first_use(const AttentionKernel& kernel, const AttentionProblem& problem,
+                               torch::Device device, FirstUse& first_use) {
+  return first_use.fault(kind_of_problem(kernel, problem, device),
+                         "set runtime.attention.kernel to \"reference\"",
+                         [&] { return fault_of_attention(kernel, problem, device); });
+}
+
+const char* left_by(const std::string& choice, const AttentionKernel& kernel,
+                    const AttentionProblem& problem) {
+  return choice == "auto" && kernel.left_by_auto != nullptr ? kernel.left_by_auto(problem)
+                                                            : nullptr;
+}
+
+bool takes(const AttentionKernel& kernel, const AttentionProblem& problem, torch::Device device,
+           const std::string& choice, FirstUse& first_use) {
+  if (!kernel.supports(problem, device)) return false;
+  if (kernel.library == nullptr || choice == "check") return true;
+  return left_by(choice, kernel, problem) == nullptr &&
+         fault_at_first_use(kernel, problem, device, first_use).empty();
+}
+
+// Why `takes` is false of a device's kernel.
+std::string why_not(const AttentionKernel& kernel, const AttentionProblem& problem,
+                    torch::Device device, const std::string& choice, FirstUse& first_use) {
+  if (kernel.library().module == nullptr) return kernel.library().reason;
+  if (const char* const lack = kernel.lacks(problem, device)) return cat("does not support ", lack);
+  if (const char* const left = left_by(choice, kernel, problem)) return left;
+  return "set aside: " + fault_at_first_use(kernel, problem, device, first_use);
 }
 
 }  // namespace
@@ -247,26 +282,37 @@ bool needs_cuda(const std::string& choice) {
 }
 
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
-                                        const std::string& choice, Kernels kernels) {
+                                        const std::string& choice, const AttentionList& list) {
   check_attention_name(choice);
-  if (const AttentionKernel* const kernel = named(kernels, choice)) {
-    if (kernel->supports(problem, device)) return *kernel;
-    if (kernel->library == nullptr || !device.is_cuda())
+  if (const AttentionKernel* const kernel = named(list.kernels, choice)) {
+    const bool supports = kernel->supports(problem, device);
+    if (takes(*kernel, problem, device, choice, *list.first_use)) return *kernel;
+    if (!supports && (kernel->library == nullptr || !device.is_cuda()))
       throw usage_error("/runtime/attention/kernel",
                         cat("\"", choice, "\" does not support ", kernel->lacks(problem, device)),
                         "use \"auto\"");
-    if (kernel->library().module == nullptr)
+    if (!supports && kernel->library().module == nullptr)
       throw usage_error("/runtime/attention/kernel",
                         "\"" + choice + "\": " + kernel->library().reason, "use \"auto\"");
-    return other_on_device(kernels, problem, device);
   }
-  const bool check = choice == "check";  // a device's kernels are what there is to check there
-  for (const AttentionKernel& kernel : kernels) {
-    const bool chosen = kernel.automatic || (check && kernel.library != nullptr);
-    if (chosen && kernel.supports(problem, device)) return kernel;
-  }
-  ensure(false, "the last kernel takes everything");
-  return kernels.back();
+  const auto chosen = std::ranges::find_if(list.kernels, [&](const AttentionKernel& kernel) {
+    return takes(kernel, problem, device, choice, *list.first_use);
+  });
+  ensure(chosen != list.kernels.end(), "the last kernel takes everything");
+  return *chosen;
+}
+
+std::string why_no_device_kernel(const AttentionProblem& problem, torch::Device device,
+                                 const std::string& choice, const AttentionList& list) {
+  const AttentionKernel* const asked = named(list.kernels, choice);
+  const bool other = asked != nullptr && asked->library == nullptr;
+  if (other || choose_attention(problem, device, choice, list).library != nullptr) return {};
+  std::vector<std::string> reasons;
+  for (const AttentionKernel& kernel : list.kernels)
+    if (kernel.library != nullptr)
+      reasons.push_back(
+          cat(kernel.name, ": ", why_not(kernel, problem, device, choice, *list.first_use)));
+  return join(reasons, "; ");
 }
 
 torch::Tensor attention(const AttentionInputs& inputs, const std::string& choice) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "device/first_use.h"
 #include "device/tensor.h"
 #include "kernels/attention.h"
 #include "model/key_rules.h"
@@ -56,10 +57,12 @@ struct AttentionKernel {
   AttentionOutputs (*forward)(const AttentionInputs& inputs);
   AttentionGradients (*backward)(const AttentionInputs& inputs, const AttentionOutputs& outputs,
                                  const torch::Tensor& gradient_BHTD);
-  bool automatic = true;           // whether "auto" may choose it; else only its name does
   const TileSet* tiles = nullptr;  // of a tiled kernel
   // Of a CUDA device's kernels: where they are. What these do not take goes to others there.
   const CudaKernels& (*library)() = nullptr;
+  // Of a device's kernels: why "auto" leaves a problem that it supports to those after it in the
+  // list, for a message; null: it does not.
+  const char* (*left_by_auto)(const AttentionProblem& problem) = nullptr;
 
   bool supports(const AttentionProblem& problem, torch::Device device) const {
     return lacks(problem, device) == nullptr;
@@ -74,13 +77,42 @@ AttentionProblem describe_problem(const AttentionInputs& inputs);
 // The same for kernels that support linear biases without a gradient, order and documents only.
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& problem);
 
-// `choice`: "auto" or "check" (first that supports the problem; a device's own kernels by "check"
-// only) or a kernel's name. Throws Error when the named kernel does not exist or does not support
-// the problem; one of a CUDA device's leaves that to another one of them or to the reference, where
-// it is there at all. `kernels`: what there is to choose from; the last one takes everything.
-const AttentionKernel& choose_attention(
-    const AttentionProblem& problem, torch::Device device, const std::string& choice,
-    std::span<const AttentionKernel> kernels = attention_kernels());
+// What there is to choose from, the last of which takes everything, and what was found out about
+// those of a device.
+struct AttentionList {
+  std::span<const AttentionKernel> kernels = attention_kernels();
+  FirstUse* first_use = &alibi::first_use();
+};
+
+// `choice`: "auto" or "check" (first that supports the problem) or a kernel's name. Throws Error
+// when the named kernel does not exist or does not support the problem; one of a CUDA device's
+// leaves that to another one of them or to the reference, where it is there at all.
+//
+// A device's kernel must also agree with the reference at the first use of its kind there
+// (model/attention_check.h), whether "auto" takes it or its name; "check" compares each call. On a
+// device "auto" takes, first row that fits:
+//
+//   | problem                                                      | kernel    |
+//   |--------------------------------------------------------------|-----------|
+//   | up to 16 queries of 32,768 keys or more, without a bias, up  | reference |
+//   | to 32 heads of all sequences                                 |           |
+//   | bf16; heads of 8 to 256 numbers in steps of 8; no bias,      | cuda      |
+//   | slopes, a table or terms; order and documents; any length    |           |
+//   | all else: fp32, dropout, patterns, hashed keys, other biases | reference |
+//
+// No time was measured on a device. The rows are from tests/bench/RESULTS.md, "On paper"
+// (scripts/device_model.py): from 1k to 64k the cuda kernel should take a tenth of the reference's
+// time or less; in the first row each of few blocks of rows walks all keys alone. cuDNN is taken by
+// its name only: its backward sums in no fixed order, so a run would not give the same bits twice,
+// and a plan for each shape takes half a second. LibTorch's attention is not in the list: it takes
+// a bias as a mask of T x S numbers.
+const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
+                                        const std::string& choice, const AttentionList& list = {});
+
+// Of a CUDA device: why its kernels did not get a problem that choose_attention gives to another;
+// "" where one of them did, and where a name asked for another.
+std::string why_no_device_kernel(const AttentionProblem& problem, torch::Device device,
+                                 const std::string& choice, const AttentionList& list = {});
 
 // Whether it names a kernel that only a CUDA device has.
 bool needs_cuda(const std::string& choice);

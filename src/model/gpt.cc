@@ -153,15 +153,25 @@ std::int64_t GptImpl::parameter_count() const {
 
 std::vector<double> GptImpl::slopes() const { return positions_->slopes(); }
 
-std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length,
-                                      torch::Device device, bool training) const {
+std::vector<AttentionProblem> GptImpl::problems_of_layers(std::int64_t sequences,
+                                                          std::int64_t length,
+                                                          bool training) const {
   ForwardOptions options;
   options.training = training;
   const torch::Tensor tokens_BT = torch::empty({sequences, length}, torch::kMeta);
+  std::vector<AttentionProblem> problems;
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer)
+    problems.push_back(problem_of(tokens_BT, options, layer));
+  return problems;
+}
+
+std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length,
+                                      torch::Device device, bool training) const {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> kernels;  // with their layers
+  const auto problems = problems_of_layers(sequences, length, training);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    const std::string name =
-        choose_attention(problem_of(tokens_BT, options, layer), device, attention_.kernel).name;
+    const AttentionProblem& problem = problems[static_cast<std::size_t>(layer)];
+    const std::string name = choose_attention(problem, device, attention_.kernel).name;
     auto kernel = std::ranges::find(kernels, name, [](const auto& one) { return one.first; });
     if (kernel == kernels.end()) kernel = kernels.insert(kernel, {name, {}});
     kernel->second.push_back(layer);
@@ -174,6 +184,15 @@ std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t lengt
     texts.push_back(cat(name, " (layers ", join(numbers, ","), ")"));
   }
   return join(texts, ", ");
+}
+
+std::string GptImpl::why_no_device_kernel(std::int64_t sequences, std::int64_t length,
+                                          torch::Device device, bool training) const {
+  for (const AttentionProblem& problem : problems_of_layers(sequences, length, training)) {
+    const std::string why = alibi::why_no_device_kernel(problem, device, attention_.kernel);
+    if (!why.empty()) return why;
+  }
+  return {};
 }
 
 std::string GptImpl::uncounted_kernel(std::int64_t layer, torch::Device device) const {

@@ -86,6 +86,10 @@ class GptImpl : public Module {
   // layers. Throws Error where the one that is named in the config does not suit a layer.
   std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
                                bool training) const;
+  // Of a CUDA device: why the first layer that does not run on one of its own kernels does not; "":
+  // all do.
+  std::string why_no_device_kernel(std::int64_t sequences, std::int64_t length,
+                                   torch::Device device, bool training) const;
 
  private:
   torch::Tensor typed(const torch::Tensor& x) const;  // in the activation type
@@ -126,6 +130,8 @@ class GptImpl : public Module {
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options,
                               std::int64_t layer = 0) const;
+  std::vector<AttentionProblem> problems_of_layers(std::int64_t sequences, std::int64_t length,
+                                                   bool training) const;
   // For few new positions of sequences with caches (model/gpt_decode.cc).
   class Step;
   bool has_stages() const;

@@ -50,7 +50,7 @@ TEST(AttentionCasesSlow, AreRightInEveryKernelTheProgramChooses) {
       const AttentionInputs inputs = make_attention_inputs(shape, 5);
       const Results exact = run(reference, inputs, torch::kDouble);
       for (const AttentionKernel& kernel : attention_kernels()) {
-        if (!kernel.automatic || &kernel == &reference ||
+        if (kernel.library != nullptr || &kernel == &reference ||
             !kernel.supports(describe_problem(inputs), torch::kCPU))
           continue;
         const Results found = run(kernel, inputs, type);

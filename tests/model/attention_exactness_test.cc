@@ -109,7 +109,7 @@ TEST(AttentionMemorySlow, NoTableOfAllScoresEverExists) {
   if (peak_memory_bytes(torch::kCPU) - before < kTable / 2)
     GTEST_SKIP() << "the peak of memory cannot be measured anew here";
   for (const AttentionKernel& kernel : attention_kernels()) {
-    if (!kernel.automatic) continue;
+    if (kernel.library != nullptr) continue;
     growth(kernel, 300, kHeads);  // pages of LibTorch that the first call reads in
     // Measured 0.1 to 0.4 GiB for the reference, whose chunks grow with their keys and leave gaps
     // in the heap, and 0.02 GiB for the tiled kernels.
@@ -171,58 +171,6 @@ TEST(ChooseAttention, KnowsItsNamesAndRefusesOthers) {
   const std::string text = error_text([&] { choose_attention(problem, torch::kCPU, "flash9"); });
   EXPECT_ERROR_AT(text, "/runtime/attention/kernel", "\"flash9\"", "\"auto\"", "\"check\"",
                   attention_kernels().back().name);
-}
-
-// Stand-ins for what a device has: one whose library is there and which takes nothing, one that
-// takes what has no documents, the last.
-const CudaKernels& kernels_that_are_there() {
-  static const CudaModule module;
-  static const CudaKernels there{&module, ""};
-  return there;
-}
-const CudaKernels& kernels_that_are_missing() {
-  static const CudaKernels missing{nullptr, "no such file"};
-  return missing;
-}
-AttentionKernel stand_in(const char* name,
-                         const char* (*lacks)(const AttentionProblem&, torch::Device),
-                         const CudaKernels& (*library)()) {
-  AttentionKernel kernel{name, lacks, nullptr, nullptr};
-  kernel.automatic = library == nullptr;
-  kernel.library = library;
-  return kernel;
-}
-
-// Seen failing with a refusal in place of the other kernel.
-TEST(ChooseAttention, WhatADevicesKernelDoesNotTakeGoesToTheNextOneThere) {
-  using Lack = const char*;
-  const auto nothing = [](const AttentionProblem&, torch::Device) -> Lack { return "this"; };
-  const auto anything = [](const AttentionProblem&, torch::Device) -> Lack { return nullptr; };
-  const auto no_documents = [](const AttentionProblem& p, torch::Device) -> Lack {
-    return p.documents ? "documents" : nullptr;
-  };
-  std::vector<AttentionKernel> kernels = {stand_in("cuda", no_documents, kernels_that_are_there),
-                                          stand_in("cudnn", nothing, kernels_that_are_there),
-                                          stand_in("avx512", nothing, nullptr),
-                                          stand_in("reference", anything, nullptr)};
-  const torch::Device cuda("cuda");
-  const auto chosen = [&](const std::string& choice, bool documents, torch::Device device) {
-    AttentionProblem problem = describe_problem(window(0, torch::kFloat, kSlopes));
-    problem.documents = documents;
-    return std::string(choose_attention(problem, device, choice, kernels).name);
-  };
-  EXPECT_EQ(chosen("cudnn", false, cuda), "cuda");
-  EXPECT_EQ(chosen("cudnn", true, cuda), "reference");
-  EXPECT_EQ(chosen("cuda", true, cuda), "reference");
-  EXPECT_EQ(chosen("auto", false, cuda), "reference") << "only its name chooses a device's kernel";
-  EXPECT_EQ(chosen("check", false, cuda), "cuda");
-  EXPECT_EQ(chosen("check", true, cuda), "reference");
-  EXPECT_ERROR_AT(error_text([&] { chosen("cudnn", false, torch::kCPU); }),
-                  "/runtime/attention/kernel", "cudnn");
-  EXPECT_ERROR_AT(error_text([&] { chosen("avx512", false, cuda); }), "/runtime/attention/kernel",
-                  "avx512");
-  kernels[1].library = kernels_that_are_missing;
-  EXPECT_NAMES(error_text([&] { chosen("cudnn", false, cuda); }), "\"cudnn\"", "no such file");
 }
 
 // Seen failing while every code was the kernel's fault.
