@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "data/batches.h"
+#include "device/cuda_library.h"
 #include "device/libtorch.h"
 #include "evaluate/generate/generate.h"
 #include "model/gpt.h"
@@ -77,6 +78,16 @@ TEST(Kernels, AreNamedWithTheirLayers) {
       tiny_model(tiny_config(Position::kAlibi))->attention_kernel(2, 128, torch::kCPU, true);
   EXPECT_EQ(kernels(Position::kAlibi), one + " (layers 0), lsh (layers 1,2)");
   EXPECT_EQ(kernels(Position::kKerple), one + " (layers 0), reference (layers 1,2)");
+}
+
+// For a device that this machine lacks. Seen failing with an empty reason.
+TEST(Kernels, WhyALayerHasNoneOfADeviceIsSaid) {
+  if (open_cuda_library().usable) GTEST_SKIP() << "there is a device";
+  const Gpt model = tiny_model(tiny_config(Position::kAlibi), torch::kBFloat16);
+  const torch::Device device(torch::kCUDA, 0);
+  EXPECT_EQ(model->attention_kernel(2, 128, device, true), "reference");
+  EXPECT_NAMES(model->why_no_device_kernel(2, 128, device, true), "cuda", "cudnn",
+               cuda_kernels().reason);
 }
 
 TEST(Cache, PrefillReturnsTheLastPositionsLogits) {
