@@ -32,7 +32,7 @@ class AttentionKeyGradient {
     clear(block_, value_sums_);
     clear_terms();
     int count = 0;  // of tiles, which take turns in the buffers
-    Tile tile = next({g_ * a_.group(), first_tile() - 1});
+    Tile tile = next(before_head(g_ * a_.group()));
     if (tile.h >= 0) load_queries(tile, count);
     while (tile.h >= 0) {
       const Tile after = next(tile);
@@ -96,18 +96,40 @@ class AttentionKeyGradient {
   }
 
   // The next tile, over all heads of the group, with a query that sees a key of the block.
-  ALIBI_KERNEL Tile next(Tile tile) const {
+  ALIBI_KERNEL Tile next(Tile tile) {
     const int last_head = (g_ + 1) * a_.group() - 1;
-    const int tiles = (a_.queries + kQueries - 1) / kQueries;
     while (true) {
       ++tile.index;
-      if (tile.index >= tiles || begins_later(tile.index * kQueries)) {
+      if (tile.index >= tiles_ || begins_later(tile.index * kQueries)) {
         if (tile.h == last_head) return {-1, 0};
-        tile = {tile.h + 1, first_tile() - 1};
+        tile = before_head(tile.h + 1);
       } else if (visits(tile)) {
         return tile;
       }
     }
+  }
+  ALIBI_KERNEL Tile before_head(int h) {
+    tiles_ = tiles_of(h);
+    return {h, first_tile() - 1};
+  }
+  // Tiles of head h up to the last that visits the block. All lanes look for it at once: one tile
+  // after another, those beyond the bias's reach, most of a long text, would each cost a load's
+  // latency.
+  ALIBI_KERNEL int tiles_of(int h) {
+    const int tiles = (a_.queries + kQueries - 1) / kQueries;
+    if (a_.first_BHM == nullptr) return tiles;
+    const int first = first_tile() * kQueries / a_.first_rows,
+              blocks = (a_.queries + a_.first_rows - 1) / a_.first_rows;
+    Lanes<float> visited;  // whole numbers, far below 2^24
+    block_.each_lane([&](int lane) {
+      int last = -1;
+      for (int m = first + lane; m < blocks; m += 32)
+        last = a_.first_block(block_.z(), h, m * a_.first_rows) <= n_ ? m : last;
+      visited[lane] = static_cast<float>(last);
+    });
+    block_.warp_max(visited);
+    const int end = (static_cast<int>(visited[0]) + 1) * a_.first_rows / kQueries;
+    return end < tiles ? end : tiles;
   }
   ALIBI_KERNEL bool begins_later(int query) const {
     return a_.start(block_.z(), query) >= (n_ + 1) * kKeyBlock;
@@ -245,6 +267,7 @@ class AttentionKeyGradient {
   const DeviceAttention& a_;
   Block& block_;
   int g_, n_, part_;
+  int tiles_ = 0;  // of the current head
   Lanes<Floats4> scores_[kTiles], products_[kTiles];
   Lanes<Floats4> key_sums_[kColumns / 8], value_sums_[kColumns / 8];
   Lanes<float> term_sums_[2];  // of kTerms: the scores' gradients of a lane's two keys
