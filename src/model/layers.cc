@@ -9,7 +9,7 @@
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
 #include "model/dropout_mask.h"
-#include "model/linear/packed_layers.h"
+#include "model/linear/linear_layers.h"
 #include "model/linear/spread.h"
 
 namespace alibi {
@@ -32,10 +32,18 @@ bool AffineImpl::packs_for(torch::ScalarType type) const {
 }
 
 SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
+  return packs_for(x.scalar_type()) ? products_for(x) : SharedProducts();
+}
+
+SharedProducts AffineImpl::products_for(const torch::Tensor& x) {
+  using Kind = LinearProducts::Kind;
   const torch::ScalarType type = x.scalar_type();
-  if (!packs_for(type)) return {};
+  const bool packs = packs_for(type), casts = x.is_cuda() && type == torch::kBFloat16 &&
+                                              weight_OI.scalar_type() == torch::kFloat;
+  if (!packs && !casts) return {};
   if (!products_ || !products_->matches(weight_OI, type)) {
-    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type, LinearProducts::Kind::kPacked);
+    products_ = c10::make_intrusive<LinearProducts>(weight_OI, type,
+                                                    packs ? Kind::kPacked : Kind::kLibtorch);
   }
   return products_;
 }
@@ -43,14 +51,14 @@ SharedProducts AffineImpl::packed_for(const torch::Tensor& x) {
 torch::Tensor AffineImpl::forward(const torch::Tensor& x) { return add_to({}, x); }
 
 torch::Tensor AffineImpl::add_to(const torch::Tensor& base, const torch::Tensor& x) {
-  const SharedProducts packed = packed_for(x);
-  if (!packed) {
+  const SharedProducts products = products_for(x);
+  if (!products) {
     const torch::Tensor y = at::linear(x, like(weight_OI, x), like(bias_O, x));
     return base.defined() ? base + y : y;
   }
   return wants_gradients({base, x, weight_OI, bias_O})
-             ? packed_linear(base, x, {weight_OI, bias_O, packed})
-             : packed->forward(x, bias_O, base);
+             ? linear_layer(base, x, {weight_OI, bias_O, products})
+             : products->forward(x, bias_O, base);
 }
 
 namespace {

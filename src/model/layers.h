@@ -21,11 +21,13 @@ struct AffineImpl {
   // base + forward(x), in one pass where products are packed. base is undefined or in x's type.
   torch::Tensor add_to(const torch::Tensor& base, const torch::Tensor& x);
   bool packs_for(torch::ScalarType type) const;
-  // The products of the weight as it is, for x of this type; null where LibTorch computes them.
+  // The packed products of the weight as it is, for x of this type; null where they are not packed.
   SharedProducts packed_for(const torch::Tensor& x);
   torch::Tensor weight_OI, bias_O;  // bias_O undefined without bias
 
  private:
+  // Packed, or of a device's weight in x's type; null where LibTorch's operators do all.
+  SharedProducts products_for(const torch::Tensor& x);
   bool packs_;
   SharedProducts products_;  // of the weight as it was last used
 };

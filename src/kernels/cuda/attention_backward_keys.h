@@ -5,12 +5,13 @@
 
 namespace alibi {
 
-// dK and dV: a block has 64 keys, 16 a warp, and kWidth / kParts of their columns; over (key blocks
-// x kParts, G, B). It walks the queries of all heads that share the keys, kQueries at a time.
-template <class Block, int kWidth, int kParts, int kQueries, BiasKind kKind>
+// dK and dV: a block has 64 keys, kRowTiles x 16 a warp, and kWidth / kParts of their columns; over
+// (key blocks x kParts, G, B). It walks the queries of all heads that share the keys, kQueries at a
+// time.
+template <class Block, int kWidth, int kParts, int kRowTiles, int kQueries, BiasKind kKind>
 class AttentionKeyGradient {
  public:
-  static constexpr int kWarps = kKeyBlock / 16;
+  static constexpr int kWarps = kKeyBlock / (16 * kRowTiles);
   static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
   static constexpr int kQueryBytes = kQueries * kWidth * 2;
   static constexpr int kBuffers = kWidth > 128 ? 1 : 2;  // of queries and gradients
@@ -28,8 +29,10 @@ class AttentionKeyGradient {
   ALIBI_KERNEL void run() {
     const int b = block_.z();
     load_key_block<kWarps>(block_, keys(), values(), a_, b, g_, n_);
-    clear(block_, key_sums_);
-    clear(block_, value_sums_);
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      clear(block_, key_sums_[r]);
+      clear(block_, value_sums_[r]);
+    }
     clear_terms();
     int count = 0;  // of tiles, which take turns in the buffers
     Tile tile = next(before_head(g_ * a_.group()));
@@ -86,8 +89,10 @@ class AttentionKeyGradient {
   ALIBI_KERNEL static int query_of(int lane, int j, int e) {
     return 8 * j + 2 * (lane % 4) + e % 2;
   }
-  // The first of two keys, 8 apart, that a lane has in sums.
-  ALIBI_KERNEL int first_row(int lane) const { return block_.warp() * 16 + lane / 4; }
+  // The first of two keys, 8 apart, that a lane has in sums of row tile r.
+  ALIBI_KERNEL int first_row(int lane, int r) const {
+    return (block_.warp() * kRowTiles + r) * 16 + lane / 4;
+  }
 
   // The first tile with a query at the block's first key or behind it.
   ALIBI_KERNEL int first_tile() const {
@@ -174,103 +179,120 @@ class AttentionKeyGradient {
     if (!whole(tile)) mask();
     subtract();
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
-      const Lanes<Words4> weights = left_of_sums(block_, scores_[j], scores_[j + 1]);
-      const Lanes<Words4> changes = left_of_sums(block_, products_[j], products_[j + 1]);
+      Lanes<Words4> weights[kRowTiles], changes[kRowTiles];
+      ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+        weights[r] = left_of_sums(block_, scores_[r][j], scores_[r][j + 1]);
+        changes[r] = left_of_sums(block_, products_[r][j], products_[r][j + 1]);
+      }
       ALIBI_UNROLL for (int w = 0; w < kColumns / 16; ++w) {
         const int column = part_ * (kColumns / 16) + w;
         const Lanes<Words4> g = right_columns(block_, gradients(count), 8 * j, column);
         const Lanes<Words4> q = right_columns(block_, queries(count), 8 * j, column);
-        block_.multiply(value_sums_[2 * w], weights, g, 0);
-        block_.multiply(value_sums_[2 * w + 1], weights, g, 2);
-        block_.multiply(key_sums_[2 * w], changes, q, 0);
-        block_.multiply(key_sums_[2 * w + 1], changes, q, 2);
+        ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+          block_.multiply(value_sums_[r][2 * w], weights[r], g, 0);
+          block_.multiply(value_sums_[r][2 * w + 1], weights[r], g, 2);
+          block_.multiply(key_sums_[r][2 * w], changes[r], q, 0);
+          block_.multiply(key_sums_[r][2 * w + 1], changes[r], q, 2);
+        }
       }
     }
   }
 
   // Products to weights. Rows are keys, columns queries.
   ALIBI_KERNEL void weigh(const Tile& tile, const HeadBias<kKind>& head_bias) {
-    block_.each_lane([&](int lane) {
-      const int query = a_.offset() + tile.index * kQueries + query_of(lane, 0, 0);
-      const auto bias = head_bias.tile(query, n_ * kKeyBlock);
-      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          float& x = scores_[j][lane].v[e];
-          const float part = bias.part(8 * j + e % 2, first_row(lane) + 8 * (e / 2));
-          x = Block::exp2(x * a_.scale + (row(query_of(lane, j, e)).bias + part));
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      block_.each_lane([&](int lane) {
+        const int query = a_.offset() + tile.index * kQueries + query_of(lane, 0, 0);
+        const auto bias = head_bias.tile(query, n_ * kKeyBlock);
+        ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+          ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+            float& x = scores_[r][j][lane].v[e];
+            const float part = bias.part(8 * j + e % 2, first_row(lane, r) + 8 * (e / 2));
+            x = Block::exp2(x * a_.scale + (row(query_of(lane, j, e)).bias + part));
+          }
         }
-      }
-    });
+      });
+    }
   }
 
   ALIBI_KERNEL void mask() {
-    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-      block_.each_lane([&](int lane) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          const QueryRow& query = row(query_of(lane, j, e));
-          const int key = first_row(lane) + 8 * (e / 2);
-          float& x = scores_[j][lane].v[e];
-          x = key <= query.last && key >= query.first ? x : 0;
-        }
-      });
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+        block_.each_lane([&](int lane) {
+          ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+            const QueryRow& query = row(query_of(lane, j, e));
+            const int key = first_row(lane, r) + 8 * (e / 2);
+            float& x = scores_[r][j][lane].v[e];
+            x = key <= query.last && key >= query.first ? x : 0;
+          }
+        });
+      }
     }
   }
 
   // products_ become the scores' gradients.
   ALIBI_KERNEL void subtract() {
-    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-      block_.each_lane([&](int lane) {
-        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-          float& y = products_[j][lane].v[e];
-          y = scores_[j][lane].v[e] * (y - row(query_of(lane, j, e)).delta);
-          if constexpr (kKind == BiasKind::kTerms) term_sums_[e / 2][lane] += y;
-        }
-      });
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+        block_.each_lane([&](int lane) {
+          ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+            float& y = products_[r][j][lane].v[e];
+            y = scores_[r][j][lane].v[e] * (y - row(query_of(lane, j, e)).delta);
+            if constexpr (kKind == BiasKind::kTerms) term_sums_[r][e / 2][lane] += y;
+          }
+        });
+      }
     }
   }
 
   ALIBI_KERNEL void clear_terms() {
-    ALIBI_UNROLL for (int half = 0; half < 2; ++half)
-        block_.each_lane([&](int lane) { term_sums_[half][lane] = 0; });
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half)
+          block_.each_lane([&](int lane) { term_sums_[r][half][lane] = 0; });
+    }
   }
 
   // Of the head that was the last. A row's gradients sum to 0, so c_i gets none as the query's.
   ALIBI_KERNEL void write_terms(int b, int h) {
-    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-      block_.quad_sum(term_sums_[half]);
-      block_.each_lane([&](int lane) {
-        const int key = n_ * kKeyBlock + first_row(lane) + 8 * half;
-        if (a_.term_gradient_BHS == nullptr || part_ != 0 || lane % 4 != 0 || key >= a_.keys)
-          return;
-        a_.term_gradient_BHS[(static_cast<std::int64_t>(b) * a_.heads + h) * a_.keys + key] =
-            -term_sums_[half][lane];
-      });
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        block_.quad_sum(term_sums_[r][half]);
+        block_.each_lane([&](int lane) {
+          const int key = n_ * kKeyBlock + first_row(lane, r) + 8 * half;
+          if (a_.term_gradient_BHS == nullptr || part_ != 0 || lane % 4 != 0 || key >= a_.keys)
+            return;
+          a_.term_gradient_BHS[(static_cast<std::int64_t>(b) * a_.heads + h) * a_.keys + key] =
+              -term_sums_[r][half][lane];
+        });
+      }
     }
     clear_terms();
   }
 
   ALIBI_KERNEL void write(int b) {
     const float scale = a_.scale * kLn2;
-    block_.each_lane([&](int lane) {
-      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-        const int key = n_ * kKeyBlock + block_.warp() * 16 + lane / 4 + 8 * half;
-        if (key >= a_.keys) continue;
-        const int first = part_ * kColumns;
-        store_row(block_, a_.k_gradient.at(b, g_, key), key_sums_, lane, half, first, a_.width,
-                  scale);
-        store_row(block_, a_.v_gradient.at(b, g_, key), value_sums_, lane, half, first, a_.width,
-                  1);
-      }
-    });
+    const int first = part_ * kColumns;
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+          const int key = n_ * kKeyBlock + first_row(lane, r) + 8 * half;
+          if (key >= a_.keys) continue;
+          store_row(block_, a_.k_gradient.at(b, g_, key), key_sums_[r], lane, half, first, a_.width,
+                    scale);
+          store_row(block_, a_.v_gradient.at(b, g_, key), value_sums_[r], lane, half, first,
+                    a_.width, 1);
+        }
+      });
+    }
   }
 
   const DeviceAttention& a_;
   Block& block_;
   int g_, n_, part_;
   int tiles_ = 0;  // of the current head
-  Lanes<Floats4> scores_[kTiles], products_[kTiles];
-  Lanes<Floats4> key_sums_[kColumns / 8], value_sums_[kColumns / 8];
-  Lanes<float> term_sums_[2];  // of kTerms: the scores' gradients of a lane's two keys
+  Lanes<Floats4> scores_[kRowTiles][kTiles], products_[kRowTiles][kTiles];
+  Lanes<Floats4> key_sums_[kRowTiles][kColumns / 8], value_sums_[kRowTiles][kColumns / 8];
+  Lanes<float> term_sums_[kRowTiles][2];  // of kTerms: the scores' gradients of a lane's two keys
 };
 
 }  // namespace alibi

@@ -234,6 +234,13 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
   RECORD_USER_SCOPE(kPart);
   const torch::Tensor dy_NO = as_rows(dy), x_NI = as_rows(x);
   if (kind_ == Kind::kLibtorch) {
+    // A device's products give their sums as they are; otherwise they are rounded to bf16 first.
+    if (dy_NO.is_cuda() && type_ == torch::kBFloat16) {
+      torch::Tensor out_OI = dw_OI;
+      add ? at::addmm_out(out_OI, out_OI, dy_NO.t(), x_NI, torch::kFloat)
+          : at::mm_out(out_OI, dy_NO.t(), x_NI, torch::kFloat);
+      return;
+    }
     const torch::Tensor product_OI = dy_NO.t().mm(x_NI);
     add ? dw_OI.add_(product_OI) : dw_OI.copy_(product_OI);
     return;

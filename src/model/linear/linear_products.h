@@ -1,8 +1,9 @@
 // The three products of a linear layer y = x w^T + b, for as long as its weight stays as it is.
 //
 // On a CPU with bf16 instructions, bf16 activations meet a weight that is packed once
-// (kernels/packed_product.h) and weight gradients are summed in fp32; everything else is LibTorch's
-// operators on a copy of the weight in the activations' type.
+// (kernels/packed_product.h); everything else is LibTorch's operators on a copy of the weight in
+// the activations' type. Weight gradients are summed in fp32, but for those of bf16 by LibTorch on
+// a CPU, which are rounded to bf16 once.
 #pragma once
 
 #include "device/libtorch.h"

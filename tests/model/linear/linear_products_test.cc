@@ -1,6 +1,6 @@
 // Every kind of product against the formula in fp64, over tails of rows, inputs and outputs.
 #include "device/libtorch.h"
-#include "model/linear/packed_layers.h"
+#include "model/linear/linear_layers.h"
 
 #include <gtest/gtest.h>
 
@@ -129,7 +129,7 @@ SharedProducts packed(const torch::Tensor& weight_OI) {
   return c10::make_intrusive<LinearProducts>(weight_OI, torch::kBFloat16, Kind::kPacked);
 }
 
-TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
+TEST(LinearLayer, HasTheGradientsOfLibTorchs) {
   if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
   const Example e(130, 128, 192);
   const auto gradients = [&](bool ours, bool biased) {
@@ -141,7 +141,7 @@ TEST(PackedLinear, HasTheGradientsOfLibTorchs) {
     const torch::Tensor base = biased ? of[3] : torch::Tensor();
     torch::Tensor y;
     if (ours) {
-      y = packed_linear(base, of[0], {of[1], b_O, packed(of[1])});
+      y = linear_layer(base, of[0], {of[1], b_O, packed(of[1])});
     } else {
       const torch::Tensor x = of[0].to(torch::kDouble), w = of[1].to(torch::kBFloat16);
       y = at::linear(x, w.to(torch::kDouble), biased ? b_O.to(torch::kDouble) : b_O);

@@ -1,4 +1,4 @@
-#include "model/linear/packed_layers.h"
+#include "model/linear/linear_layers.h"
 
 #include <optional>
 
@@ -38,7 +38,7 @@ torch::Tensor base_gradient(AutogradContext& context, const torch::Tensor& dy) {
   return context.saved_data["base"].toBool() ? dy : torch::Tensor();
 }
 
-class PackedLinear : public torch::autograd::Function<PackedLinear> {
+class LinearLayer : public torch::autograd::Function<LinearLayer> {
  public:
   static torch::Tensor forward(AutogradContext* context, const Maybe& base, const torch::Tensor& x,
                                const torch::Tensor& weight_OI, const Maybe& bias_O,
@@ -103,14 +103,14 @@ class PackedMlp : public torch::autograd::Function<PackedMlp> {
 
 }  // namespace
 
-torch::Tensor packed_linear(const torch::Tensor& base, const torch::Tensor& x,
-                            const PackedAffine& layer) {
-  return PackedLinear::apply(as_argument(base), x, layer.weight_OI, as_argument(layer.bias_O),
-                             layer.products);
+torch::Tensor linear_layer(const torch::Tensor& base, const torch::Tensor& x,
+                           const AffineProducts& layer) {
+  return LinearLayer::apply(as_argument(base), x, layer.weight_OI, as_argument(layer.bias_O),
+                            layer.products);
 }
 
-torch::Tensor packed_mlp(const torch::Tensor& base, const torch::Tensor& x, const PackedAffine& up,
-                         const PackedAffine& down) {
+torch::Tensor packed_mlp(const torch::Tensor& base, const torch::Tensor& x,
+                         const AffineProducts& up, const AffineProducts& down) {
   return PackedMlp::apply(as_argument(base), x, up.weight_OI, as_argument(up.bias_O),
                           down.weight_OI, as_argument(down.bias_O), up.products, down.products);
 }
