@@ -303,7 +303,9 @@ Fields runtime_fields(RuntimeConfig& r) {
       "bf16 instructions, fixed at the first start. tf32: fp32, with matrix products in TF32 on "
       "CUDA.");
   add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
-  add(f, "loss_chunk_rows", &r.loss_chunk_rows, "Rows of logits in memory at a time.")
+  add(f, "loss_chunk_rows", &r.loss_chunk_rows,
+      "Rows of logits in memory at a time; six times as many where a device's kernel writes their "
+      "gradient in their place.")
       .range(1, 1 << 24)
       .may_change();
   add(f, "mlp_chunk_rows", &r.mlp_chunk_rows,

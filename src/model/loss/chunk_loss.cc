@@ -130,8 +130,10 @@ std::string fault_of_device_chunk(const RowQueue& queue, torch::Device device) {
 
 namespace {
 
-// Null where there is none, or none that is right.
-const RowModule* row_module(torch::Device device) {
+// Null where there is none that takes these numbers, or none that is right.
+const RowModule* row_module(const torch::Tensor& x) {
+  if (x.scalar_type() != torch::kBFloat16 || !x.is_cuda()) return nullptr;
+  const torch::Device device = x.device();
   const RowModule* const module = row_kernels().module;
   if (module == nullptr) return nullptr;
   const std::string fault =
@@ -143,14 +145,18 @@ const RowModule* row_module(torch::Device device) {
 
 }  // namespace
 
+std::int64_t rows_at_once(const torch::Tensor& hidden_NC, std::int64_t rows) {
+  constexpr std::int64_t kFormulaBytes = 12, kKernelBytes = 2;  // of a logit and its gradient
+  return row_module(hidden_NC) == nullptr ? rows : rows * (kFormulaBytes / kKernelBytes);
+}
+
 ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                      const ChunkScale& scale, bool needs_gradient) {
-  const bool bf16 = logits_RV.scalar_type() == torch::kBFloat16;
-  if (bf16 && logits_RV.is_cuda()) {
-    const RowModule* const module = row_module(logits_RV.device());
+  if (const RowModule* const module = row_module(logits_RV)) {
     const RowQueue queue{module, current_stream(logits_RV.device())};
-    if (module != nullptr) return device_chunk(queue, logits_RV, target_R1, scale, needs_gradient);
+    return device_chunk(queue, logits_RV, target_R1, scale, needs_gradient);
   }
+  const bool bf16 = logits_RV.scalar_type() == torch::kBFloat16;
   const bool fused = bf16 && logits_RV.is_cpu() && has_avx512_bf16();
   return (fused ? fused_chunk : plain_chunk)(logits_RV, target_R1, scale, needs_gradient);
 }

@@ -4,6 +4,7 @@
 // Letters: R rows, V vocabulary.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "device/row_module.h"
@@ -27,6 +28,10 @@ struct ChunkScale {
 // By a kernel of the device, the processor's, or the formula; the logits may be overwritten.
 ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                      const ChunkScale& scale, bool needs_gradient);
+
+// Of `rows` rows at a time (runtime.loss_chunk_rows) that the formula takes: as many as need the
+// same memory where a kernel of the device takes them, in whose place their gradient stands.
+std::int64_t rows_at_once(const torch::Tensor& hidden_NC, std::int64_t rows);
 
 // The formula in LibTorch's operators, in fp32 or fp64.
 ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,

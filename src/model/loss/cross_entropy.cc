@@ -40,8 +40,9 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     const ChunkScale scale{1.0 / divisor, options.z_loss, options.left_out};
     torch::Tensor dhidden_NC = needs_gradient ? torch::empty_like(hidden_NC) : torch::Tensor();
     torch::Tensor dweight_VC = needs_gradient ? torch::empty_like(weight_VC) : torch::Tensor();
-    for (std::int64_t first = 0; first < rows; first += options.chunk_rows) {
-      const std::int64_t count = std::min(options.chunk_rows, rows - first);
+    const std::int64_t most = rows_at_once(hidden_NC, options.chunk_rows);
+    for (std::int64_t first = 0; first < rows; first += most) {
+      const std::int64_t count = std::min(most, rows - first);
       const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
       const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1).contiguous();
       const ChunkLoss chunk = chunk_loss(head.forward(h_RC, {}), target_R1, scale, needs_gradient);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "device/cuda_library.h"
 #include "kernels/processor.h"
+#include "model/layers.h"
 
 namespace alibi {
 namespace {
@@ -229,6 +231,35 @@ TEST(PackedMlp, IsTheSameBitsForAnyThreadCount) {
       EXPECT_TRUE(torch::equal(first[i], found[i])) << threads << " threads, result " << i;
   }
   torch::set_num_threads(1);
+}
+
+// Rounded to bf16 on their way they would be off by 2^-9.
+TEST(LinearProductsCuda, WeightGradientsKeepTheirSums) {
+  if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  const Example e(1100, 72, 136);
+  const torch::Tensor weight = e.w_OI.cuda(), x = e.x_NI.cuda(), dy = e.dy_NO.cuda();
+  const torch::Tensor dw = e.exact(e.dy_NO).t().mm(e.exact(e.x_NI));
+  LinearProducts products(weight, torch::kBFloat16, Kind::kLibtorch);
+  const torch::Tensor found = torch::full_like(weight, NAN);
+  products.weight_gradient(dy, x, found, false);
+  EXPECT_LT(in_roundings(found.cpu(), dw, 1100), 1);
+  products.weight_gradient(dy, x, found, true);
+  EXPECT_LT(in_roundings(found.cpu(), 2 * dw, 1100), 1);
+
+  // A layer's, too, and with a weight that changes.
+  AffineImpl layer(weight.clone().requires_grad_(), e.b_O.cuda().requires_grad_());
+  for (int i = 0; i < 2; ++i) {
+    layer.weight_OI.mutable_grad() = torch::Tensor();
+    const torch::Tensor y = layer.add_to(dy, x);
+    const torch::Tensor exact =
+        e.exact(e.x_NI).mm(e.exact(layer.weight_OI.detach().cpu().to(torch::kBFloat16)).t()) +
+        e.exact(e.b_O) + e.exact(e.dy_NO);
+    EXPECT_LT(((e.exact(y.cpu()) - exact).abs() / (exact.abs() + 1)).max().item<double>(), 0x1p-5);
+    torch::autograd::backward({y}, {dy});
+    EXPECT_LT(in_roundings(layer.weight_OI.grad().cpu(), dw, 1100), 1);
+    const torch::NoGradGuard guard;
+    layer.weight_OI.mul_(-2);
+  }
 }
 
 }  // namespace

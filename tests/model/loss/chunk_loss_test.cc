@@ -127,6 +127,10 @@ TEST(ChunkLossCuda, IsTheFormula) {
   const RowQueue queue{row_kernels().module, current_stream(torch::kCUDA)};
   EXPECT_EQ(fault_of_device_chunk(queue, torch::kCUDA), "");
   expect_the_formula(chunk_loss, torch::kCUDA);
+  const auto bf16 = torch::TensorOptions(torch::kBFloat16);
+  EXPECT_EQ(rows_at_once(torch::empty({1, 1}, bf16.device(torch::kCUDA)), 7), 42);
+  EXPECT_EQ(rows_at_once(torch::empty({1, 1}, torch::kCUDA), 7), 7);
+  EXPECT_EQ(rows_at_once(torch::empty({1, 1}, bf16), 7), 7);
 }
 
 }  // namespace
