@@ -4,9 +4,9 @@ usage: python3 scripts/check_device_code.py [--counts] LIBRARY CUOBJDUMP
 
 --counts prints what is counted as a table. One line for each fault, exit 1. Every attention kernel must be there for sm_80 and
 sm_90a, multiply on tensor cores (bf16, sums in fp32), copy global memory to shared memory asynchronously, 16 bytes at once, load
-fragments by ldmatrix, and keep what it works on in registers; PTX of compute_80 must be there for later devices. Cross-entropy must
-be there too, reading and writing 16 bytes at once. What a warp executes for one tile, or for 16 logits of each lane, is counted: a
-loop that grew, or a kernel of which fewer blocks fit on a multiprocessor, is a fault.
+fragments by ldmatrix, and keep what it works on in registers; PTX of compute_80 must be there for later devices. Cross-entropy and
+layer norm must be there too, reading and writing 16 bytes at once. What a warp executes for one tile, for 16 logits of each lane, or
+for a row of 768 numbers' gradient is counted: a loop that grew, or a kernel of which fewer blocks fit on a multiprocessor, is a fault.
 """
 import collections
 import re
@@ -32,6 +32,17 @@ ROW_INSTRUCTIONS = {
     "writes of 16 bytes": r"STG\.E\.128",
     "exponentials in base 2": r"MUFU\.EX2",
 }
+# Kernels by the warps of a row and the chunks of eight numbers that each of their lanes has.
+NORMS = {(1, 2): 512, (1, 3): 768, (1, 4): 1024, (8, 1): 2048, (8, 2): 4096, (8, 4): 8192}  # the largest width
+NORM_KERNELS = [(name, width, "norm") for name in ("norm", "norm_gradient") for width in NORMS.values()]
+NORM_INSTRUCTIONS = {
+    "reads of 16 bytes": r"LDG\.E\.128 ",
+    "reads of 16 constant bytes": r"LDG\.E\.128\.CONSTANT",
+    "writes of 16 bytes": r"STG\.E\.128",
+}
+# Instructions of a warp for the gradient of a row of 768, about 3 % more than when last looked at.
+NORM_GRADIENT = ("norm_gradient", 768, "norm")
+NORM_GRADIENT_LOOP = 590
 # Instructions of a warp for two chunks of eight logits a lane, by chunks written and exponentials: about 3 % more than when last
 # looked at.
 ROW_LOOPS = {(0, 17): ("sum", 100), (2, 16): ("gradient", 88)}
@@ -48,6 +59,9 @@ MOST_REGISTERS = {
     ("AttentionQueryGradient", 64, "slopes"): 168,
     ("AttentionQueryGradient", 96, "slopes"): 168,
     CROSS_ENTROPY: 32,
+    # Of eight warps: four blocks of the forward kernels, but for the widest; of the gradients' two, where chunks are few four.
+    **{("norm", width, "norm"): 128 if chunks == 4 else 64 for (_, chunks), width in NORMS.items()},
+    **{("norm_gradient", width, "norm"): {1: 64, 4: 255}.get(chunks, 128) for (_, chunks), width in NORMS.items()},
 }
 # Instructions of a warp for a tile that is seen whole, and products among them: about 3 % more than when last looked at.
 TILES = {
@@ -84,17 +98,23 @@ def kernel_of(symbol):
     """(name, head width, kind of bias) of a mangled kernel, or None."""
     if "run_cross_entropy" in symbol:
         return CROSS_ENTROPY
+    if match := re.search(r"run_(norm|norm_gradient)ILi(\d)ELi(\d)E", symbol):
+        return match[1], NORMS[int(match[2]), int(match[3])], "norm"
     match = re.search(r"(Attention[A-Z][A-Za-z]+)I.*?DeviceBlockELi(\d+).*?BiasKindE(\d)", symbol)
     return (match[1], int(match[2]), BIASES[int(match[3])]) if match else None
 
 
 def words_of(kernel, target):
+    if kernel in NORM_KERNELS:
+        return f"{kernel[0]}, rows of up to {kernel[1]}, {target}"
     return f"{kernel[0]}, heads of {kernel[1]}, {kernel[2]}, {target}" if kernel[1] else f"{kernel[0]}, {target}"
 
 
 def instructions_of(kernel):
     if kernel == CROSS_ENTROPY:
         return ROW_INSTRUCTIONS
+    if kernel in NORM_KERNELS:
+        return NORM_INSTRUCTIONS
     if kernel[0] == "AttentionDistanceGradient":  # sums, and multiplies no more
         return {what: pattern for what, pattern in INSTRUCTIONS.items() if "transposed" not in what}
     return INSTRUCTIONS
@@ -144,6 +164,12 @@ def row_loops_of(lines):
     return {(count(body, "STG.E.128"), count(body, "MUFU.EX2")): len(body) for body in bodies if count(body, "LDG.E.128") == 2}
 
 
+def norm_loop_of(lines):
+    """Instructions of the loop over rows, which is the one that writes them."""
+    code, _, loops = loops_of(lines)
+    return max((last + 1 - first for first, last in loops if any("STG.E.128" in text for text in code[first : last + 1])), default=0)
+
+
 def tile_of(lines):
     """The instructions of the main loop's shortest way around that has all its work, [] without a loop of products."""
     code, branches, back = loops_of(lines)
@@ -183,6 +209,9 @@ def count_faults(code, registers):
             for count in registers.get((target, kernel), ["unknown"]):
                 if not count.isdigit() or int(count) > most:
                     yield f"{words_of(kernel, target)}: {count} registers a thread, expected at most {most}"
+        norm_loop = norm_loop_of(code.get((target, NORM_GRADIENT), []))
+        if not 0 < norm_loop <= NORM_GRADIENT_LOOP:
+            yield f"{words_of(NORM_GRADIENT, target)}: {norm_loop} instructions a row, expected at most {NORM_GRADIENT_LOOP}"
         loops = row_loops_of(code.get((target, CROSS_ENTROPY), []))
         for work, (name, most) in ROW_LOOPS.items():
             if loops.get(work, most + 1) > most:
@@ -203,11 +232,17 @@ def print_counts(code, registers, stacks):
         for target in TARGETS:
             place = (target, CROSS_ENTROPY)
             print(f"| {name} | {target} | {row_loops_of(code[place]).get(work)} | {registers[place][0]} |")
+    print("\n| kernel of layer norm | rows of up to | target | instructions a row | registers |\n|---|---|---|---|---|")
+    for kernel in NORM_KERNELS:
+        for target in TARGETS:
+            place = (target, kernel)
+            loop = norm_loop_of(code[place]) if kernel[0] == "norm_gradient" else len(code[place])
+            print(f"| {kernel[0]} | {kernel[1]} | {target} | {loop} | {registers[place][0]} |")
 
 
 def faults_of(code, stacks, ptx):
     for target in TARGETS:
-        for kernel in [*KERNELS, CROSS_ENTROPY]:
+        for kernel in [*KERNELS, CROSS_ENTROPY, *NORM_KERNELS]:
             place, words = (target, kernel), words_of(kernel, target)
             if place not in code:
                 yield f"{words}: not in the library"

@@ -75,6 +75,7 @@ void synchronize(torch::Device device) {
 }
 
 void* current_stream(torch::Device device) {
+  if (device.is_cpu()) return nullptr;
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 

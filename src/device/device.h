@@ -35,7 +35,8 @@ std::string describe_precision(Precision resolved);
 // Returns when all that is queued on the device is done; at once on the CPU.
 void synchronize(torch::Device device);
 
-// LibTorch's current stream on a CUDA device, for kernels that LibTorch does not know.
+// LibTorch's current stream on a CUDA device, for kernels that LibTorch does not know; null on the
+// CPU.
 void* current_stream(torch::Device device);
 
 // True where avx512_bf16 is there: the test of Precision::kAuto.

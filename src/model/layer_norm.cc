@@ -5,9 +5,12 @@
 #include <optional>
 
 #include "base/error.h"
+#include "device/cuda_library.h"
+#include "device/device.h"
 #include "device/libtorch.h"
 #include "kernels/norm_rows.h"
 #include "kernels/processor.h"
+#include "model/layer_norm_device.h"
 #include "model/linear/spread.h"
 
 namespace alibi {
@@ -32,13 +35,8 @@ bool one_pass(const torch::Tensor& x, const torch::Tensor& weight_C) {
   return x.is_cpu() && x.scalar_type() == torch::kBFloat16 && takes_rows(weight_C);
 }
 
-// Row statistics of a forward pass.
-struct Statistics {
-  torch::Tensor mean_N, reciprocal_N;
-};
-
 NormRows rows_of(const torch::Tensor& x, const torch::Tensor& weight_C, const torch::Tensor& bias_C,
-                 const Statistics& statistics) {
+                 const NormStatistics& statistics) {
   const std::int64_t width = x.size(-1);
   return {bf16_data(x),
           x.numel() / width,
@@ -60,7 +58,7 @@ NormRows part(NormRows all, std::int64_t first) {
 std::int64_t parts(const NormRows& all) { return (all.rows + kRows - 1) / kRows; }
 
 torch::Tensor forward_rows(const torch::Tensor& x, const LayerNorm& norm,
-                           const Statistics& statistics) {
+                           const NormStatistics& statistics) {
   RECORD_USER_SCOPE("alibi::norms");
   torch::Tensor y = torch::empty_like(x);
   const NormRows all = rows_of(x, norm.weight_C, norm.bias_C, statistics);
@@ -72,19 +70,10 @@ torch::Tensor forward_rows(const torch::Tensor& x, const LayerNorm& norm,
   return y;
 }
 
-Statistics room_for_statistics(const torch::Tensor& x) {
-  const std::int64_t rows = x.numel() / x.size(-1);
-  const auto options = torch::TensorOptions(torch::kFloat);
-  return {torch::empty({rows}, options), torch::empty({rows}, options)};
-}
-
-struct Gradients {
-  torch::Tensor dx, dweight_C, dbias_C;
-};
-
 // `added` may be undefined.
-Gradients backward_rows(const NormRows& all, const torch::Tensor& dy, const torch::Tensor& added) {
-  Gradients g{torch::empty_like(dy), {}, {}};
+NormGradients backward_rows(const NormRows& all, const torch::Tensor& dy,
+                            const torch::Tensor& added) {
+  NormGradients g{torch::empty_like(dy), {}, {}};
   const torch::Tensor sums_P2C =
       torch::zeros({parts(all), 2, all.width}, torch::TensorOptions(torch::kFloat));
   spread(parts(all), 0, nothing, [&](std::int64_t i, void*) {
@@ -102,26 +91,48 @@ Gradients backward_rows(const NormRows& all, const torch::Tensor& dy, const torc
   return g;
 }
 
+// By the processor's kernels, or by those of a device.
 class ForkNorm : public torch::autograd::Function<ForkNorm> {
  public:
   static variable_list forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& weight_C, const Maybe& bias_C, double epsilon) {
+                               const torch::Tensor& weight_C, const Maybe& bias_C, double epsilon,
+                               const RowModule* kernels) {
     context->set_materialize_grads(false);
-    const Statistics s = room_for_statistics(x);
+    const NormStatistics s = room_for_statistics(x);
     const torch::Tensor bias = bias_C.value_or(torch::Tensor());
-    torch::Tensor y = forward_rows(x, {weight_C, bias, epsilon}, s);
+    torch::Tensor y = normed(x, {weight_C, bias, epsilon}, s, kernels);
     context->save_for_backward({x, weight_C, bias, s.mean_N, s.reciprocal_N});
+    context->saved_data["epsilon"] = epsilon;
+    context->saved_data["kernels"] = reinterpret_cast<std::int64_t>(kernels);
     return {x, y};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     RECORD_USER_SCOPE("alibi::norms");
-    if (!gradients[1].defined()) return {gradients[0], {}, {}, {}};
+    if (!gradients[1].defined()) return {gradients[0], {}, {}, {}, {}};
     const variable_list saved = context->get_saved_variables();
+    const LayerNorm norm{saved[1], saved[2], context->saved_data["epsilon"].toDouble()};
+    const NormStatistics s{saved[3], saved[4]};
     const torch::Tensor added = gradients[0].defined() ? gradients[0].contiguous() : gradients[0];
-    const Gradients g = backward_rows(rows_of(saved[0], saved[1], saved[2], {saved[3], saved[4]}),
-                                      gradients[1].contiguous(), added);
-    return {g.dx, g.dweight_C, g.dbias_C, {}};
+    const torch::Tensor dy = gradients[1].contiguous();
+    const auto* kernels =
+        reinterpret_cast<const RowModule*>(context->saved_data["kernels"].toInt());
+    const NormGradients g =
+        kernels != nullptr
+            ? device_norm_gradient(queue_of(*kernels, dy), saved[0], norm, s, dy, added)
+            : backward_rows(rows_of(saved[0], norm.weight_C, norm.bias_C, s), dy, added);
+    return {g.dx, g.dweight_C, g.dbias_C, {}, {}};
+  }
+
+  static torch::Tensor normed(const torch::Tensor& x, const LayerNorm& norm,
+                              const NormStatistics& s, const RowModule* kernels) {
+    return kernels != nullptr ? device_norm(queue_of(*kernels, x), x, norm, s)
+                              : forward_rows(x, norm, s);
+  }
+
+ private:
+  static RowQueue queue_of(const RowModule& kernels, const torch::Tensor& x) {
+    return {&kernels, current_stream(x.device())};
   }
 };
 
@@ -140,17 +151,26 @@ torch::Tensor by_libtorch(const torch::Tensor& x, const LayerNorm& norm) {
 
 }  // namespace
 
-NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm) {
-  if (!one_pass(x, norm.weight_C)) return {x, by_libtorch(x, norm)};
+NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm, const RowModule* kernels) {
+  if (kernels != nullptr &&
+      !(device_norm_takes(x, norm) && device_norm_is_right(*kernels, x.device(), x.size(-1))))
+    kernels = nullptr;
+  if (kernels == nullptr && !one_pass(x, norm.weight_C)) return {x, by_libtorch(x, norm)};
   ensure(norm.weight_C.numel() == x.size(-1) &&
              (!norm.bias_C.defined() || norm.bias_C.sizes() == norm.weight_C.sizes()),
          "a gain, and a bias if any, for every number of a row");
   const torch::Tensor rows = x.contiguous();
-  if (!at::GradMode::is_enabled())
-    return {rows, forward_rows(rows, norm, room_for_statistics(rows))};
+  if (!at::GradMode::is_enabled()) {
+    const NormStatistics kept = kernels != nullptr ? NormStatistics() : room_for_statistics(rows);
+    return {rows, ForkNorm::normed(rows, norm, kept, kernels)};
+  }
   const Maybe bias = norm.bias_C.defined() ? Maybe(norm.bias_C) : std::nullopt;
-  const variable_list both = ForkNorm::apply(rows, norm.weight_C, bias, norm.epsilon);
+  const variable_list both = ForkNorm::apply(rows, norm.weight_C, bias, norm.epsilon, kernels);
   return {both[0], both[1]};
+}
+
+NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm) {
+  return fork_norm(x, norm, x.is_cuda() ? row_kernels().module : nullptr);
 }
 
 torch::Tensor layer_norm(const torch::Tensor& x, const LayerNorm& norm) {

@@ -1,4 +1,5 @@
-// Layer norm over the last dimension, in one pass where bf16 rows meet an AVX-512 processor.
+// Layer norm over the last dimension, in one pass where bf16 rows meet an AVX-512 processor or a
+// device with kernels for them.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include "device/tensor.h"
 
 namespace alibi {
+
+struct RowModule;
 
 struct LayerNorm {
   torch::Tensor weight_C, bias_C;  // bias_C may be undefined
@@ -20,6 +23,9 @@ struct NormFork {
   torch::Tensor same, normed;
 };
 NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm);
+// By `kernels` of x's device where they know such rows and are right at their first use; null:
+// there are none.
+NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm, const RowModule* kernels);
 
 // The same of single rows in memory, bf16, without a graph. Points into the gains.
 class RowNorm {

@@ -46,6 +46,8 @@ TEST_F(LibraryOfKernels, TheOneBesideTheProgramOpens) {
   const RowKernels rows = open_row_kernels(library);
   ASSERT_NE(rows.module, nullptr) << rows.reason;
   EXPECT_NE(rows.module->cross_entropy, nullptr);
+  EXPECT_NE(rows.module->norm, nullptr);
+  EXPECT_NE(rows.module->norm_gradient, nullptr);
   EXPECT_FALSE(rows.module->is_own(0));
   EXPECT_TRUE(open_cuda_library().usable || !rows.module->runs()) << "there is no device";
 }

@@ -96,6 +96,9 @@ class DeviceBlock {
   ALIBI_KERNEL static float widened(std::uint16_t bits) {
     return __uint_as_float(static_cast<std::uint32_t>(bits) << 16);
   }
+  ALIBI_KERNEL static float widened_high(std::uint32_t pair) {
+    return __uint_as_float(pair & 0xffff0000U);
+  }
   ALIBI_KERNEL static std::uint32_t pair(float low, float high) {
     std::uint32_t word;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
@@ -106,6 +109,13 @@ class DeviceBlock {
   }
   ALIBI_KERNEL static Words4 chunk(const std::uint16_t* from) {
     return *reinterpret_cast<const Words4*>(from);
+  }
+  ALIBI_KERNEL static Floats4 constant(const float* from) {
+    const float4 four = __ldg(reinterpret_cast<const float4*>(from));
+    return {{four.x, four.y, four.z, four.w}};
+  }
+  ALIBI_KERNEL static void store_chunk(float* to, const Floats4& chunk) {
+    *reinterpret_cast<Floats4*>(to) = chunk;
   }
   ALIBI_KERNEL static void store(std::uint16_t* to, std::uint32_t pair) {
     *reinterpret_cast<std::uint32_t*>(to) = pair;

@@ -47,7 +47,7 @@ struct KernelGrid {
   int x = 1, y = 1, z = 1;
 };
 
-struct Floats4 {
+struct alignas(16) Floats4 {
   float v[4];
 };
 struct alignas(16) Words4 {

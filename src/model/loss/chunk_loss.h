@@ -37,12 +37,8 @@ std::int64_t rows_at_once(const torch::Tensor& hidden_NC, std::int64_t rows);
 ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                       const ChunkScale& scale, bool needs_gradient);
 
-// The same by a kernel of `module` queued on `stream` of the logits' device: bf16, which are
-// overwritten by their gradient. Throws Error when it cannot be queued.
-struct RowQueue {
-  const RowModule* module;
-  void* stream;
-};
+// The same by a kernel of the logits' device: bf16, which are overwritten by their gradient. Throws
+// Error when it cannot be queued.
 ChunkLoss device_chunk(const RowQueue& queue, const torch::Tensor& logits_RV,
                        const torch::Tensor& target_R1, const ChunkScale& scale,
                        bool needs_gradient);

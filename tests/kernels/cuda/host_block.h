@@ -141,6 +141,7 @@ class HostBlock {
   static float widened(std::uint16_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   }
+  static float widened_high(std::uint32_t pair) { return std::bit_cast<float>(pair & 0xffff0000U); }
   static std::uint16_t rounded(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     if (std::isnan(x)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
@@ -152,6 +153,16 @@ class HostBlock {
     Words4 words;
     std::memcpy(&words, from, 16);
     return words;
+  }
+  static Floats4 constant(const float* from) {
+    ensure(reinterpret_cast<std::uintptr_t>(from) % 16 == 0, "a chunk is loaded aligned");
+    Floats4 numbers;
+    std::memcpy(&numbers, from, 16);
+    return numbers;
+  }
+  static void store_chunk(float* to, const Floats4& chunk) {
+    ensure(reinterpret_cast<std::uintptr_t>(to) % 16 == 0, "a chunk is stored aligned");
+    std::memcpy(to, &chunk, 16);
   }
   static void store(std::uint16_t* to, std::uint32_t pair) {
     ensure(reinterpret_cast<std::uintptr_t>(to) % 4 == 0, "a pair is stored aligned");

@@ -3,6 +3,7 @@
 
 #include "device/row_module.h"
 #include "kernels/cuda/cross_entropy_example.h"
+#include "kernels/cuda/layer_norm_example.h"
 
 namespace alibi {
 
@@ -11,6 +12,16 @@ inline const RowModule& host_row_module() {
                                 .cross_entropy =
                                     [](const DeviceCrossEntropy& a, void*) {
                                       run_cross_entropy(a);
+                                      return 0;
+                                    },
+                                .norm =
+                                    [](const DeviceNorm& a, void*) {
+                                      run_norm(a);
+                                      return 0;
+                                    },
+                                .norm_gradient =
+                                    [](const DeviceNormGradient& a, void*) {
+                                      run_norm_gradient(a);
                                       return 0;
                                     },
                                 .error_text = [](int) { return "no error of the host's"; }};

@@ -185,6 +185,9 @@ struct FloatDivide {
 struct FusedMultiplyAdd {
   float operator()(float a, float b, float c) const { return std::fma(a, b, c); }
 };
+struct FloatReciprocal {
+  float operator()(float a) const { return 1 / a; }
+};
 struct SquareRoot {
   float operator()(float a) const { return std::sqrt(a); }
 };
@@ -499,6 +502,9 @@ void add_access(Table& table, const std::string& space, const std::string& type)
     const std::string operands(static_cast<std::size_t>(count), 'x');
     const std::string written(static_cast<std::size_t>(count), 'X');
     table["ld." + space + "." + vector + type] = {{load<kSpace, T>, written + "a"}};
+    // What no thread writes meanwhile: that it is an input is seen where one does.
+    if constexpr (kSpace == Space::kGlobal)
+      table["ld.global.nc." + std::string(vector) + type] = {{load<kSpace, T>, written + "a"}};
     if constexpr (kSpace != Space::kParameter)
       table["st." + space + "." + vector + type] = {{store<kSpace, T>, "a" + operands}};
   }
@@ -590,6 +596,7 @@ void add_floats(Table& table) {
   binary("max.f32", operation<FloatMaximum, float, float, float>());
   table["neg.f32"] = {operation<FloatNegate, float, float>()};
   table["fma.rn.f32"] = {operation<FusedMultiplyAdd, float, float, float, float>()};
+  table["rcp.rn.f32"] = {operation<FloatReciprocal, float, float>()};
   table["sqrt.rn.f32"] = {operation<SquareRoot, float, float>()};
   table["ex2.approx.f32"] = {operation<Exponential<false>, float, float>()};
   table["ex2.approx.ftz.f32"] = {operation<Exponential<true>, float, float>()};
