@@ -59,18 +59,17 @@ ALIBI_KERNEL GradientRow gradient_row(const DeviceAttention& a, const HeadBias<k
 }
 
 // first = left_1 right_1^T and second = left_2 right_2^T, for this warp's kRowTiles x 16 rows of
-// the left ones. What a warp loads of the right ones, from shared memory, serves all of its rows.
-template <int kRowTiles, int kTiles, int kWidth, class Block>
+// the left ones: tiles row by row. What a warp loads of the right ones serves all of its rows.
+template <int kRowTiles, int kCount, int kWidth, class Block>
 ALIBI_KERNEL void two_products(Block& block,
-                               typename Block::template Lanes<Floats4> (&first)[kRowTiles][kTiles],
+                               typename Block::template Lanes<Floats4> (&first)[kCount],
                                const SharedRows<kWidth>& left_1, const SharedRows<kWidth>& right_1,
-                               typename Block::template Lanes<Floats4> (&second)[kRowTiles][kTiles],
+                               typename Block::template Lanes<Floats4> (&second)[kCount],
                                const SharedRows<kWidth>& left_2,
                                const SharedRows<kWidth>& right_2) {
-  ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-    clear(block, first[r]);
-    clear(block, second[r]);
-  }
+  constexpr int kTiles = kCount / kRowTiles;
+  clear(block, first);
+  clear(block, second);
   ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
     typename Block::template Lanes<Words4> l1[kRowTiles], l2[kRowTiles];
     ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
@@ -82,17 +81,18 @@ ALIBI_KERNEL void two_products(Block& block,
       const auto r1 = right_rows(block, right_1, 8 * j, w);
       const auto r2 = right_rows(block, right_2, 8 * j, w);
       ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-        block.multiply(first[r][j], l1[r], r1, 0);
-        block.multiply(first[r][j + 1], l1[r], r1, 2);
-        block.multiply(second[r][j], l2[r], r2, 0);
-        block.multiply(second[r][j + 1], l2[r], r2, 2);
+        const int at = r * kTiles + j;
+        block.multiply(first[at], l1[r], r1, 0);
+        block.multiply(first[at + 1], l1[r], r1, 2);
+        block.multiply(second[at], l2[r], r2, 0);
+        block.multiply(second[at + 1], l2[r], r2, 2);
       }
     }
   }
 }
 
-// A tile of kRowTiles x 16 query rows a warp by 64 keys: the scores' gradients, in natural units.
-template <class Block, int kWidth, int kRowTiles, BiasKind kKind>
+// A tile of 16 query rows a warp by 64 keys: the scores' gradients, in natural units.
+template <class Block, int kWidth, BiasKind kKind>
 class QueryKeyTile {
  public:
   static constexpr int kTiles = kKeyBlock / 8;
@@ -100,19 +100,13 @@ class QueryKeyTile {
   ALIBI_KERNEL QueryKeyTile(const DeviceAttention& a, Block& block, int b, int h)
       : a_(a), block_(block), bias_(a, b, h) {}
 
-  // Row of the block that element pair `half` of row tile r is of.
-  ALIBI_KERNEL int row_of(int lane, int r, int half) const {
-    return (block_.warp() * kRowTiles + r) * 16 + lane / 4 + 8 * half;
-  }
-
   // Of the block's query rows from `first` on.
   ALIBI_KERNEL void prepare_rows(int b, int h, int first) {
-    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-        block_.each_lane([&](int lane) {
-          rows_[r][half][lane] = gradient_row(a_, bias_, b, h, first + row_of(lane, r, half));
-        });
-      }
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+      block_.each_lane([&](int lane) {
+        rows_[half][lane] =
+            gradient_row(a_, bias_, b, h, first + block_.warp() * 16 + lane / 4 + 8 * half);
+      });
     }
   }
 
@@ -120,73 +114,66 @@ class QueryKeyTile {
   ALIBI_KERNEL void compute(const QueryRange& range, const SharedRows<kWidth>& queries,
                             const SharedRows<kWidth>& gradients, const SharedRows<kWidth>& keys,
                             const SharedRows<kWidth>& values, int n) {
-    two_products(block_, changes, queries, keys, products_, gradients, values);
+    two_products<1>(block_, changes, queries, keys, products_, gradients, values);
     weigh(n);
     if (!range.whole(n)) mask(n);
-    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-        block_.each_lane([&](int lane) {
-          ALIBI_UNROLL for (int e = 0; e < 4; ++e) changes[r][j][lane].v[e] *=
-              products_[r][j][lane].v[e] - rows_[r][e / 2][lane].delta;
-        });
-      }
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) changes[j][lane].v[e] *=
+            products_[j][lane].v[e] - rows_[e / 2][lane].delta;
+      });
     }
   }
 
   template <class T>
   using Lanes = typename Block::template Lanes<T>;
-  Lanes<Floats4> changes[kRowTiles][kTiles];
+  Lanes<Floats4> changes[kTiles];
 
  private:
   // Products to weights.
   ALIBI_KERNEL void weigh(int n) {
-    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-      block_.each_lane([&](int lane) {
-        const auto bias = bias_.tile(rows_[0][0][lane].position, first_key(n, lane));
-        float row_bias[2];
-        ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-          const GradientRow& row = rows_[r][half][lane];
-          row_bias[half] = bias_.of_row(row.position, row.term, n, first_key(n, lane)) - row.lse;
+    block_.each_lane([&](int lane) {
+      const auto bias = bias_.tile(rows_[0][lane].position, first_key(n, lane));
+      float row_bias[2];
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        const GradientRow& row = rows_[half][lane];
+        row_bias[half] = bias_.of_row(row.position, row.term, n, first_key(n, lane)) - row.lse;
+      }
+      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          float& x = changes[j][lane].v[e];
+          x = Block::exp2(x * a_.scale + (row_bias[e / 2] + bias.part(8 * (e / 2), 8 * j + e % 2)));
         }
-        ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-          ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-            float& x = changes[r][j][lane].v[e];
-            x = Block::exp2(x * a_.scale +
-                            (row_bias[e / 2] + bias.part(16 * r + 8 * (e / 2), 8 * j + e % 2)));
-          }
-        }
-      });
-    }
+      }
+    });
   }
 
   ALIBI_KERNEL void mask(int n) {
-    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-      ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-        block_.each_lane([&](int lane) {
-          ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-            const GradientRow& row = rows_[r][e / 2][lane];
-            const int key = first_key(n, lane) + 8 * j + e % 2;
-            float& x = changes[r][j][lane].v[e];
-            x = key <= row.position && key >= row.start ? x : 0;
-          }
-        });
-      }
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
+          const GradientRow& row = rows_[e / 2][lane];
+          const int key = first_key(n, lane) + 8 * j + e % 2;
+          float& x = changes[j][lane].v[e];
+          x = key <= row.position && key >= row.start ? x : 0;
+        }
+      });
     }
   }
 
   const DeviceAttention& a_;
   Block& block_;
   HeadBias<kKind> bias_;
-  Lanes<GradientRow> rows_[kRowTiles][2];
-  Lanes<Floats4> products_[kRowTiles][kTiles];
+  Lanes<GradientRow> rows_[2];
+  Lanes<Floats4> products_[kTiles];
 };
 
-// dQ: kWarps warps with kRowTiles x 16 query rows each, over (query blocks, H, B). Rows are not
-// turned round: it costs the registers of a third block on a multiprocessor.
-template <class Block, int kWidth, int kWarps, int kRowTiles, BiasKind kKind>
+// dQ: kWarps warps with 16 query rows each, over (query blocks, H, B). Rows are not turned round:
+// it costs the registers of a third block on a multiprocessor.
+template <class Block, int kWidth, int kWarps, BiasKind kKind>
 class AttentionQueryGradient {
  public:
-  static constexpr int kRows = 16 * kRowTiles * kWarps;
+  static constexpr int kRows = 16 * kWarps;
   static constexpr int kQueryBytes = kRows * kWidth * 2;
   static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
   static constexpr int kBuffers = kWidth > 128 ? 1 : 2;  // of keys and values
@@ -209,7 +196,7 @@ class AttentionQueryGradient {
                              range_.first, a_.queries);
     load_keys(range_.last_block);
     tile_.prepare_rows(range_.b, range_.h, range_.first);
-    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) clear(block_, sums_[r]);
+    clear(block_, sums_);
     for (int n = range_.last_block; n >= range_.first_block; --n) {
       block_.wait();
       block_.sync();
@@ -245,38 +232,32 @@ class AttentionQueryGradient {
   ALIBI_KERNEL void add_block(int n) {
     tile_.compute(range_, queries(), gradients(), keys(n), values(n), n);
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
-      Lanes<Words4> left[kRowTiles];
-      ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) left[r] =
-          left_of_sums(block_, tile_.changes[r][j], tile_.changes[r][j + 1]);
+      const Lanes<Words4> left = left_of_sums(block_, tile_.changes[j], tile_.changes[j + 1]);
       ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
         const Lanes<Words4> k = right_columns(block_, keys(n), 8 * j, w);
-        ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-          block_.multiply(sums_[r][2 * w], left[r], k, 0);
-          block_.multiply(sums_[r][2 * w + 1], left[r], k, 2);
-        }
+        block_.multiply(sums_[2 * w], left, k, 0);
+        block_.multiply(sums_[2 * w + 1], left, k, 2);
       }
     }
   }
 
   ALIBI_KERNEL void write() {
     const float scale = a_.scale * kLn2;
-    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-      block_.each_lane([&](int lane) {
-        ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-          const int row = tile_.row_of(lane, r, half);
-          if (row >= range_.count) continue;
-          store_row(block_, a_.q_gradient.at(range_.b, range_.h, range_.first + row), sums_[r],
-                    lane, half, 0, a_.width, scale);
-        }
-      });
-    }
+    block_.each_lane([&](int lane) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        const int row = block_.warp() * 16 + lane / 4 + 8 * half;
+        if (row >= range_.count) continue;
+        store_row(block_, a_.q_gradient.at(range_.b, range_.h, range_.first + row), sums_, lane,
+                  half, 0, a_.width, scale);
+      }
+    });
   }
 
   const DeviceAttention& a_;
   Block& block_;
   QueryRange range_;
-  QueryKeyTile<Block, kWidth, kRowTiles, kKind> tile_;
-  Lanes<Floats4> sums_[kRowTiles][kWidth / 8];
+  QueryKeyTile<Block, kWidth, kKind> tile_;
+  Lanes<Floats4> sums_[kWidth / 8];
 };
 
 }  // namespace alibi

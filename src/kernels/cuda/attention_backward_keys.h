@@ -174,15 +174,16 @@ class AttentionKeyGradient {
   }
 
   ALIBI_KERNEL void add_tile(const Tile& tile, const HeadBias<kKind>& bias, int count) {
-    two_products(block_, scores_, keys(), queries(count), products_, values(), gradients(count));
+    two_products<kRowTiles>(block_, scores_, keys(), queries(count), products_, values(),
+                            gradients(count));
     weigh(tile, bias);
     if (!whole(tile)) mask();
     subtract();
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
       Lanes<Words4> weights[kRowTiles], changes[kRowTiles];
       ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
-        weights[r] = left_of_sums(block_, scores_[r][j], scores_[r][j + 1]);
-        changes[r] = left_of_sums(block_, products_[r][j], products_[r][j + 1]);
+        weights[r] = left_of_sums(block_, scores_[r * kTiles + j], scores_[r * kTiles + j + 1]);
+        changes[r] = left_of_sums(block_, products_[r * kTiles + j], products_[r * kTiles + j + 1]);
       }
       ALIBI_UNROLL for (int w = 0; w < kColumns / 16; ++w) {
         const int column = part_ * (kColumns / 16) + w;
@@ -206,7 +207,7 @@ class AttentionKeyGradient {
         const auto bias = head_bias.tile(query, n_ * kKeyBlock);
         ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
           ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-            float& x = scores_[r][j][lane].v[e];
+            float& x = scores_[r * kTiles + j][lane].v[e];
             const float part = bias.part(8 * j + e % 2, first_row(lane, r) + 8 * (e / 2));
             x = Block::exp2(x * a_.scale + (row(query_of(lane, j, e)).bias + part));
           }
@@ -222,7 +223,7 @@ class AttentionKeyGradient {
           ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
             const QueryRow& query = row(query_of(lane, j, e));
             const int key = first_row(lane, r) + 8 * (e / 2);
-            float& x = scores_[r][j][lane].v[e];
+            float& x = scores_[r * kTiles + j][lane].v[e];
             x = key <= query.last && key >= query.first ? x : 0;
           }
         });
@@ -236,8 +237,8 @@ class AttentionKeyGradient {
       ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
         block_.each_lane([&](int lane) {
           ALIBI_UNROLL for (int e = 0; e < 4; ++e) {
-            float& y = products_[r][j][lane].v[e];
-            y = scores_[r][j][lane].v[e] * (y - row(query_of(lane, j, e)).delta);
+            float& y = products_[r * kTiles + j][lane].v[e];
+            y = scores_[r * kTiles + j][lane].v[e] * (y - row(query_of(lane, j, e)).delta);
             if constexpr (kKind == BiasKind::kTerms) term_sums_[r][e / 2][lane] += y;
           }
         });
@@ -290,7 +291,7 @@ class AttentionKeyGradient {
   Block& block_;
   int g_, n_, part_;
   int tiles_ = 0;  // of the current head
-  Lanes<Floats4> scores_[kRowTiles][kTiles], products_[kRowTiles][kTiles];
+  Lanes<Floats4> scores_[kRowTiles * kTiles], products_[kRowTiles * kTiles];
   Lanes<Floats4> key_sums_[kRowTiles][kColumns / 8], value_sums_[kRowTiles][kColumns / 8];
   Lanes<float> term_sums_[kRowTiles][2];  // of kTerms: the scores' gradients of a lane's two keys
 };

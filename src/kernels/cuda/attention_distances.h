@@ -85,7 +85,7 @@ class AttentionDistanceGradient {
     ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
       block_.each_lane([&](int lane) {
         ALIBI_UNROLL for (int e = 0; e < 4; ++e) sums_[kTiles - 1 - j + e / 2][e % 2][lane] +=
-            tile_.changes[0][j][lane].v[e];
+            tile_.changes[j][lane].v[e];
       });
     }
   }
@@ -128,7 +128,7 @@ class AttentionDistanceGradient {
   const DeviceAttention& a_;
   Block& block_;
   int h_, apart_;
-  QueryKeyTile<Block, kWidth, 1, kKind> tile_;
+  QueryKeyTile<Block, kWidth, kKind> tile_;
   Lanes<float> sums_[kDiagonals][2];
 };
 

@@ -53,15 +53,14 @@ struct AttentionShapes {
   static constexpr BiasKind kBias = kKind;
   static constexpr int kForwardWarps = kWidth == 128 ? 8 : 4;
   static constexpr int kForwardTiles = kWidth == 64 ? 2 : 1;
-  // Two tiles of 16 rows a warp halve what it reads from shared memory, for which the backward
-  // waited 70 % of the time on an H100; with terms of keys they would spill.
-  static constexpr int kQueryTiles = kWidth == 64 && kKind == BiasKind::kSlopes ? 2 : 1;
   static constexpr int kQueryWarps = 4;
+  // Two tiles of 16 keys a warp halve what it reads from shared memory, which took 70 % of the time
+  // of an H100; with terms of keys they would spill.
   static constexpr int kKeyTiles = kWidth == 64 && kKind != BiasKind::kTerms ? 2 : 1;
   static constexpr int kParts = kWidth > 128 ? 2 : 1;
   static constexpr int kQueries = kWidth == 64 && kKeyTiles == 1 ? 64 : 32;
   using Forward = AttentionForward<Block, kWidth, kForwardWarps, kForwardTiles, kKind>;
-  using QueryGradient = AttentionQueryGradient<Block, kWidth, kQueryWarps, kQueryTiles, kKind>;
+  using QueryGradient = AttentionQueryGradient<Block, kWidth, kQueryWarps, kKind>;
   using KeyGradient = AttentionKeyGradient<Block, kWidth, kParts, kKeyTiles, kQueries, kKind>;
   using DistanceGradient = AttentionDistanceGradient<Block, kWidth, kKind>;
 };
