@@ -48,6 +48,7 @@ NORM_GRADIENT_LOOP = 590
 ROW_LOOPS = {(0, 17): ("sum", 100), (2, 16): ("gradient", 88)}
 # Bytes a thread; else none.
 MOST_STACK = {
+    ("AttentionKeyGradient", 64, "table"): 8,
     ("AttentionQueryGradient", 192, "slopes"): 8,
     ("AttentionQueryGradient", 256, "table"): 24,
     ("AttentionQueryGradient", 256, "terms"): 24,
@@ -77,12 +78,12 @@ TILES = {
     ("AttentionQueryGradient", 128, "slopes"): (755, 192),
     ("AttentionQueryGradient", 128, "table"): (773, 192),
     ("AttentionQueryGradient", 128, "terms"): (785, 192),
-    ("AttentionKeyGradient", 64, "slopes"): (665, 128),
-    ("AttentionKeyGradient", 64, "table"): (696, 128),
-    ("AttentionKeyGradient", 64, "terms"): (714, 128),
-    ("AttentionKeyGradient", 128, "slopes"): (607, 128),
-    ("AttentionKeyGradient", 128, "table"): (630, 128),
-    ("AttentionKeyGradient", 128, "terms"): (640, 128),
+    ("AttentionKeyGradient", 64, "slopes"): (650, 128),
+    ("AttentionKeyGradient", 64, "table"): (694, 128),
+    ("AttentionKeyGradient", 64, "terms"): (731, 128),
+    ("AttentionKeyGradient", 128, "slopes"): (617, 128),
+    ("AttentionKeyGradient", 128, "table"): (641, 128),
+    ("AttentionKeyGradient", 128, "terms"): (654, 128),
     ("AttentionDistanceGradient", 64, "table"): (660, 64),
     ("AttentionDistanceGradient", 128, "table"): (877, 128),
 }

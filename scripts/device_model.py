@@ -28,7 +28,7 @@ ASSUMED = {
 }
 MMA_SYNC = 0.63  # of the peak that mma.sync reaches on Hopper (arXiv 2402.13499, not looked up again)
 # Instructions of a warp for a whole tile, tensor-core products among them, sm_90a: (forward, queries, keys) by head width.
-COUNTED = {64: ((781, 128), (484, 96), (645, 128)), 128: ((642, 128), (720, 192), (589, 128))}
+COUNTED = {64: ((781, 128), (484, 96), (631, 128)), 128: ((642, 128), (720, 192), (599, 128))}
 # Warps of a forward block of 128 rows; key tiles of 64 x 64 that the keys' kernel cuts in two at width 128.
 WARPS, CUTS = {64: 4, 128: 8}, {64: 1, 128: 2}
 # Kernels of a layer, of its forward pass alone, of 1024 rows of the loss, of all else but clipping; counted on the meta device.
