@@ -110,12 +110,12 @@ class DeviceBlock {
   ALIBI_KERNEL static Words4 chunk(const std::uint16_t* from) {
     return *reinterpret_cast<const Words4*>(from);
   }
-  ALIBI_KERNEL static Floats4 constant(const float* from) {
+  ALIBI_KERNEL static FloatChunk constant(const float* from) {
     const float4 four = __ldg(reinterpret_cast<const float4*>(from));
     return {{four.x, four.y, four.z, four.w}};
   }
-  ALIBI_KERNEL static void store_chunk(float* to, const Floats4& chunk) {
-    *reinterpret_cast<Floats4*>(to) = chunk;
+  ALIBI_KERNEL static void store_chunk(float* to, const FloatChunk& chunk) {
+    *reinterpret_cast<FloatChunk*>(to) = chunk;
   }
   ALIBI_KERNEL static void store(std::uint16_t* to, std::uint32_t pair) {
     *reinterpret_cast<std::uint32_t*>(to) = pair;

@@ -47,7 +47,10 @@ struct KernelGrid {
   int x = 1, y = 1, z = 1;
 };
 
-struct alignas(16) Floats4 {
+struct Floats4 {
+  float v[4];
+};
+struct alignas(16) FloatChunk {  // as it lies in memory
   float v[4];
 };
 struct alignas(16) Words4 {

@@ -57,9 +57,9 @@ class NormLanes {
 
   // Four gains or biases of a chunk. Not behind a branch, so that those of all chunks are on their
   // way at once.
-  ALIBI_KERNEL Floats4 gains(const float* all_C, int lane, int chunk, int half) const {
+  ALIBI_KERNEL FloatChunk gains(const float* all_C, int lane, int chunk, int half) const {
     return has(lane, chunk) ? Block::constant(all_C + column(lane, chunk) + 4 * half)
-                            : Floats4{{0, 0, 0, 0}};
+                            : FloatChunk{{0, 0, 0, 0}};
   }
 
   // Each lane's numbers over the whole row, in every lane. A block's rows take turns between two
@@ -161,9 +161,9 @@ class NormForward {
   ALIBI_KERNEL void write(int row, int lane, int k, const Words4& x, float mean, float reciprocal) {
     float y[8];
     ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-      const Floats4 weight = lanes_.gains(a_.weight_C, lane, k, half);
-      const Floats4 bias =
-          a_.bias_C != nullptr ? lanes_.gains(a_.bias_C, lane, k, half) : Floats4{{0, 0, 0, 0}};
+      const FloatChunk weight = lanes_.gains(a_.weight_C, lane, k, half);
+      const FloatChunk bias =
+          a_.bias_C != nullptr ? lanes_.gains(a_.bias_C, lane, k, half) : FloatChunk{{0, 0, 0, 0}};
       ALIBI_UNROLL for (int i = 0; i < 4; ++i) {
         const float normed = (Lanes::number(x, 4 * half + i) - mean) * reciprocal;
         y[4 * half + i] = Block::fused(normed, weight.v[i], bias.v[i]);
@@ -245,7 +245,7 @@ class NormBackward {
     ALIBI_UNROLL for (int k = 0; k < kChunks; ++k) if (lanes_.has(lane, k)) {
       float of_chunk = 0, along_chunk = 0;
       ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-        const Floats4 weight = lanes_.gains(a_.weight_C, lane, k, half);
+        const FloatChunk weight = lanes_.gains(a_.weight_C, lane, k, half);
         ALIBI_UNROLL for (int j = 0; j < 4; ++j) {
           const int i = 4 * half + j;
           const float dy = Lanes::number(rows.dy.chunks[k], i), n = normed(rows, k, i);
@@ -265,7 +265,7 @@ class NormBackward {
                              float along) const {
     float dx[8];
     ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
-      const Floats4 weight = lanes_.gains(a_.weight_C, lane, k, half);
+      const FloatChunk weight = lanes_.gains(a_.weight_C, lane, k, half);
       ALIBI_UNROLL for (int j = 0; j < 4; ++j) {
         const int i = 4 * half + j;
         const float share = Block::fused(Lanes::number(rows.dy.chunks[k], i), weight.v[j], -plain);
@@ -282,8 +282,8 @@ class NormBackward {
   ALIBI_KERNEL static float& sum_of(Sums& sums, int i) {
     return i < 8 * kChunks ? sums.weight[i] : sums.bias[i - 8 * kChunks];
   }
-  ALIBI_KERNEL Floats4& shared(int quad, int lane) {
-    return block_.template at<Floats4>(static_cast<std::uint32_t>(16 * (32 * quad + lane)));
+  ALIBI_KERNEL FloatChunk& shared(int quad, int lane) {
+    return block_.template at<FloatChunk>(static_cast<std::uint32_t>(16 * (32 * quad + lane)));
   }
 
   // Of all warps in the last one: each adds its own to those of the warps before it.
@@ -292,7 +292,7 @@ class NormBackward {
       if (block_.warp() == turn)
         block_.each_lane([&](int lane) {
           ALIBI_UNROLL for (int quad = 0; quad < 4 * kChunks; ++quad) {
-            Floats4 all = turn == 0 ? Floats4{{0, 0, 0, 0}} : shared(quad, lane);
+            FloatChunk all = turn == 0 ? FloatChunk{{0, 0, 0, 0}} : shared(quad, lane);
             ALIBI_UNROLL for (int i = 0; i < 4; ++i) {
               sum_of(sums[lane], 4 * quad + i) += all.v[i];
               all.v[i] = sum_of(sums[lane], 4 * quad + i);
@@ -310,7 +310,7 @@ class NormBackward {
       ALIBI_UNROLL for (int i = 0; i < 16 * kChunks; i += 4) {
         const int k = i / 8 % kChunks;
         if (!lanes_.has(lane, k)) continue;
-        Floats4 four;
+        FloatChunk four;
         ALIBI_UNROLL for (int j = 0; j < 4; ++j) four.v[j] = sum_of(sums[lane], i + j);
         Block::store_chunk(to + (i < 8 * kChunks ? 0 : a_.width) + lanes_.column(lane, k) + i % 8,
                            four);

@@ -154,13 +154,13 @@ class HostBlock {
     std::memcpy(&words, from, 16);
     return words;
   }
-  static Floats4 constant(const float* from) {
+  static FloatChunk constant(const float* from) {
     ensure(reinterpret_cast<std::uintptr_t>(from) % 16 == 0, "a chunk is loaded aligned");
-    Floats4 numbers;
+    FloatChunk numbers;
     std::memcpy(&numbers, from, 16);
     return numbers;
   }
-  static void store_chunk(float* to, const Floats4& chunk) {
+  static void store_chunk(float* to, const FloatChunk& chunk) {
     ensure(reinterpret_cast<std::uintptr_t>(to) % 16 == 0, "a chunk is stored aligned");
     std::memcpy(to, &chunk, 16);
   }
