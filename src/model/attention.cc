@@ -72,7 +72,7 @@ constexpr AttentionKernel on_device(const char* name) {
           kLeft};
 }
 
-// Where the reference is faster on paper: few blocks of rows, each of which walks all keys.
+// Where the reference is faster by counting: few blocks of rows, each of which walks all keys.
 const char* few_of_many(const AttentionProblem& p) {
   const bool few = p.queries <= 16 && p.sequences * p.heads <= 32;
   return few && p.keys >= 32'768 && p.bias == BiasForms()

@@ -272,7 +272,8 @@ DeviceSizes narrow(int heads, int keys) {
 
 // A tile that every query sees whole: one more block of keys; for the keys' gradient one more head
 // over two blocks of keys, less one more over the second alone, which is half masked. A warp of
-// the forward has 32 rows, the others' 16.
+// the forward has 32 rows, the others' 16; of the keys' gradient it is 32 keys and 32 queries, two
+// such tiles for each of two warps, but with terms.
 struct MostInstructions {
   BiasKind kind;
   std::string name;

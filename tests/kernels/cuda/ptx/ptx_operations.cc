@@ -602,6 +602,7 @@ void add_floats(Table& table) {
   table["ex2.approx.ftz.f32"] = {operation<Exponential<true>, float, float>()};
   table["lg2.approx.f32"] = {operation<Logarithm<false>, float, float>()};
   table["lg2.approx.ftz.f32"] = {operation<Logarithm<true>, float, float>()};
+  table["cvt.rzi.s32.f32"] = {operation<Convert<std::int32_t>, std::int32_t, float>()};
   table["cvt.rn.bf16x2.f32"] = {operation<BfloatPair, std::uint32_t, float, float>()};
   table["mov.f32"] = {operation<Same, std::uint32_t, std::uint32_t>()};
   table["selp.f32"] = table["selp.b32"];
