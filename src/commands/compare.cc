@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "commands/commands.h"
 #include "commands/found.h"
+#include "device/device.h"
 #include "experiment/runner.h"
 #include "report/comparison_reports.h"
 #include "report/curve_plots.h"
@@ -83,6 +84,12 @@ void print_jobs(const ExperimentPlan& plan, const Options& options,
   }
 }
 
+// Before hours of work; what was measured on a device is shown without one.
+void check_devices(const ExperimentPlan& plan) {
+  if (missing_jobs(plan).empty()) return;
+  for (const PlannedVariant& variant : plan.variants) open_device(variant.config.runtime.device);
+}
+
 Error some_failed(const std::string& folder) {
   return {"compare", "not every run could be measured",
           "logs/ in " + folder + " says why; the same command tries again"};
@@ -120,6 +127,7 @@ int run(const Options& options, const CommandLine& command_line) {
     print_jobs(plan, options, command_line);
     return 0;
   }
+  check_devices(plan);
   Terminal terminal(plan);
   const RunnerHooks hooks = {
       .progress = [&](const RunProgress& p) { terminal.show(p); },

@@ -83,7 +83,6 @@ void refuse_equal_variants(const ExperimentPlan& plan,
 // What a run would only find at its start.
 void check_start(const Config& config) {
   check_attention_name(config.runtime.attention.kernel);
-  open_device(config.runtime.device);
   const std::string& evaluator = config.evaluate.key_tokens.evaluator;
   for (const std::string& from :
        {config.initialize.from, names_key_token_list(evaluator) ? std::string() : evaluator})

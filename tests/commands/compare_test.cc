@@ -77,6 +77,30 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   EXPECT_EQ(trained_runs(place.works({"compare", "two.json"})), 2);
 }
 
+// Figures under the names of runs on a device stand for such runs.
+TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
+  const CliFixture place;
+  place.put("one.json", R"({"base": "tiny.json", "folder": "all", "measured": "kept", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
+  const std::vector<std::string> on_device = {"compare", "one.json", "--set",
+                                              "runtime.device=cuda"};
+  const auto name = [&](std::vector<std::string> command) {
+    command.emplace_back("--plan");
+    return split(place.works(command).out, '\n').at(1);
+  };
+  const std::string ours = name({"compare", "one.json"}), theirs = name(on_device);
+  const ProgramResult missing = place.run(on_device);
+  if (missing.code == 0) GTEST_SKIP() << "there is a device";
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_ERROR_AT(missing.err, "/runtime/device", "cuda", "auto");
+  place.works({"compare", "one.json"});
+  const auto kept = std::filesystem::directory_iterator(place.path("kept"))->path();
+  const std::string protocol = kept.filename().string().substr(ours.size());
+  std::filesystem::rename(kept, kept.parent_path() / (theirs + protocol));
+  std::filesystem::remove_all(place.path("all"));
+  EXPECT_EQ(trained_runs(place.works(on_device)), 0);
+}
+
 // What is measured is enough: runs, weights and curves may go, to another machine too.
 TEST(Compare, TakesKeptFiguresInPlaceOfRuns) {
   const CliFixture place;
