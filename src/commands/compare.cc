@@ -1,6 +1,7 @@
 // alibi compare: variants over seeds, trained where missing, measured on the same text.
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -84,9 +85,12 @@ void print_jobs(const ExperimentPlan& plan, const Options& options,
   }
 }
 
-// Before hours of work; what was measured on a device is shown without one.
+// Before hours of work. What was measured on a device is compared without one, too; runs that are
+// missing fail there.
 void check_devices(const ExperimentPlan& plan) {
-  if (missing_jobs(plan).empty()) return;
+  std::set<std::string> jobs;
+  for (const PlannedRun& run : plan.runs) jobs.insert(run.trained);
+  if (missing_jobs(plan).size() < jobs.size()) return;
   for (const PlannedVariant& variant : plan.variants) open_device(variant.config.runtime.device);
 }
 

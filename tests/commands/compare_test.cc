@@ -99,6 +99,15 @@ TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
   std::filesystem::rename(kept, kept.parent_path() / (theirs + protocol));
   std::filesystem::remove_all(place.path("all"));
   EXPECT_EQ(trained_runs(place.works(on_device)), 0);
+  // Of a run that is missing there the page says so.
+  std::vector<std::string> more = on_device;
+  more[1] = "two.json";
+  std::string two = place.read("one.json");
+  place.put("two.json", two.replace(two.find("[1]"), 3, "[1, 2]"));
+  const ProgramResult partly = place.run(more);
+  EXPECT_EQ(partly.code, 1);
+  EXPECT_NAMES(partly.out, "seed 2");
+  EXPECT_EQ(place.json("all/comparison.json")["runs"][0]["failure"], "");
 }
 
 // What is measured is enough: runs, weights and curves may go, to another machine too.
