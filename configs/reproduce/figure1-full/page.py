@@ -76,11 +76,20 @@ def key_table(comparison):
         print(f"| {variant['name']} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
 
 
-def usable_table(comparison):
-    print("\n| method | usable length of each seed | tokens/s in training |\n|---|---|---|")
-    for variant in comparison["variants"]:
-        usable = [f"{run['usable_length']:,}" for run in comparison["runs"] if run["variant"] == variant["name"] and run["usable_length"]]
-        print(f"| {variant['name']} | {', '.join(usable) or '-'} | {variant['train_tokens_per_second'] / 1e3:.1f}k |")
+def usable_line(comparison):
+    usable = [variant["name"] + " " + ", ".join(f"{run['usable_length']:,}" for run in comparison["runs"]
+                                                if run["variant"] == variant["name"] and run["usable_length"])
+              for variant in comparison["variants"]]
+    print("\nUsable length by each seed's own intervals (`alibi evaluate`: the loss is at its best and longer context shown to help): " +
+          "; ".join(usable) + ".")
+
+
+def seeds_line(comparison):
+    """Arms of which some seeds were not run."""
+    runs = {variant["name"]: sum(run["variant"] == variant["name"] and not run["failure"] for run in comparison["runs"])
+            for variant in comparison["variants"]}
+    fewer = [f"{name} {count}" for name, count in runs.items() if count < len(comparison["seeds"])]
+    return f" ({', '.join(fewer)} so far)" if fewer else ""
 
 
 def trend_table(comparison):
@@ -103,7 +112,7 @@ def case_section(case):
     text = int((case / "train_tokens").read_text(encoding="utf-8"))
     seeds = len(comparison["seeds"])
     print(f"\n## {comparison['title']}\n\n{variant['parameters'] / 1e6:.2f}M parameters, {tokens / 1e6:.1f}M tokens ({tokens / variant['parameters']:.0f} a "
-          f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}; {comparison['protocol']['device']}.\n")
+          f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}{seeds_line(comparison)}; {comparison['protocol']['device']}.\n")
     if case.name.endswith("trend"):
         trend_table(comparison)
         return
@@ -111,7 +120,7 @@ def case_section(case):
     print(f"![perplexity against length]({case.name}/runs/perplexity.svg)\n")
     curves_table(comparison)
     key_table(comparison)
-    usable_table(comparison)
+    usable_line(comparison)
 
 
 def main(folder):
@@ -121,7 +130,8 @@ Every method on the same tokens, batches and seeds, each at the best of three le
 one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
 512: ALiBi 0.7 % behind sinusoidal at L = 128 and ahead from 512 on; sinusoidal breaks within 20 to 50 tokens beyond 1x, rotary
 within 100 to 200, T5's bias within 600 to 800, ALiBi not. `CASES="..." scripts/reproduce figure1-full` wrote this.""")
-    for case in sorted(path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")):
+    cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
+    for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)
 
 
