@@ -7,6 +7,7 @@ import math
 import pathlib
 import sys
 
+USABLE = 0.01  # nats
 HOLDS = 0.01  # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
 
 
@@ -76,12 +77,19 @@ def key_table(comparison):
         print(f"| {variant['name']} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
 
 
+def usable_length(variant):
+    points = [point for point in beyond(variant) if point["loss"] is not None]
+    best = min(point["loss"] for point in points)
+    return max([at_1x(variant)["length"], *(point["length"] for point in points
+                                            if point["loss"] <= best + USABLE and (point["context_gain_low"] or 0) > 0)])
+
+
 def usable_line(comparison):
-    usable = [variant["name"] + " " + ", ".join(f"{run['usable_length']:,}" for run in comparison["runs"]
-                                                if run["variant"] == variant["name"] and run["usable_length"])
-              for variant in comparison["variants"]]
-    print("\nUsable length by each seed's own intervals (`alibi evaluate`: the loss is at its best and longer context shown to help): " +
-          "; ".join(usable) + ".")
+    """By intervals over seeds: arms with one are left out."""
+    usable = [f"{variant['name']} {usable_length(variant):,}" for variant in comparison["variants"]
+              if any(point["context_gain_low"] is not None for point in beyond(variant)[1:])]
+    print(f"\nUsable length (loss at most {USABLE:g} nats above its best, and what longer context than 1x brings shown to be a gain; at "
+          f"least that of training): {', '.join(usable)}.")
 
 
 def seeds_line(comparison):
