@@ -23,7 +23,7 @@ struct Open {
 };
 thread_local std::vector<Open> open_records;
 
-const std::pair<std::string_view, const char*> kParts[] = {{"PackedLinear", "linear layers"},
+const std::pair<std::string_view, const char*> kParts[] = {{"LinearLayer", "linear layers"},
                                                            {"PackedMlp", "linear layers"},
                                                            {"ForkNorm", "norms"},
                                                            {"linear", "linear layers"},

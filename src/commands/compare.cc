@@ -1,4 +1,5 @@
 // alibi compare: variants over seeds, trained where missing, measured on the same text.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -85,13 +86,18 @@ void print_jobs(const ExperimentPlan& plan, const Options& options,
   }
 }
 
-// Before hours of work. What was measured on a device is compared without one, too; runs that are
-// missing fail there.
-void check_devices(const ExperimentPlan& plan) {
+// Before hours of work, of `job` or of all. What was measured on a device is compared without one,
+// too; what is missing fails there.
+void check_devices(const ExperimentPlan& plan, const std::string& job) {
+  const std::vector<std::string> missing = missing_jobs(plan);
   std::set<std::string> jobs;
   for (const PlannedRun& run : plan.runs) jobs.insert(run.trained);
-  if (missing_jobs(plan).size() < jobs.size()) return;
-  for (const PlannedVariant& variant : plan.variants) open_device(variant.config.runtime.device);
+  if (job.empty() && missing.size() < jobs.size()) return;
+  for (const PlannedRun& run : plan.runs) {
+    const bool wanted = job.empty() || run.trained == job;
+    if (wanted && std::ranges::find(missing, run.trained) != missing.end())
+      open_device(run.config.runtime.device);
+  }
 }
 
 Error some_failed(const std::string& folder) {
@@ -131,7 +137,7 @@ int run(const Options& options, const CommandLine& command_line) {
     print_jobs(plan, options, command_line);
     return 0;
   }
-  check_devices(plan);
+  check_devices(plan, options.job);
   Terminal terminal(plan);
   const RunnerHooks hooks = {
       .progress = [&](const RunProgress& p) { terminal.show(p); },

@@ -63,7 +63,8 @@ constexpr int device_norm_rows_of_block(int width) {
 }
 
 // Two blocks for each of an H100's 132 multiprocessors, four of the small ones that a row of up to
-// 2048 needs. The same on every device, and so are the bits of the sums.
+// 2048 needs; of rows whose blocks fill one alone (from 776 and from 4104 on) half have to wait.
+// The same on every device, and so are the bits of the sums.
 constexpr int device_norm_parts(int rows, int width) {
   const int most = width > kDeviceNormWarpWidth && width <= 2048 ? 528 : 264;
   const int at_once = device_norm_rows_of_block(width);

@@ -100,11 +100,12 @@ struct AttentionList {
 //   | slopes, a table or terms; order and documents; any length    |           |
 //   | all else: fp32, dropout, patterns, hashed keys, other biases | reference |
 //
-// On an H100 (tests/bench/RESULTS.md) the cuda kernel takes a twentieth of the reference's time or
-// less from 1k to 64k. The first row is by counting, not measured: each of few blocks of rows walks
-// all keys alone. cuDNN is taken by its name only, though it takes a seventh less than the cuda
-// kernel at 1k: its backward sums in no fixed order, so a run would not give the same bits twice.
-// LibTorch's attention is not in the list: it takes a bias as a mask of T x S numbers.
+// On an H100 (tests/bench/RESULTS.md) the cuda kernel takes less than a twentieth of the
+// reference's time at 1k and 4k, where that was measured. The first row is by counting, not
+// measured: each of few blocks of rows walks all keys alone. cuDNN is taken by its name only,
+// though it takes an eighth less than the cuda kernel at 1k: its backward sums in no fixed order,
+// so a run would not give the same bits twice. LibTorch's attention is not in the list: it takes a
+// bias as a mask of T x S numbers.
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice, const AttentionList& list = {});
 

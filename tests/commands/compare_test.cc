@@ -108,6 +108,17 @@ TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
   EXPECT_EQ(partly.code, 1);
   EXPECT_NAMES(partly.out, "seed 2");
   EXPECT_EQ(place.json("all/comparison.json")["runs"][0]["failure"], "");
+  std::vector<std::string> alone = more;
+  alone.insert(alone.end(), {"--run", split(place
+                                                .works([&] {
+                                                  std::vector<std::string> plan = more;
+                                                  plan.emplace_back("--plan");
+                                                  return plan;
+                                                }())
+                                                .out,
+                                            '\n')
+                                          .at(2)});
+  EXPECT_EQ(place.run(alone).code, 2);
 }
 
 // What is measured is enough: runs, weights and curves may go, to another machine too.

@@ -138,8 +138,9 @@ Every method on the same tokens, batches and seeds, each at the best of three le
 one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
 512: ALiBi 0.7 % behind sinusoidal at L = 128 and ahead from 512 on; sinusoidal breaks within 20 to 50 tokens beyond 1x, rotary
 within 100 to 200, T5's bias within 600 to 800, ALiBi not. Where a case names a CUDA device, `CASES="default books" scripts/reproduce
-figure1-full --output data/results/figure1-full --set runtime.device=cuda` goes on there with what is missing; without the options
-the same is trained on the CPU, in days.""")
+figure1-full --output data/results/figure1-full --set runtime.device=cuda` (books: after scripts/unpack-books) goes on there with what
+is missing; `--output results/cpu --set runtime.device=cpu` trains the same on two cores in some ten hours a text. Rates for Python
+source were chosen on a CPU. Of other cases (1,024 tokens, one size up, by tokens a parameter) only short trials are there.""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)

@@ -236,6 +236,7 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
   if (kind_ == Kind::kLibtorch) {
     // A device's products give their sums as they are; otherwise they are rounded to bf16 first.
     if (dy_NO.is_cuda() && type_ == torch::kBFloat16) {
+      ensure(dw_OI.scalar_type() == torch::kFloat, "weight gradients are fp32");
       torch::Tensor out_OI = dw_OI;
       add ? at::addmm_out(out_OI, out_OI, dy_NO.t(), x_NI, torch::kFloat)
           : at::mm_out(out_OI, dy_NO.t(), x_NI, torch::kFloat);

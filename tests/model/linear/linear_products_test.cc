@@ -246,19 +246,28 @@ TEST(LinearProductsCuda, WeightGradientsKeepTheirSums) {
   products.weight_gradient(dy, x, found, true);
   EXPECT_LT(in_roundings(found.cpu(), 2 * dw, 1100), 1);
 
-  // A layer's, too, and with a weight that changes.
+  // A layer's, too, of rows in two dimensions, and with a weight that changes.
   AffineImpl layer(weight.clone().requires_grad_(), e.b_O.cuda().requires_grad_());
   for (int i = 0; i < 2; ++i) {
-    layer.weight_OI.mutable_grad() = torch::Tensor();
-    const torch::Tensor y = layer.add_to(dy, x);
-    const torch::Tensor exact =
-        e.exact(e.x_NI).mm(e.exact(layer.weight_OI.detach().cpu().to(torch::kBFloat16)).t()) +
-        e.exact(e.b_O) + e.exact(e.dy_NO);
-    EXPECT_LT(((e.exact(y.cpu()) - exact).abs() / (exact.abs() + 1)).max().item<double>(), 0x1p-5);
-    torch::autograd::backward({y}, {dy});
+    layer.weight_OI.mutable_grad() = layer.bias_O.mutable_grad() = torch::Tensor();
+    const torch::Tensor x_BTI = x.view({11, 100, 72}).detach().requires_grad_();
+    const torch::Tensor dy_BTO = dy.view({11, 100, 136}),
+                        base_BTO = dy_BTO.detach().clone().requires_grad_();
+    const torch::Tensor w = e.exact(layer.weight_OI.detach().cpu().to(torch::kBFloat16));
+    const torch::Tensor y = layer.add_to(base_BTO, x_BTI);
+    const auto near = [&](const torch::Tensor& one, const torch::Tensor& exact) {
+      const torch::Tensor off = (e.exact(one.cpu()).view(exact.sizes()) - exact).abs();
+      EXPECT_LT((off / (exact.abs() + 1)).max().item<double>(), 0x1p-5);
+    };
+    near(y, e.exact(e.x_NI).mm(w.t()) + e.exact(e.b_O) + e.exact(e.dy_NO));
+    torch::autograd::backward({y}, {dy_BTO});
+    near(x_BTI.grad(), e.exact(e.dy_NO).mm(w));
+    EXPECT_TRUE(torch::equal(base_BTO.grad(), dy_BTO));
     EXPECT_LT(in_roundings(layer.weight_OI.grad().cpu(), dw, 1100), 1);
+    EXPECT_LT(in_roundings(layer.bias_O.grad().cpu(), e.exact(e.dy_NO).sum(0), 1100), 1);
     const torch::NoGradGuard guard;
     layer.weight_OI.mul_(-2);
+    near(layer.forward(x), -2 * e.exact(e.x_NI).mm(w.t()) + e.exact(e.b_O));
   }
 }
 

@@ -222,6 +222,25 @@ TEST_F(PtxSpeed, ProductsAreThoseOfTheTiles) {
   }
 }
 
+std::int64_t instructions_of_keys(int length) {
+  DeviceExample example(
+      {.heads = 1, .key_value_heads = 1, .queries = length, .keys = length, .width = 8});
+  example.slopes = {8};
+  const PtxAttention attention = run(example, {.threshold = 34});
+  std::int64_t sum = 0;
+  for (const auto& [opcode, count] : attention.counts(AttentionKernel::kKeyGradient).instructions)
+    sum += count;
+  return sum;
+}
+
+// Twice the text is twice the blocks of keys, each of which meets the same few tiles: those that
+// the forward left out are looked through by all lanes at once.
+TEST_F(PtxSpeed, TilesLeftOutCostNearlyNothing) {
+  const auto quarter = instructions_of_keys(256), half = instructions_of_keys(512),
+             whole = instructions_of_keys(1024);
+  EXPECT_LT(static_cast<double>(whole - half), 2.04 * static_cast<double>(half - quarter));
+}
+
 // Rows of fragments lie in different banks.
 TEST_F(PtxSpeed, MatricesAreLoadedInOnePass) {
   for (const int width : kEveryKernel) {
