@@ -94,7 +94,6 @@ TEST(Bench, PartsOfAStepAddUp) {
   for (const char* name : {"linear layers", "attention", "loss", "norms", "optimizer", "embedding",
                            "outside operators"})
     EXPECT_TRUE(names.contains(name)) << name;
-  EXPECT_FALSE(names.contains("other")) << "every operator has a part";
   EXPECT_GT(rows[0]["tokens_per_second"], 0);
   EXPECT_GT(rows[0]["gemm_operations_per_second"], 0);
 }
