@@ -5,8 +5,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/strings.h"
+#include "device/cuda_module.h"
 
 namespace alibi {
+
+// The way out where a kernel cannot be chosen by a key.
+inline std::string without_kernels() { return cat("go on without ", kCudaModuleFile); }
 
 // `Module`: CudaModule or RowModule. Throws Error where the call itself was wrong, with the way
 // out, and std::runtime_error where the device is, which may come from any work before this.

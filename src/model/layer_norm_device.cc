@@ -15,8 +15,6 @@
 namespace alibi {
 namespace {
 
-std::string way_out() { return cat("go on without ", kCudaModuleFile); }
-
 bool is_aligned(const torch::Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % 16 == 0;
 }
@@ -67,7 +65,7 @@ torch::Tensor device_norm(const RowQueue& queue, const torch::Tensor& x, const L
                      .mean_N = numbers(statistics.mean_N),
                      .reciprocal_N = numbers(statistics.reciprocal_N)};
   expect_queued(*queue.module, queue.module->norm(a, queue.stream), "the layer-norm kernel",
-                way_out());
+                without_kernels());
   return y;
 }
 
@@ -95,7 +93,7 @@ NormGradients device_norm_gradient(const RowQueue& queue, const torch::Tensor& x
       .sums_P2C = numbers(sums_P2C),
   };
   expect_queued(*queue.module, queue.module->norm_gradient(a, queue.stream),
-                "the layer norm's gradient kernel", way_out());
+                "the layer norm's gradient kernel", without_kernels());
   const torch::Tensor total_2C = sums_P2C.sum(0);
   result.dweight_C = total_2C[0];
   if (norm.bias_C.defined()) result.dbias_C = total_2C[1];
@@ -168,7 +166,8 @@ std::string fault_of_device_norm(const RowQueue& queue, torch::Device device, st
 
 bool device_norm_is_right(const RowModule& module, torch::Device device, std::int64_t width) {
   return first_use()
-      .fault(cat("the layer-norm kernel (rows of ", width, ") on ", device.str()), way_out(),
+      .fault(cat("the layer-norm kernel (rows of ", width, ") on ", device.str()),
+             without_kernels(),
              [&] {
                return fault_of_device_norm({&module, current_stream(device)}, device, width);
              })

@@ -20,8 +20,6 @@
 namespace alibi {
 namespace {
 
-std::string way_out() { return cat("go on without ", kCudaModuleFile); }
-
 torch::Tensor square_sum(const torch::Tensor& log_sums, const ChunkScale& scale) {
   return scale.z > 0 ? log_sums.square().sum() : torch::Tensor();
 }
@@ -98,7 +96,7 @@ ChunkLoss device_chunk(const RowQueue& queue, const torch::Tensor& logits_RV,
                              .log_sums_R = log_sums_R.data_ptr<float>(),
                              .scale = row_scale(scale, needs_gradient)};
   expect_queued(*queue.module, queue.module->cross_entropy(a, queue.stream),
-                "the cross-entropy kernel", way_out());
+                "the cross-entropy kernel", without_kernels());
   return {losses_R.sum(), square_sum(log_sums_R, scale),
           needs_gradient ? logits_RV : torch::Tensor()};
 }
@@ -137,7 +135,7 @@ const RowModule* row_module(const torch::Tensor& x) {
   const RowModule* const module = row_kernels().module;
   if (module == nullptr) return nullptr;
   const std::string fault =
-      first_use().fault(cat("the cross-entropy kernel on ", device.str()), way_out(), [&] {
+      first_use().fault(cat("the cross-entropy kernel on ", device.str()), without_kernels(), [&] {
         return fault_of_device_chunk({module, current_stream(device)}, device);
       });
   return fault.empty() ? module : nullptr;
