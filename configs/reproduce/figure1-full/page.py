@@ -94,6 +94,8 @@ def usable_line(comparison):
 
 def seeds_line(comparison):
     """Arms of which some seeds were not run."""
+    if len(comparison["seeds"]) == 1:
+        return ""
     runs = {variant["name"]: sum(run["variant"] == variant["name"] and not run["failure"] for run in comparison["runs"])
             for variant in comparison["variants"]}
     fewer = [f"{name} {count}" for name, count in runs.items() if count < len(comparison["seeds"])]
@@ -101,16 +103,19 @@ def seeds_line(comparison):
 
 
 def trend_table(comparison):
-    """Variants are METHOD-SHARE."""
-    losses = {}
+    """Variants are METHOD-SHARE; "-" stands for one that was not run."""
+    losses, methods = {}, []
     for variant in comparison["variants"]:
         method, _ = variant["name"].rsplit("-", 1)
+        methods += [method] if method not in methods else []
+        if variant["parameters"] == 0:
+            continue
         tokens = variant["train_targets"] / variant["parameters"]
         losses.setdefault(round(tokens, 1), {})[method] = at_1x(variant)["perplexity"]
-    methods = list(next(iter(losses.values())))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
     for tokens, of_methods in sorted(losses.items()):
-        print(f"| {tokens:g} | " + " | ".join(f"{of_methods[method]:.2f}" for method in methods) + f" | {min(of_methods, key=of_methods.get)} |")
+        cells = [f"{of_methods[method]:.2f}" if method in of_methods else "-" for method in methods]
+        print(f"| {tokens:g} | " + " | ".join(cells) + f" | {min(of_methods, key=of_methods.get) if '-' not in cells else '-'} |")
 
 
 def case_section(case):
@@ -140,7 +145,7 @@ one half of the held-out documents; figures are of the other half). Intervals ar
 within 100 to 200, T5's bias within 600 to 800, ALiBi not. Where a case names a CUDA device, `CASES="default books" scripts/reproduce
 figure1-full --output data/results/figure1-full --set runtime.device=cuda` (books: after scripts/unpack-books) goes on there with what
 is missing; `--output results/cpu --set runtime.device=cpu` trains the same on two cores in some ten hours a text. Rates for Python
-source were chosen on a CPU. Of other cases (1,024 tokens, one size up, by tokens a parameter) only short trials are there.""")
+source were chosen on a CPU. Of two cases (1,024 tokens, one size up) only short trials are there.""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)
