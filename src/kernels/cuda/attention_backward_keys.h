@@ -122,14 +122,18 @@ class AttentionKeyGradient {
   // latency.
   ALIBI_KERNEL int tiles_of(int h) {
     const int tiles = (a_.queries + kQueries - 1) / kQueries;
-    if (a_.first_BHM == nullptr) return tiles;
+    // Not with terms, whose long texts were not measured on a device.
+    if (kKind == BiasKind::kTerms || a_.first_BHM == nullptr) return tiles;
     const int first = first_tile() * kQueries / a_.first_rows,
               blocks = (a_.queries + a_.first_rows - 1) / a_.first_rows;
-    Lanes<float> visited;  // whole numbers, far below 2^24
+    Lanes<float> visited;                          // whole numbers, far below 2^24
+    const int turns = (blocks - first + 31) / 32;  // the same for every lane
     block_.each_lane([&](int lane) {
       int last = -1;
-      for (int m = first + lane; m < blocks; m += 32)
+      for (int i = 0; i < turns; ++i) {
+        const int block = first + 32 * i + lane, m = block < blocks ? block : blocks - 1;
         last = a_.first_block(block_.z(), h, m * a_.first_rows) <= n_ ? m : last;
+      }
       visited[lane] = static_cast<float>(last);
     });
     block_.warp_max(visited);
