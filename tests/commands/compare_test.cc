@@ -84,9 +84,9 @@ TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
     "config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
   const std::vector<std::string> on_device = {"compare", "one.json", "--set",
                                               "runtime.device=cuda"};
-  const auto name = [&](std::vector<std::string> command) {
+  const auto name = [&](std::vector<std::string> command, std::size_t run = 1) {
     command.emplace_back("--plan");
-    return split(place.works(command).out, '\n').at(1);
+    return split(place.works(command).out, '\n').at(run);
   };
   const std::string ours = name({"compare", "one.json"}), theirs = name(on_device);
   const ProgramResult missing = place.run(on_device);
@@ -109,15 +109,7 @@ TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
   EXPECT_NAMES(partly.out, "seed 2");
   EXPECT_EQ(place.json("all/comparison.json")["runs"][0]["failure"], "");
   std::vector<std::string> alone = more;
-  alone.insert(alone.end(), {"--run", split(place
-                                                .works([&] {
-                                                  std::vector<std::string> plan = more;
-                                                  plan.emplace_back("--plan");
-                                                  return plan;
-                                                }())
-                                                .out,
-                                            '\n')
-                                          .at(2)});
+  alone.insert(alone.end(), {"--run", name(more, 2)});
   EXPECT_EQ(place.run(alone).code, 2);
 }
 

@@ -16,4 +16,9 @@ CompiledPtx read_compiled_ptx(const std::string& file) {
   return {PtxText(std::move(text)), {}};
 }
 
+const CompiledPtx& compiled_rows() {
+  static const CompiledPtx compiled = read_compiled_ptx(ALIBI_ROW_OPS_PTX);
+  return compiled;
+}
+
 }  // namespace alibi

@@ -16,5 +16,6 @@ struct CompiledPtx {
 
 // `file`: as compile_ptx.cmake left it; empty: there was no nvcc.
 CompiledPtx read_compiled_ptx(const std::string& file);
+const CompiledPtx& compiled_rows();  // row_ops.cu
 
 }  // namespace alibi

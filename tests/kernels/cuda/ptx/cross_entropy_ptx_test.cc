@@ -11,10 +11,6 @@
 namespace alibi {
 namespace {
 
-const CompiledPtx& compiled_rows() {
-  static const CompiledPtx compiled = read_compiled_ptx(ALIBI_ROW_OPS_PTX);
-  return compiled;
-}
 std::string ptx_of_cross_entropy() { return compiled_rows().text->kernel({"run_cross_entropy"}); }
 
 class PtxCrossEntropyTest : public testing::Test {

@@ -11,11 +11,6 @@
 namespace alibi {
 namespace {
 
-const CompiledPtx& compiled_rows() {
-  static const CompiledPtx compiled = read_compiled_ptx(ALIBI_ROW_OPS_PTX);
-  return compiled;
-}
-
 enum class Pass { kForward, kBackward };
 
 std::string ptx_of_norm(Pass pass, int width) {
