@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <utility>
 
 #include "base/error.h"
 #include "evaluate/statistics.h"
@@ -199,16 +201,20 @@ UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64
   if (measured.empty() || measured.front()->point.length != base_length ||
       measured.front()->late.empty())
     return {};
-  std::vector<ContextGain> gains;  // of each but the first over the one before
-  for (std::size_t i = 1; i < measured.size(); ++i)
-    gains.push_back(late_gain(*measured[i - 1], *measured[i]));
-  // `loss` and `helps` of the i-th; the trained length is usable in any case.
+  std::map<std::pair<std::size_t, std::size_t>, ContextGain> gains;  // resampled once a pair
+  const auto gain = [&](std::size_t shorter, std::size_t longer) -> const ContextGain& {
+    const auto [at, is_new] = gains.try_emplace({shorter, longer});
+    if (is_new) at->second = late_gain(*measured[shorter], *measured[longer]);
+    return at->second;
+  };
+  // `loss` of the i-th, and whether its gain over one found before `helps`; the trained length is
+  // usable in any case.
   const auto longest = [&](const auto& loss, const auto& helps) {
     double best = loss(0);
     for (std::size_t i = 1; i < measured.size(); ++i) best = std::min(best, loss(i));
     std::size_t found = 0;
     for (std::size_t i = 1; i < measured.size(); ++i)
-      if (loss(i) <= best + kUsableMargin && helps(gains[i - 1])) found = i;
+      if (loss(i) <= best + kUsableMargin && helps(gain(found, i))) found = i;
     return measured[found]->point.length;
   };
   UsableLength usable;
@@ -218,9 +224,11 @@ UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64
                           });
   const std::vector<double> tokens =
       over_draws(measured.front()->means.size(), [&](std::size_t draw) {
-        return static_cast<double>(
-            longest([&](std::size_t i) { return measured[i]->means[draw]; },
-                    [&](const ContextGain& gain) { return gain.draws[draw] > kLeastContextGain; }));
+        return static_cast<double>(longest([&](std::size_t i) { return measured[i]->means[draw]; },
+                                           [&](const ContextGain& gain) {
+                                             return !gain.draws.empty() &&
+                                                    gain.draws[draw] > kLeastContextGain;
+                                           }));
       });
   if (tokens.empty()) return {};
   const Interval interval = nearest_95(tokens);

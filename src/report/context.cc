@@ -59,16 +59,27 @@ std::string useful_context_text(const FarContext& far) {
              with_commas(far.targets), " targets, windows of ", with_commas(far.window));
 }
 
-std::string usable_text(const UsableLength& usable) {
+std::string usable_text(const Curve& curve) {
+  const UsableLength& usable = curve.usable;
   if (usable.tokens == 0) return "";
-  return cat(with_commas(usable.tokens), usable.tokens == 1 ? " token" : " tokens", " (",
-             with_commas(usable.low), " .. ", with_commas(usable.high), ")");
+  std::string text = cat(with_commas(usable.tokens), usable.tokens == 1 ? " token" : " tokens",
+                         " (", with_commas(usable.low), " .. ", with_commas(usable.high), ")");
+  double best = INFINITY;
+  for (const CurvePoint& point : curve.points)
+    if (measured(point) && point.length >= curve.trained_length) best = std::min(best, point.loss);
+  std::int64_t harmless = 0;
+  for (const CurvePoint& point : curve.points)
+    if (measured(point) && point.loss <= best + kUsableMargin) harmless = point.length;
+  if (harmless > usable.tokens)
+    text += cat("; up to ", with_commas(harmless), " the loss stays within ", kUsableMargin,
+                " nats of its best");
+  return text;
 }
 
 std::string usable_rule() {
   return cat("the longest whose loss is within ", kUsableMargin,
              " nats of the best and whose longer context helps, by more than ", kLeastContextGain,
-             " nats over the next shorter length");
+             " nats over the longest usable length below it");
 }
 
 std::string key_tokens_text(const KeyTokenRule& rule, const CurveText& text) {

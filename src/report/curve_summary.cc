@@ -111,7 +111,7 @@ std::string curve_summary(const Curve& curve) {
     text += cat(" Its lowest perplexity, ", four_digits(lowest->perplexity), ", is at ",
                 place(*lowest), ".");
   }
-  if (const std::string usable = usable_text(curve.usable); !usable.empty())
+  if (const std::string usable = usable_text(curve); !usable.empty())
     text += cat(" Its usable length is ", usable, ".");
   return text + whole_curve_text(curve) + limit_text(curve);
 }

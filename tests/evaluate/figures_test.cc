@@ -134,6 +134,7 @@ TEST(UsableLength, IsTheLongestThatHelpsAndDoesNoHarm) {
       {{{128}, {256, -0.5, -0.5}, {512, -1, -1}}, 128},      // breaks
       {{{64}, {128, 0.1, 0.1}, {256, 0.1, 0.1}}, 128},       // shorter ones do not matter
       {{{128}, {256, -0.5, -0.5}, {512, -0.4, -0.4}}, 128},  // gains on what was lost
+      {{{128}, {160, 0.0008}, {192, 0.0016}, {224, 0.0024}, {256, 0.0032}}, 256},  // close together
   };
   for (std::size_t i = 0; i < std::size(cases); ++i) {
     const UsableLength found = usable(cases[i].first);

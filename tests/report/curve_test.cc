@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/strings.h"
+#include "report/context.h"
 #include "report/curve_files.h"
 #include "report/curve_plots.h"
 #include "report/curves.h"
@@ -71,6 +72,14 @@ TEST(CurveJson, HasTheUsableLengthWhereItWasMeasured) {
   for (const char* figure : {"-0.2000", "-0.2500", "+0.0500"})
     EXPECT_KEYWORD(curve_table(set), figure);
   EXPECT_NAMES(curve_summary(set.curves[0]), "usable", 256, 128);
+}
+
+TEST(CurveTable, SaysHowFarTheLossStaysAtItsBest) {
+  CurveSet set = curve_set({curve("alibi", {23.4, 23.0, 23.1, 24.0})});
+  set.curves[0].usable = {128, 128, 128};
+  EXPECT_NAMES(usable_text(set.curves[0]), 128, 512, kUsableMargin);
+  set.curves[0].usable = {512, 256, 512};
+  EXPECT_EQ(usable_text(set.curves[0]).find(';'), std::string::npos) << "no farther than usable";
 }
 
 TEST(CurveJson, NonFiniteAndInvalidTextStillParse) {
