@@ -15,10 +15,10 @@ import sys
 
 TARGETS = ("sm_80", "sm_90a")
 TILED = ("AttentionForward", "AttentionQueryGradient", "AttentionKeyGradient")
-BIASES = ("slopes", "table", "terms")  # in the order of BiasKind
+BIASES = ("slopes", "table", "terms", "shown")  # in the order of BiasKind
 KERNELS = [(name, width, "slopes") for name in TILED for width in (64, 96, 128, 192, 256)]
-KERNELS += [(name, width, bias) for name in TILED for width in (64, 128, 256) for bias in ("table", "terms")]
-KERNELS += [("AttentionDistanceGradient", width, "table") for width in (64, 128, 256)]
+KERNELS += [(name, width, bias) for name in TILED for width in (64, 128, 256) for bias in ("table", "terms", "shown")]
+KERNELS += [("AttentionDistanceGradient", width, bias) for width in (64, 128, 256) for bias in ("table", "shown")]
 INSTRUCTIONS = {
     "tensor-core products": r"HMMA\.16816\.F32\.BF16",
     "asynchronous copies of 16 bytes": r"LDGSTS\.E\.BYPASS\.128",
@@ -48,7 +48,12 @@ NORM_GRADIENT_LOOP = 590
 ROW_LOOPS = {(0, 17): ("sum", 100), (2, 16): ("gradient", 88)}
 # Bytes a thread; else none.
 MOST_STACK = {
+    ("AttentionDistanceGradient", 128, "shown"): 16,
+    ("AttentionForward", 64, "shown"): 24,
+    ("AttentionForward", 256, "shown"): 136,
+    ("AttentionKeyGradient", 64, "shown"): 8,
     ("AttentionKeyGradient", 64, "table"): 8,
+    ("AttentionQueryGradient", 256, "shown"): 40,
     ("AttentionQueryGradient", 192, "slopes"): 8,
     ("AttentionQueryGradient", 256, "table"): 24,
     ("AttentionQueryGradient", 256, "terms"): 24,
@@ -69,23 +74,31 @@ TILES = {
     ("AttentionForward", 64, "slopes"): (810, 128),
     ("AttentionForward", 64, "table"): (820, 128),
     ("AttentionForward", 64, "terms"): (830, 128),
+    ("AttentionForward", 64, "shown"): (842, 128),
     ("AttentionForward", 128, "slopes"): (662, 128),
     ("AttentionForward", 128, "table"): (675, 128),
     ("AttentionForward", 128, "terms"): (683, 128),
+    ("AttentionForward", 128, "shown"): (688, 128),
     ("AttentionQueryGradient", 64, "slopes"): (511, 96),
     ("AttentionQueryGradient", 64, "table"): (523, 96),
     ("AttentionQueryGradient", 64, "terms"): (554, 96),
+    ("AttentionQueryGradient", 64, "shown"): (551, 96),
     ("AttentionQueryGradient", 128, "slopes"): (755, 192),
     ("AttentionQueryGradient", 128, "table"): (773, 192),
     ("AttentionQueryGradient", 128, "terms"): (785, 192),
+    ("AttentionQueryGradient", 128, "shown"): (797, 192),
     ("AttentionKeyGradient", 64, "slopes"): (650, 128),
     ("AttentionKeyGradient", 64, "table"): (694, 128),
     ("AttentionKeyGradient", 64, "terms"): (731, 128),
+    ("AttentionKeyGradient", 64, "shown"): (732, 128),
     ("AttentionKeyGradient", 128, "slopes"): (617, 128),
     ("AttentionKeyGradient", 128, "table"): (641, 128),
     ("AttentionKeyGradient", 128, "terms"): (654, 128),
+    ("AttentionKeyGradient", 128, "shown"): (664, 128),
     ("AttentionDistanceGradient", 64, "table"): (660, 64),
+    ("AttentionDistanceGradient", 64, "shown"): (675, 64),
     ("AttentionDistanceGradient", 128, "table"): (877, 128),
+    ("AttentionDistanceGradient", 128, "shown"): (892, 128),
 }
 # A tile's work, which no way around the loop may leave out: products, copies and exponentials.
 WORK = re.compile(r"HMMA|LDGSTS|MUFU\.EX2")
@@ -145,7 +158,8 @@ def branch_of(instruction, places):
     if not operation.startswith("BRA"):
         return None
     target = places.get(int(re.search(r"0x([0-9a-f]+)$", operation)[1], 16))
-    return target, operation != instruction or bool(re.search(r"BRA\S* !?U?P\d", operation))
+    # BRA.DIV is taken by a warp whose lanes are apart.
+    return target, operation != instruction or bool(re.search(r"BRA\.DIV|BRA\S* !?U?P\d", operation))
 
 
 def loops_of(lines):
@@ -153,7 +167,10 @@ def loops_of(lines):
     code = [(int(address, 16), text) for address, text in (re.split(r"\*/\s+", line, maxsplit=1) for line in lines)]
     places = {address: i for i, (address, text) in enumerate(code)}
     branches = [branch_of(text, places) for address, text in code]
-    back = [(branch[0], i) for i, branch in enumerate(branches) if branch and branch[0] is not None and branch[0] <= i]
+    # Behind the kernel's end: what a warp whose lanes are apart does, and goes back.
+    end = min((branch[0] for branch, (_, text) in zip(branches, code) if branch and branch[0] is not None and "BRA.DIV" in text),
+              default=len(code))
+    back = [(branch[0], i) for i, branch in enumerate(branches[:end]) if branch and branch[0] is not None and branch[0] <= i]
     return [text for address, text in code], branches, back
 
 

@@ -36,6 +36,8 @@ struct AttentionProblem {
   bool documents = false;  // packed documents with their own first visible key
   bool pattern = false;
   bool hashed = false;  // model/hashed_keys.h
+  // A part of the pattern asks where a document begins, and some do.
+  bool pattern_by_documents = false;
 };
 
 }  // namespace alibi

@@ -21,9 +21,13 @@ using DeviceRows = HeadRows<std::uint16_t>;  // bf16; rows are aligned to 16 byt
 // it does not see, and of rows that are not there.
 inline constexpr int kTableBefore = 192, kTableBehind = 128;
 
-// What is added to the scores: one form of BiasForms, or none, which is a slope of 0. Each is
-// another kernel.
-enum class BiasKind { kSlopes, kTable, kTerms };
+// What is added to the scores: one form of BiasForms, or none, which is a slope of 0; and a table
+// beside a pattern, which hides some of them. Each is another kernel.
+enum class BiasKind { kSlopes, kTable, kTerms, kShownTable };
+
+constexpr bool is_table(BiasKind kind) {
+  return kind == BiasKind::kTable || kind == BiasKind::kShownTable;
+}
 
 // A number as the sum of two, the second what rounding to fp32 takes from it: 48 binary digits,
 // as a difference of two sums over a long text needs.
@@ -53,6 +57,12 @@ struct DeviceAttention {
   // backward visits no others.
   std::int32_t* first_BHM = nullptr;
   int first_rows = 0;
+  // Which tiles of query block m (64 queries) by key block n are shown at all and to whom, by rule
+  // (kernels/shown_tiles.h); null: all. Beside a table alone, and where the first query stands at a
+  // whole block.
+  const std::int32_t *shown_until_RMN = nullptr, *shown_from_RNM = nullptr, *shown_RMN = nullptr;
+  const std::uint64_t* shown_masks = nullptr;
+  int rules = 1;              // one, or one for each head
   void* workspace = nullptr;  // of a module that asks for one
   // backward only
   DeviceRows output_gradient, q_gradient, k_gradient, v_gradient;
@@ -67,6 +77,7 @@ struct DeviceAttention {
   constexpr int group() const { return heads / key_value_heads; }
   constexpr int key_blocks() const { return (keys + kKeyBlock - 1) / kKeyBlock; }
   constexpr BiasKind bias_kind() const {
+    if (shown_RMN != nullptr) return BiasKind::kShownTable;
     if (table_HP != nullptr) return BiasKind::kTable;
     return terms_BHS != nullptr ? BiasKind::kTerms : BiasKind::kSlopes;
   }
@@ -80,6 +91,29 @@ struct DeviceAttention {
   constexpr int start(int b, int query) const {
     if (start_BT == nullptr) return 0;
     return static_cast<int>(start_BT[static_cast<std::int64_t>(b) * queries + query]);
+  }
+  // Of a head: the last block of keys up to n that query block m is shown something of; -1: none.
+  constexpr int shown_until(int h, int m, int n) const {
+    return n < 0 || m >= query_blocks() ? -1 : shown_until_RMN[tile(h, m) + n];
+  }
+  // The first block of queries from m on that is shown something of key block n; M: none.
+  constexpr int shown_from(int h, int n, int m) const {
+    if (m >= query_blocks()) return query_blocks();
+    const std::int64_t place = std::int64_t{1} * rule(h) * key_blocks() + n;
+    return shown_from_RNM[place * query_blocks() + m];
+  }
+  // What of a tile: 0 all, -1 nothing, else what mask i - 1 says.
+  constexpr int shown(int h, int m, int n) const {
+    return m >= query_blocks() ? -1 : shown_RMN[tile(h, m) + n];
+  }
+  // Of what is not 0: bits of the keys that query `at` of 64 is shown, or, from 64 on, of the
+  // queries that key `at` - 64 is shown to.
+  constexpr std::uint64_t shown_bits(int shown, int at) const {
+    return shown < 0 ? 0 : shown_masks[std::int64_t{shown - 1} * 2 * kKeyBlock + at];
+  }
+  constexpr int rule(int h) const { return rules == 1 ? 0 : h; }
+  constexpr std::int64_t tile(int h, int m) const {
+    return (std::int64_t{1} * rule(h) * query_blocks() + m) * key_blocks();
   }
   constexpr std::int64_t row(int b, int h, int query) const {
     return (static_cast<std::int64_t>(b) * heads + h) * queries + query;

@@ -43,9 +43,8 @@ constexpr AttentionKernel tiled(const char* name) {
 
 const char* module_lacks(const CudaModule* module, const AttentionProblem& p) {
   if (module == nullptr) return "this machine: its library was not opened";
-  const bool takes =
-      module->takes == nullptr ||
-      module->takes(static_cast<int>(p.head_width), device_bias_kind(p.bias, p.bias_gradient));
+  const bool takes = module->takes == nullptr ||
+                     module->takes(static_cast<int>(p.head_width), device_bias_kind(p));
   return takes ? nullptr : "heads of this width";
 }
 
@@ -211,7 +210,9 @@ AttentionProblem describe_problem(const AttentionInputs& inputs) {
           .dropout = o.dropout > 0,
           .documents = o.visible.first_BT.defined(),
           .pattern = o.visible.rules != nullptr,
-          .hashed = o.visible.hashed != nullptr || o.visible.groups.of_RBHS.defined()};
+          .hashed = o.visible.hashed != nullptr || o.visible.groups.of_RBHS.defined(),
+          .pattern_by_documents = o.visible.first_BT.defined() && o.visible.rules != nullptr &&
+                                  o.visible.rules->ask_for_documents()};
 }
 
 const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {

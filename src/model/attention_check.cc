@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "device/first_use.h"
 #include "device/libtorch.h"
+#include "kernels/device_attention.h"
 
 namespace alibi {
 namespace {
@@ -43,6 +44,15 @@ ScoreBias make_bias(const AttentionProblem& problem, std::int64_t keys) {
   return bias;
 }
 
+// A rule a head. A query of a document sees global keys of its own, which kernels may lack.
+std::shared_ptr<const KeyRules> make_rules(const Example& example) {
+  const std::int64_t global = example.documents ? 0 : 5;
+  return std::make_shared<const KeyRules>(std::vector<KeyParts>{{.window = 70, .global = global},
+                                                                {.window = 20, .stride = 45},
+                                                                {.segment = 64},
+                                                                {.window = 9, .dilation = 11}});
+}
+
 torch::Tensor starts_of_documents(const Example& example) {
   constexpr std::int64_t kDocument = 90;
   const torch::Tensor place_T = torch::arange(example.keys - example.queries, example.keys);
@@ -59,6 +69,7 @@ AttentionInputs make_inputs(const AttentionProblem& problem, const Example& exam
   inputs.options.scale = 1.5 / std::sqrt(static_cast<double>(width));
   inputs.options.bias = make_bias(problem, example.keys);
   if (example.documents) inputs.options.visible.first_BT = starts_of_documents(example);
+  if (problem.pattern) inputs.options.visible.rules = make_rules(example);
   return inputs;
 }
 
@@ -167,13 +178,16 @@ std::string kind_of_problem(const AttentionKernel& kernel, const AttentionProble
       cat(b.slopes ? " slopes" : "", b.table ? " table" : "", b.terms ? " terms" : "");
   if (bias.empty()) bias = " none";
   return cat("the attention kernel ", kernel.name, " (bf16, heads of ", problem.head_width,
-             ", bias:", bias, problem.bias_gradient ? ", learned" : "", ") on ", device.str());
+             ", bias:", bias, problem.bias_gradient ? ", learned" : "",
+             problem.pattern ? ", pattern" : "", ") on ", device.str());
 }
 
 std::string fault_of_attention(const AttentionKernel& kernel, const AttentionProblem& problem,
                                torch::Device device) {
   const torch::NoGradGuard guard;
-  for (const Example& example : kExamples) {
+  for (Example example : kExamples) {
+    if (problem.pattern)  // kernels may want whole blocks of keys before the first query
+      example.queries = example.keys - (example.keys - example.queries) / kKeyBlock * kKeyBlock;
     const AttentionInputs inputs = make_inputs(problem, example);
     AttentionProblem small = describe_problem(inputs);
     small.bias_gradient = problem.bias_gradient;

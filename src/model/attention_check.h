@@ -7,16 +7,16 @@
 
 namespace alibi {
 
-// Of problems that are answered alike: same type, head width, forms of bias, and whether the bias
-// is learned. Forward and backward are one: a pass without a graph may be run again with one
+// Of problems that are answered alike: same type, head width, forms of bias, whether the bias is
+// learned, and whether there is a pattern. Forward and backward are one: a pass without a graph may be run again with one
 // (runtime.recompute), and both must be of one kernel.
 std::string kind_of_problem(const AttentionKernel& kernel, const AttentionProblem& problem,
                             torch::Device device);
 
 // What of `kernel` differs from the reference on two small problems of this kind on this device,
 // for which this waits; "": nothing. They have several blocks of rows and keys, some of them short
-// and, with a bias, some left out; heads that share keys; and, where the kernel takes them,
-// documents and keys before the first query.
+// and, with a bias, some left out; heads that share keys; with a pattern a rule a head; and, where
+// the kernel takes them, documents and keys before the first query.
 //
 // The reference computes in fp64 what the kernel is given in bf16. How far a number may be from its
 // own follows from the roundings to bf16 on its way: of the weights and the result for outputs and

@@ -1,7 +1,11 @@
 #include "model/attention_device.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "base/error.h"
 #include "base/strings.h"
@@ -9,6 +13,7 @@
 #include "device/expect_queued.h"
 #include "device/libtorch.h"
 #include "kernels/attention_skip.h"
+#include "kernels/shown_tiles.h"
 #include "model/attention_rows.h"
 
 namespace alibi {
@@ -19,11 +24,19 @@ constexpr std::int64_t kAligned = 8;            // numbers of bf16 in 16 bytes, 
 
 int number(std::int64_t size) { return static_cast<int>(size); }
 
+// Of a pattern, in the memory of a device.
+struct Pattern {
+  std::weak_ptr<const KeyRules> rules;
+  std::int64_t queries = 0, keys = 0;
+  torch::Tensor until, from, shown, masks;
+};
+
 // What a call works on, kept alive until it is queued.
 struct Call {
   DeviceAttention a;
   torch::Tensor q, k, v, starts, reach, workspace;
   torch::Tensor slopes, table, table_reach, terms, least, near;
+  Pattern pattern = {};
 };
 
 torch::Tensor aligned_rows(const torch::Tensor& x_BHTD) {
@@ -55,7 +68,8 @@ void add_table(const CudaModule& module, Call& call, const ScoreBias& bias) {
   const auto exact = [&](const torch::Tensor& x) {
     return x.detach().to(call.q.device(), torch::kDouble) * module.score_unit;
   };
-  torch::Tensor table_HP;
+  torch::Tensor table_HP =
+      torch::zeros({a.heads, a.table_length()}, distance_P.options()).to(torch::kDouble);
   if (bias.table_HL.defined())
     table_HP =
         exact(bias.table_HL).index_select(1, distance_P.clamp_max(bias.table_HL.size(1) - 1));
@@ -99,18 +113,66 @@ void add_terms(const CudaModule& module, Call& call, const torch::Tensor& terms_
   a.least_BHN = pairs_of(call.least);
 }
 
-void add_bias(const CudaModule& module, Call& call, const ScoreOptions& options) {
-  const ScoreBias& bias = options.bias;
-  if (!bias.slopes_H.defined() && !bias.table_HL.defined() && !bias.terms_BHS.defined()) return;
-  if (module.forward_rows != nullptr) call.a.threshold = skip_threshold(options.skip, call.a.keys);
-  switch (device_bias_kind(bias.forms(), bias.needs_gradient())) {
-    case BiasKind::kSlopes:
-      return add_slopes(module, call, bias.slopes_H);
-    case BiasKind::kTable:
-      return add_table(module, call, bias);
-    case BiasKind::kTerms:
-      return add_terms(module, call, bias.terms_BHS);
-  }
+void add_bias(const CudaModule& module, Call& call, const AttentionInputs& inputs) {
+  const ScoreBias& bias = inputs.options.bias;
+  const BiasKind kind = device_bias_kind(describe_problem(inputs));
+  const bool some = bias.slopes_H.defined() || bias.table_HL.defined() || bias.terms_BHS.defined();
+  if (some && module.forward_rows != nullptr)
+    call.a.threshold = skip_threshold(inputs.options.skip, call.a.keys);
+  if (is_table(kind)) add_table(module, call, bias);
+  if (kind == BiasKind::kTerms) add_terms(module, call, bias.terms_BHS);
+  if (kind == BiasKind::kSlopes && some) add_slopes(module, call, bias.slopes_H);
+}
+
+Pattern make_pattern(const std::shared_ptr<const KeyRules>& rules, const DeviceAttention& a,
+                     torch::Device device) {
+  ensure(rules->reaches(a.keys), "a list of blocks has a row for every query");
+  const ShownTiles tiles = shown_tiles(rules->rules(), a.queries, a.keys);
+  const auto on_device = [&](const auto& numbers, torch::ScalarType type) {
+    return torch::from_blob(const_cast<void*>(static_cast<const void*>(numbers.data())),
+                            {std::ssize(numbers)}, torch::TensorOptions(type))
+        .to(device, /*non_blocking=*/false, /*copy=*/true);
+  };
+  return {rules,
+          a.queries,
+          a.keys,
+          on_device(tiles.until_RMN, torch::kInt),
+          on_device(tiles.from_RNM, torch::kInt),
+          on_device(tiles.shown_RMN, torch::kInt),
+          on_device(tiles.masks, torch::kLong)};
+}
+
+// Made once for a layer's rules and a length, and kept while the rules are, for the last few
+// lengths: on a device a tile of a rule takes 12 bytes.
+Pattern pattern_of(const std::shared_ptr<const KeyRules>& rules, const DeviceAttention& a,
+                   torch::Device device) {
+  static std::mutex mutex;
+  static std::vector<Pattern> kept;
+  const std::lock_guard lock(mutex);
+  std::erase_if(kept, [](const Pattern& one) { return one.rules.expired(); });
+  const auto known = std::ranges::find_if(kept, [&](const Pattern& one) {
+    return one.rules.lock() == rules && one.queries == a.queries && one.keys == a.keys &&
+           one.shown.device() == device;
+  });
+  if (known != kept.end()) return *known;
+  constexpr std::ptrdiff_t kLengths = 4;
+  const auto of_rules = [&](const Pattern& one) { return one.rules.lock() == rules; };
+  if (std::ranges::count_if(kept, of_rules) == kLengths)
+    kept.erase(std::ranges::find_if(kept, of_rules));
+  kept.push_back(make_pattern(rules, a, device));
+  return kept.back();
+}
+
+void add_pattern(Call& call, const std::shared_ptr<const KeyRules>& rules) {
+  DeviceAttention& a = call.a;
+  call.pattern = pattern_of(rules, a, call.q.device());
+  a.rules = number(std::ssize(rules->rules()));
+  ensure(a.rules == 1 || a.rules == a.heads, "one rule, or one for each head");
+  a.shown_until_RMN = call.pattern.until.data_ptr<std::int32_t>();
+  a.shown_from_RNM = call.pattern.from.data_ptr<std::int32_t>();
+  a.shown_RMN = call.pattern.shown.data_ptr<std::int32_t>();
+  a.shown_masks =
+      reinterpret_cast<const std::uint64_t*>(call.pattern.masks.data_ptr<std::int64_t>());
 }
 
 Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
@@ -136,7 +198,8 @@ Call make_call(const CudaModule& module, const AttentionInputs& inputs) {
   a.keys = number(call.k.size(2));
   a.width = number(call.q.size(3));
   a.scale = static_cast<float>(o.scale * module.score_unit);
-  add_bias(module, call, o);
+  add_bias(module, call, inputs);
+  if (o.visible.rules) add_pattern(call, o.visible.rules);
   if (o.visible.first_BT.defined()) {
     call.starts = o.visible.first_BT.contiguous();
     a.start_BT = call.starts.data_ptr<std::int64_t>();
@@ -225,9 +288,11 @@ DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device) {
   return {kernels.module, current_stream(device)};
 }
 
-BiasKind device_bias_kind(const BiasForms& bias, bool gradient) {
-  if (bias.terms) return BiasKind::kTerms;
-  return bias.table || (bias.slopes && gradient) ? BiasKind::kTable : BiasKind::kSlopes;
+BiasKind device_bias_kind(const AttentionProblem& p) {
+  if (p.pattern) return BiasKind::kShownTable;
+  if (p.bias.terms) return BiasKind::kTerms;
+  const bool table = p.bias.table || (p.bias.slopes && p.bias_gradient);
+  return table ? BiasKind::kTable : BiasKind::kSlopes;
 }
 
 const char* device_attention_lacks(const AttentionProblem& p) {
@@ -237,7 +302,10 @@ const char* device_attention_lacks(const AttentionProblem& p) {
   if (p.bias.terms && (p.bias.slopes || p.bias.table))
     return "biases of queries and keys beside others";
   if (p.hashed) return "hashed keys";
-  if (p.pattern) return "patterns of keys";
+  if (p.pattern && p.bias.terms) return "patterns of keys beside biases of queries and keys";
+  if (p.pattern && (p.keys - p.queries) % kKeyBlock != 0)
+    return "patterns of keys behind a cache that is no whole blocks";
+  if (p.pattern_by_documents) return "global keys of packed documents";
   if (p.head_width % 8 != 0 || p.head_width > 256) return "heads of this width";
   const bool fits = p.sequences <= kMostGridRows && p.heads <= kMostGridRows &&
                     p.keys <= std::numeric_limits<int>::max() / 2;

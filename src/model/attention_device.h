@@ -15,12 +15,14 @@ struct DeviceQueue {
 // LibTorch's current stream; throws Error where `kernels` are not there.
 DeviceQueue current_queue(const CudaKernels& kernels, torch::Device device);
 
-// Which of our kernels a problem needs. Learned slopes are a table, whose gradient is theirs.
-BiasKind device_bias_kind(const BiasForms& bias, bool gradient);
+// Which of our kernels a problem needs. Learned slopes are a table, whose gradient is theirs, and
+// so is what stands beside a pattern.
+BiasKind device_bias_kind(const AttentionProblem& problem);
 
 // What our kernels do not support (AttentionKernel::lacks) beside bf16, heads of 8 to 256 numbers
-// in steps of 8, and biases by distance or of queries and keys, with their gradients. cuDNN's: the
-// same of whole sequences without documents, with linear biases that need no gradient or none.
+// in steps of 8, biases by distance or of queries and keys, with their gradients, and patterns.
+// cuDNN's: the same of whole sequences without documents, with linear biases that need no gradient
+// or none.
 const char* device_attention_lacks(const AttentionProblem& problem);
 const char* cudnn_attention_lacks(const AttentionProblem& problem);
 

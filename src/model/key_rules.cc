@@ -99,6 +99,10 @@ bool KeyRules::reaches(std::int64_t keys) const {
   });
 }
 
+bool KeyRules::ask_for_documents() const {
+  return std::ranges::any_of(rules_, [](const KeyRule& rule) { return rule.parts.global > 0; });
+}
+
 std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t layer,
                                           std::int64_t keys) {
   if (shows_all_keys(model) || hashes_keys(model, layer)) return nullptr;

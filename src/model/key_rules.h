@@ -26,6 +26,7 @@ class KeyRules {
 
   const std::vector<KeyRule>& rules() const { return rules_; }
   bool reaches(std::int64_t keys) const;  // every list has rows for so many
+  bool ask_for_documents() const;         // some rule has global keys
 
  private:
   std::vector<ListedBlocks> lists_;

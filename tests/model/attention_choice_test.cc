@@ -109,6 +109,12 @@ TEST(ChooseAttention, OnADeviceAutoFollowsTheTable) {
     for (const bool learned : {false, true})
       EXPECT_EQ(chosen([&](P& p) { p.bias = bias, p.bias_gradient = learned; }), "cuda");
   EXPECT_EQ(chosen([](P& p) { p.documents = true; }), "cuda");
+  EXPECT_EQ(chosen([](P& p) { p.pattern = p.documents = true; }), "cuda");
+  const auto continues = [](std::int64_t queries) {
+    return [=](P& p) { p.pattern = true, p.queries = queries; };
+  };
+  EXPECT_EQ(chosen(continues(960)), "cuda") << "keys before the first query are whole blocks";
+  EXPECT_EQ(chosen(continues(961)), "reference");
   EXPECT_EQ(chosen([](P& p) { p.queries = 1, p.keys = 100'000; }), "cuda") << "a bias leaves out";
 
   const auto decodes = [](std::int64_t queries, std::int64_t keys) {
@@ -121,7 +127,7 @@ TEST(ChooseAttention, OnADeviceAutoFollowsTheTable) {
 
   EXPECT_EQ(chosen([](P& p) { p.scalar = ScalarKind::kFp32; }), "reference");
   EXPECT_EQ(chosen([](P& p) { p.dropout = true; }), "reference");
-  EXPECT_EQ(chosen([](P& p) { p.pattern = true; }), "reference");
+  EXPECT_EQ(chosen([](P& p) { p.pattern_by_documents = p.pattern = true; }), "reference");
   EXPECT_EQ(chosen([](P& p) { p.hashed = true; }), "reference");
   EXPECT_EQ(chosen([](P& p) { p.bias = {.rows = true}; }), "reference");
   EXPECT_EQ(chosen([](P& p) { p.head_width = 68; }), "reference");
@@ -218,9 +224,10 @@ AttentionKernel spoiled_kernel() {
 }
 
 std::string fault_of(const AttentionKernel& kernel, const BiasForms& bias, bool learned,
-                     std::int64_t width = 64) {
+                     std::int64_t width = 64, bool pattern = false) {
   return fault_of_attention(kernel, with([&](AttentionProblem& p) {
-                              p.bias = bias, p.bias_gradient = learned, p.head_width = width;
+                              p.bias = bias, p.bias_gradient = learned, p.head_width = width,
+                              p.pattern = pattern;
                             }),
                             torch::kCPU);
 }
@@ -231,8 +238,9 @@ TEST(AttentionCheck, KernelsThatAreRightPassItInEveryForm) {
   for (const AttentionKernel& kernel : device_kernels_on_host())
     for (const BiasForms& bias : kForms)
       for (const bool learned : {false, true})
-        EXPECT_EQ(fault_of(kernel, bias, learned), "")
-            << kernel.name << bias.slopes << bias.table << bias.terms << learned;
+        for (const bool pattern : {false, true})
+          EXPECT_EQ(fault_of(kernel, bias, learned, 64, pattern), "")
+              << kernel.name << bias.slopes << bias.table << bias.terms << learned << pattern;
 }
 
 TEST(AttentionCheckSlow, KernelsThatAreRightPassItAtEveryWidth) {
@@ -274,11 +282,13 @@ TEST(AttentionCheck, FindsWhatIsLeftOutOrSeenTooMuch) {
     if (spoiled.what == "a key") other.k_BGSD = inputs.k_BGSD.clone(), other.k_BGSD[0][0][70] = 0;
     if (spoiled.what == "scale") other.options.scale *= 1.02;
     if (spoiled.what == "slopes") other.options.bias = {};
+    if (spoiled.what == "pattern") other.options.visible.rules = nullptr;
     return device_kernels_on_host()[0].forward(other);
   };
-  for (const char* what : {"documents", "a key", "scale", "slopes"}) {
+  for (const std::string what : {"documents", "a key", "scale", "slopes", "pattern"}) {
     spoiled = {what, 0};
-    EXPECT_KEYWORD(fault_of(kernel, {.slopes = true}, false), "output") << what;
+    const bool pattern = what == "pattern";
+    EXPECT_KEYWORD(fault_of(kernel, {.slopes = true}, false, 64, pattern), "output") << what;
   }
   spoiled = {};
 }

@@ -77,7 +77,7 @@ int backward(const DeviceAttention& a, void* stream) {
   return with_shapes<DeviceBlock>(a.width, a.bias_kind(), [&](auto shapes) -> int {
     using Shapes = decltype(shapes);
     const int failed = gradients<Shapes>(a, queue);
-    if constexpr (Shapes::kBias == BiasKind::kTable) {
+    if constexpr (is_table(Shapes::kBias)) {
       using Distances = typename Shapes::DistanceGradient;
       if (failed == cudaSuccess && a.distance_gradient_BHXU != nullptr)
         return launch<Distances, Distances::kWarps>(a, distance_grid(a), queue);
@@ -96,7 +96,7 @@ bool takes(int width, BiasKind kind) {
     using Shapes = decltype(shapes);
     return Shapes::Forward::kSharedBytes <= most && Shapes::QueryGradient::kSharedBytes <= most &&
            Shapes::KeyGradient::kSharedBytes <= most &&
-           (kind != BiasKind::kTable || Shapes::DistanceGradient::kSharedBytes <= most);
+           (!is_table(kind) || Shapes::DistanceGradient::kSharedBytes <= most);
   });
 }
 

@@ -117,6 +117,7 @@ class QueryKeyTile {
     two_products<1>(block_, changes, queries, keys, products_, gradients, values);
     weigh(n);
     if (!range.whole(n)) mask(n);
+    if constexpr (kPatterned<kKind>) hide(range, n);
     ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
       block_.each_lane([&](int lane) {
         ALIBI_UNROLL for (int e = 0; e < 4; ++e) changes[j][lane].v[e] *=
@@ -161,6 +162,25 @@ class QueryKeyTile {
     }
   }
 
+  // What the head's rule hides.
+  ALIBI_KERNEL void hide(const QueryRange& range, int n) {
+    const int query = range.first + block_.warp() * 16;
+    const int shown = a_.shown(range.h, query / kKeyBlock, n);
+    if (shown == 0) return;
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+      block_.each_lane([&](int lane) {
+        const int row = (query + 8 * half + lane / 4) % kKeyBlock;
+        const std::uint64_t bits = a_.shown_bits(shown, row) >> (2 * (lane % 4));
+        ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+          ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
+            float& x = changes[j][lane].v[2 * half + e];
+            x = (bits >> (8 * j + e) & 1) != 0 ? x : 0;
+          }
+        }
+      });
+    }
+  }
+
   const DeviceAttention& a_;
   Block& block_;
   HeadBias<kKind> bias_;
@@ -174,6 +194,7 @@ template <class Block, int kWidth, int kWarps, BiasKind kKind>
 class AttentionQueryGradient {
  public:
   static constexpr int kRows = 16 * kWarps;
+  static_assert(kRows == kKeyBlock, "a pattern's tile has a block's queries");
   static constexpr int kQueryBytes = kRows * kWidth * 2;
   static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
   static constexpr int kBuffers = kWidth > 128 ? 1 : 2;  // of keys and values
@@ -194,18 +215,20 @@ class AttentionQueryGradient {
                              a_.queries);
     load_rows<kWarps, kRows>(block_, gradients(), a_.output_gradient, a_, range_.b, range_.h,
                              range_.first, a_.queries);
-    load_keys(range_.last_block);
+    load_keys(range_.last_block, 0);
     tile_.prepare_rows(range_.b, range_.h, range_.first);
     clear(block_, sums_);
-    for (int n = range_.last_block; n >= range_.first_block; --n) {
+    for (int n = range_.last_block, turn = 0, after = n; n >= range_.first_block;
+         n = after, ++turn) {
+      after = before(n);
       block_.wait();
       block_.sync();
       // Two buffers: the one to fill was read before the barrier above.
-      if (kBuffers == 2 && n > range_.first_block) load_keys(n - 1);
-      add_block(n);
+      if (kBuffers == 2 && !is_last(n, after)) load_keys(after, turn + 1);
+      add_block(n, turn);
       if constexpr (kBuffers == 1) {
         block_.sync();
-        if (n > range_.first_block) load_keys(n - 1);
+        if (!is_last(n, after)) load_keys(after, turn + 1);
       }
     }
     write();
@@ -218,23 +241,34 @@ class AttentionQueryGradient {
 
   ALIBI_KERNEL static SharedRows<kWidth> queries() { return {0}; }
   ALIBI_KERNEL static SharedRows<kWidth> gradients() { return {kQueryBytes}; }
-  ALIBI_KERNEL static SharedRows<kWidth> keys(int n) {
-    return {static_cast<std::uint32_t>(2 * kQueryBytes + n % kBuffers * 2 * kKeyBytes)};
+  ALIBI_KERNEL static SharedRows<kWidth> keys(int n, int turn) {
+    const int buffer = (kPatterned<kKind> ? turn : n) % kBuffers;
+    return {static_cast<std::uint32_t>(2 * kQueryBytes + buffer * 2 * kKeyBytes)};
   }
-  ALIBI_KERNEL static SharedRows<kWidth> values(int n) {
-    return {keys(n).start + static_cast<std::uint32_t>(kKeyBytes)};
-  }
-
-  ALIBI_KERNEL void load_keys(int n) {
-    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.kv, n);
+  ALIBI_KERNEL static SharedRows<kWidth> values(int n, int turn) {
+    return {keys(n, turn).start + static_cast<std::uint32_t>(kKeyBytes)};
   }
 
-  ALIBI_KERNEL void add_block(int n) {
-    tile_.compute(range_, queries(), gradients(), keys(n), values(n), n);
+  ALIBI_KERNEL int before(int n) const {
+    if constexpr (!kPatterned<kKind>) return n - 1;
+    return a_.shown_until(range_.h, range_.first / kKeyBlock, n - 1);
+  }
+
+  // Whether no block comes after block n.
+  ALIBI_KERNEL bool is_last(int n, int after) const {
+    return kPatterned<kKind> ? after < range_.first_block : n == range_.first_block;
+  }
+
+  ALIBI_KERNEL void load_keys(int n, int turn) {
+    load_key_block<kWarps>(block_, keys(n, turn), values(n, turn), a_, range_.b, range_.kv, n);
+  }
+
+  ALIBI_KERNEL void add_block(int n, int turn) {
+    tile_.compute(range_, queries(), gradients(), keys(n, turn), values(n, turn), n);
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
       const Lanes<Words4> left = left_of_sums(block_, tile_.changes[j], tile_.changes[j + 1]);
       ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
-        const Lanes<Words4> k = right_columns(block_, keys(n), 8 * j, w);
+        const Lanes<Words4> k = right_columns(block_, keys(n, turn), 8 * j, w);
         block_.multiply(sums_[2 * w], left, k, 0);
         block_.multiply(sums_[2 * w + 1], left, k, 2);
       }

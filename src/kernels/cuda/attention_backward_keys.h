@@ -105,6 +105,7 @@ class AttentionKeyGradient {
     const int last_head = (g_ + 1) * a_.group() - 1;
     while (true) {
       ++tile.index;
+      if constexpr (kPatterned<kKind>) tile.index = shown_from(tile);
       if (tile.index >= tiles_ || begins_later(tile.index * kQueries)) {
         if (tile.h == last_head) return {-1, 0};
         tile = before_head(tile.h + 1);
@@ -122,9 +123,7 @@ class AttentionKeyGradient {
   // latency.
   ALIBI_KERNEL int tiles_of(int h) {
     const int tiles = (a_.queries + kQueries - 1) / kQueries;
-    // Not with terms: scripts/check_device_code.py does not find the products of the loop that
-    // comes of it.
-    if (kKind == BiasKind::kTerms || a_.first_BHM == nullptr) return tiles;
+    if (a_.first_BHM == nullptr) return tiles;
     const int first = first_tile() * kQueries / a_.first_rows,
               blocks = (a_.queries + a_.first_rows - 1) / a_.first_rows;
     Lanes<float> visited;                          // whole numbers, far below 2^24
@@ -140,6 +139,11 @@ class AttentionKeyGradient {
     block_.warp_max(visited);
     const int end = (static_cast<int>(visited[0]) + 1) * a_.first_rows / kQueries;
     return end < tiles ? end : tiles;
+  }
+  // The tile, or the first one behind it that a rule shows something to.
+  ALIBI_KERNEL int shown_from(const Tile& tile) const {
+    const int m = tile.index * kQueries / kKeyBlock, next = a_.shown_from(tile.h, n_, m);
+    return next == m ? tile.index : next * (kKeyBlock / kQueries);
   }
   ALIBI_KERNEL bool begins_later(int query) const {
     return a_.start(block_.z(), query) >= (n_ + 1) * kKeyBlock;
@@ -183,6 +187,7 @@ class AttentionKeyGradient {
                             gradients(count));
     weigh(tile, bias);
     if (!whole(tile)) mask();
+    if constexpr (kPatterned<kKind>) hide(tile);
     subtract();
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
       Lanes<Words4> weights[kRowTiles], changes[kRowTiles];
@@ -230,6 +235,28 @@ class AttentionKeyGradient {
             const int key = first_row(lane, r) + 8 * (e / 2);
             float& x = scores_[r * kTiles + j][lane].v[e];
             x = key <= query.last && key >= query.first ? x : 0;
+          }
+        });
+      }
+    }
+  }
+
+  // What the head's rule hides.
+  ALIBI_KERNEL void hide(const Tile& tile) {
+    const int query = tile.index * kQueries;
+    const int shown = a_.shown(tile.h, query / kKeyBlock, n_);
+    if (shown == 0) return;
+    ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        block_.each_lane([&](int lane) {
+          const int key = first_row(lane, r) + 8 * half;
+          const std::uint64_t bits =
+              a_.shown_bits(shown, kKeyBlock + key) >> (query % kKeyBlock + 2 * (lane % 4));
+          ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+            ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
+              float& x = scores_[r * kTiles + j][lane].v[2 * half + e];
+              x = (bits >> (8 * j + e) & 1) != 0 ? x : 0;
+            }
           }
         });
       }

@@ -3,7 +3,7 @@
 // part of both that costs a tile few loads.
 //
 //   kSlopes  slope (first key - query)   + slope * keys behind the first
-//   kTable   0                           + a number for each distance, from a padded table
+//   tables   0                           + a number for each distance, from a padded table
 //   kTerms   c_query - c_first key       - (c_key - c_first key)
 #pragma once
 
@@ -19,12 +19,15 @@ ALIBI_KERNEL float difference(const TermPair& x, const TermPair& y) {
 }
 
 template <BiasKind kKind>
+inline constexpr bool kPatterned = kKind == BiasKind::kShownTable;
+
+template <BiasKind kKind>
 class HeadBias {
  public:
   ALIBI_KERNEL HeadBias(const DeviceAttention& a, int b, int h) {
     const std::int64_t head = static_cast<std::int64_t>(b) * a.heads + h;
     if constexpr (kKind == BiasKind::kSlopes) slope_ = a.slope(h);
-    if constexpr (kKind == BiasKind::kTable) {
+    if constexpr (is_table(kKind)) {
       const std::int64_t start = static_cast<std::int64_t>(h) * a.table_length() + kTableBefore;
       table_ = a.table_HP + start;
       reach_ = a.table_reach_HP == nullptr ? nullptr : a.table_reach_HP + start;
@@ -57,12 +60,12 @@ class HeadBias {
     // Of the row and the key so far behind the first ones.
     ALIBI_KERNEL float part(int rows, int keys) const {
       if constexpr (kKind == BiasKind::kSlopes) return slope * static_cast<float>(keys);
-      if constexpr (kKind == BiasKind::kTable) return numbers[rows - keys];
+      if constexpr (is_table(kKind)) return numbers[rows - keys];
       return -numbers[keys];
     }
   };
   ALIBI_KERNEL Tile tile(int first_row_position, int first_key) const {
-    if constexpr (kKind == BiasKind::kTable) return {table_ + (first_row_position - first_key), 0};
+    if constexpr (is_table(kKind)) return {table_ + (first_row_position - first_key), 0};
     if constexpr (kKind == BiasKind::kTerms) return {near_ + first_key, 0};
     return {nullptr, slope_};
   }
@@ -72,7 +75,7 @@ class HeadBias {
   ALIBI_KERNEL bool falls() const { return kKind != BiasKind::kSlopes || slope_ > 0; }
   ALIBI_KERNEL float most_before(int position, const TermPair& term, int n) const {
     const int last = n * kKeyBlock - 1;
-    if constexpr (kKind == BiasKind::kTable) return reach_[position - last];
+    if constexpr (is_table(kKind)) return reach_[position - last];
     if constexpr (kKind == BiasKind::kTerms) return difference(term, least_[n - 1]);
     return slope_ * static_cast<float>(last - position);
   }

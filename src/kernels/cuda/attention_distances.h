@@ -65,6 +65,7 @@ class AttentionDistanceGradient {
     for (++m; m < a_.query_blocks() && m - apart_ < a_.key_blocks(); ++m) {
       const int query = m * kKeyBlock, n = m - apart_;
       if (a_.start(block_.z(), query) >= (n + 1) * kKeyBlock) continue;
+      if (kPatterned<kKind> && a_.shown(h_, m, n) < 0) continue;
       if (a_.first_BHM == nullptr || a_.first_block(block_.z(), h_, query) <= n) return m;
     }
     return -1;

@@ -28,17 +28,19 @@ class AttentionForward {
 
   ALIBI_KERNEL void run() {
     load_queries();
-    load_keys(range_.last_block);
+    load_keys(range_.last_block, 0);
     prepare_rows();
-    int n = range_.last_block;
+    int n = range_.last_block, turn = 0, shown = 0;
     while (true) {
       block_.wait();
       block_.sync();
       if (n == range_.last_block) measure_rows();
-      if (n > range_.first_block) load_keys(n - 1);
-      add_block(n);
-      if (n == range_.first_block || nothing_before(n)) break;
-      --n;
+      if constexpr (kPatterned<kKind>) shown = shown_before(n);
+      if (goes_on(n, shown)) load_keys(before(n, shown), turn + 1);
+      add_block(n, turn);
+      if (is_last(n, shown) || nothing_before(n)) break;
+      n = before(n, shown);
+      ++turn;
     }
     block_.wait();
     write(n);
@@ -52,11 +54,34 @@ class AttentionForward {
   static constexpr float kNothing = -INFINITY;
 
   ALIBI_KERNEL static constexpr SharedRows<kWidth> queries() { return {0}; }
-  ALIBI_KERNEL static SharedRows<kWidth> keys(int n) {
-    return {static_cast<std::uint32_t>(kQueryBytes + (n & 1) * 2 * kKeyBytes)};
+  // Blocks take turns in two buffers; without a pattern their own numbers say whose it is.
+  ALIBI_KERNEL static int buffer(int n, int turn) { return (kPatterned<kKind> ? turn : n) & 1; }
+  ALIBI_KERNEL static SharedRows<kWidth> keys(int n, int turn) {
+    return {static_cast<std::uint32_t>(kQueryBytes + buffer(n, turn) * 2 * kKeyBytes)};
   }
-  ALIBI_KERNEL static SharedRows<kWidth> values(int n) {
-    return {static_cast<std::uint32_t>(kQueryBytes + (n & 1) * 2 * kKeyBytes + kKeyBytes)};
+  ALIBI_KERNEL static SharedRows<kWidth> values(int n, int turn) {
+    return {static_cast<std::uint32_t>(kQueryBytes + buffer(n, turn) * 2 * kKeyBytes + kKeyBytes)};
+  }
+
+  // Of a pattern: the last block before block n that some row is shown something of, or the one
+  // before the first.
+  ALIBI_KERNEL int shown_before(int n) const {
+    int last = range_.first_block - 1;
+    for (int m = range_.first / kKeyBlock; m * kKeyBlock < range_.first + range_.count; ++m) {
+      const int until = a_.shown_until(range_.h, m, n - 1);
+      last = until > last ? until : last;
+    }
+    return last;
+  }
+
+  // The block to visit after block n, and whether there is one. `shown`: of shown_before(n). Where
+  // one question is the other's opposite the compiler makes two loops of one.
+  ALIBI_KERNEL static int before(int n, int shown) { return kPatterned<kKind> ? shown : n - 1; }
+  ALIBI_KERNEL bool goes_on(int n, int shown) const {
+    return kPatterned<kKind> ? shown >= range_.first_block : n > range_.first_block;
+  }
+  ALIBI_KERNEL bool is_last(int n, int shown) const {
+    return kPatterned<kKind> ? shown == range_.first_block - 1 : n == range_.first_block;
   }
 
   ALIBI_KERNEL void load_queries() {
@@ -64,8 +89,8 @@ class AttentionForward {
                              a_.queries);
   }
 
-  ALIBI_KERNEL void load_keys(int n) {
-    load_key_block<kWarps>(block_, keys(n), values(n), a_, range_.b, range_.kv, n);
+  ALIBI_KERNEL void load_keys(int n, int turn) {
+    load_key_block<kWarps>(block_, keys(n, turn), values(n, turn), a_, range_.b, range_.kv, n);
   }
 
   // Row of the block that element pair `half` of row tile r is of.
@@ -116,24 +141,25 @@ class AttentionForward {
     }
   }
 
-  ALIBI_KERNEL void add_block(int n) {
-    score(n);
+  ALIBI_KERNEL void add_block(int n, int turn) {
+    score(n, turn);
     add_bias(n);
     if (!range_.whole(n)) mask(n);
+    if constexpr (kPatterned<kKind>) hide(n);
     ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
       ALIBI_UNROLL for (int half = 0; half < 2; ++half) weigh(n, r, half);
     }
-    add_values(n);
+    add_values(n, turn);
   }
 
-  ALIBI_KERNEL void score(int n) {
+  ALIBI_KERNEL void score(int n, int turn) {
     ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) clear(block_, scores_[r]);
     ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
       Lanes<Words4> left[kTiles];
       ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) left[r] =
           left_of(block_, queries(), (block_.warp() * kTiles + r) * 16, w);
       ALIBI_UNROLL for (int j = 0; j < kKeyPairs; ++j) {
-        const Lanes<Words4> right = right_rows(block_, keys(n), 16 * j, w);
+        const Lanes<Words4> right = right_rows(block_, keys(n, turn), 16 * j, w);
         ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
           block_.multiply(scores_[r][2 * j], left[r], right, 0);
           block_.multiply(scores_[r][2 * j + 1], left[r], right, 2);
@@ -166,6 +192,27 @@ class AttentionForward {
             const int key = first_key(n, lane) + 8 * j + e % 2;
             float& x = scores_[r][j][lane].v[e];
             x = key <= row.position && key >= row.start ? x : kNothing;
+          }
+        });
+      }
+    }
+  }
+
+  // What the head's rule hides of a tile of 64 queries, which holds all of a warp's.
+  ALIBI_KERNEL void hide(int n) {
+    const int query = range_.first + block_.warp() * kTiles * 16;
+    const int shown = a_.shown(range_.h, query / kKeyBlock, n);
+    if (shown == 0) return;
+    ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
+      ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+        block_.each_lane([&](int lane) {
+          const int row = (query + 16 * r + 8 * half + lane / 4) % kKeyBlock;
+          const std::uint64_t bits = a_.shown_bits(shown, row) >> (2 * (lane % 4));
+          ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
+            ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
+              float& x = scores_[r][j][lane].v[2 * half + e];
+              x = (bits >> (8 * j + e) & 1) != 0 ? x : kNothing;
+            }
           }
         });
       }
@@ -210,13 +257,13 @@ class AttentionForward {
     }
   }
 
-  ALIBI_KERNEL void add_values(int n) {
+  ALIBI_KERNEL void add_values(int n, int turn) {
     ALIBI_UNROLL for (int j = 0; j < kKeyPairs; ++j) {
       Lanes<Words4> left[kTiles];
       ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) left[r] =
           left_of_sums(block_, scores_[r][2 * j], scores_[r][2 * j + 1]);
       ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
-        const Lanes<Words4> right = right_columns(block_, values(n), 16 * j, w);
+        const Lanes<Words4> right = right_columns(block_, values(n, turn), 16 * j, w);
         ALIBI_UNROLL for (int r = 0; r < kTiles; ++r) {
           block_.multiply(output_[r][2 * w], left[r], right, 0);
           block_.multiply(output_[r][2 * w + 1], left[r], right, 2);

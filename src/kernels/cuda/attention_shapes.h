@@ -76,6 +76,8 @@ constexpr auto with_shapes(int width, BiasKind kind, const F& f) {
     return of_kind(std::integral_constant<BiasKind, BiasKind::kTable>());
   if (kind == BiasKind::kTerms)
     return of_kind(std::integral_constant<BiasKind, BiasKind::kTerms>());
+  if (kind == BiasKind::kShownTable)
+    return of_kind(std::integral_constant<BiasKind, BiasKind::kShownTable>());
   return with_kernel_width(
       width, [&](auto kernel) { return f(AttentionShapes<Block, kernel(), BiasKind::kSlopes>()); });
 }

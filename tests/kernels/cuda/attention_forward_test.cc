@@ -103,6 +103,19 @@ TEST(DeviceForward, TakesTablesAndTerms) {
   for (const int documents : {0, 1, 20, 100}) holds(cached, documents);
 }
 
+// What a rule hides is not read: a NaN there changes nothing. Seen failing with every tile visited.
+TEST(DeviceForward, ReadsNoTileThatIsHidden) {
+  DeviceExample example({.heads = 1, .key_value_heads = 1, .queries = 512, .keys = 512});
+  const KeyRule window{{.window = 64}, {}};
+  example.show({window});
+  example.k.rows().at(0, 0, 3)[0] = 0x7fc0;
+  example.v.rows().at(0, 0, 3)[0] = 0x7fc0;
+  run_forward(example.work());
+  EXPECT_TRUE(std::isnan(example.lse[63]));
+  for (int i = 256; i < 512; ++i)
+    ASSERT_FALSE(std::isnan(example.output.at(0, 0, i, 0))) << "query " << i;
+}
+
 // "exact" changes no bit, "epsilon" less than a rounding, and both leave blocks out where slopes
 // are steep; a large key far back is kept by its norm. Seen failing with the reach of one block
 // only.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cuda/run_attention.h"
+#include "kernels/shown_tiles.h"
 
 namespace alibi {
 
@@ -92,6 +93,13 @@ class DeviceExample {
     a.slopes_H = slopes_2.empty() ? nullptr : slopes_2.data();
     if (!tables.empty()) pad_tables(a, kLog2E);
     if (!terms.empty()) split_terms(a);
+    if (!rules.empty()) {
+      a.rules = static_cast<int>(rules.size());
+      a.shown_until_RMN = tiles_.until_RMN.data();
+      a.shown_from_RNM = tiles_.from_RNM.data();
+      a.shown_RMN = tiles_.shown_RMN.data();
+      a.shown_masks = tiles_.masks.data();
+    }
     a.start_BT = start.empty() ? nullptr : start.data();
     a.q = q.rows();
     a.k = k.rows();
@@ -137,6 +145,26 @@ class DeviceExample {
       for (int j = 0; j < sizes.keys; ++j) terms.push_back(sum -= some(generator));
     }
   }
+  // One rule, or one for each head, with a table beside where nothing else is.
+  void show(std::vector<KeyRule> given) {
+    rules = std::move(given);
+    if (tables.empty()) draw_tables(50);
+    tiles_ = shown_tiles(rules, sizes.queries, sizes.keys);
+  }
+  int masks() const { return static_cast<int>(tiles_.masks.size()) / (2 * kKeyBlock); }
+  // The description word by word (kernels/visible_keys.h).
+  bool shows(int h, int position, int key) const {
+    if (rules.empty()) return true;
+    const KeyRule& rule = rules[rules.size() == 1 ? 0 : at(h)];
+    const KeyParts& p = rule.parts;
+    const int d = position - key;
+    if (rule.shows_all()) return true;
+    return (d < p.window * p.dilation && d % p.dilation == 0) ||
+           (p.stride > 0 && d % p.stride == 0) ||
+           (p.segment > 0 && position / p.segment == key / p.segment) ||
+           (p.period > 0 && key % p.period >= p.period - p.columns) || key < p.global ||
+           (rule.list.given() && rule.list.holds(position / kKeyBlock, key / kKeyBlock));
+  }
   double bias(int b, int h, int position, int key) const {
     double sum = slopes.empty() ? 0 : double{slopes[at(h)]} * (key - position);
     if (!tables.empty()) {
@@ -179,7 +207,7 @@ class DeviceExample {
       double score = 0;
       for (int c = 0; c < sizes.width; ++c) score += q.at(b, h, i, c) * k.at(b, kv, j, c);
       score *= scale;
-      score += bias(b, h, position, j);
+      score = shows(h, position, j) ? score + bias(b, h, position, j) : -INFINITY;
       row.weights.push_back(score);
       most = std::max(most, score);
     }
@@ -200,6 +228,7 @@ class DeviceExample {
   std::vector<float> delta, lse, slopes, reach, distance_gradient, term_gradient;
   std::vector<std::vector<float>> tables;  // by head and distance; empty: none
   std::vector<double> terms;               // (B, H, S); empty: none
+  std::vector<KeyRule> rules;              // empty: all is shown
   std::vector<std::int64_t> start;
   float scale = 1;
 
@@ -261,6 +290,7 @@ class DeviceExample {
 
   std::vector<float> slopes_2, padded_, padded_reach_, near_;
   std::vector<TermPair> pairs_, least_;
+  ShownTiles tiles_;
 };
 
 }  // namespace alibi

@@ -44,7 +44,7 @@ inline void run_backward(const DeviceAttention& a) {
     using Keys = typename Shapes::KeyGradient;
     run_body<Queries>(a, query_grid(a, Queries::kRows), Shapes::kQueryWarps);
     run_body<Keys>(a, key_grid(a, Shapes::kParts), Keys::kWarps);
-    if constexpr (Shapes::kBias == BiasKind::kTable) {
+    if constexpr (is_table(Shapes::kBias)) {
       using Distances = typename Shapes::DistanceGradient;
       if (a.distance_gradient_BHXU != nullptr)
         run_body<Distances>(a, distance_grid(a), Distances::kWarps);

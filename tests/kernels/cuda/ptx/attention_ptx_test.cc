@@ -134,6 +134,21 @@ TEST_F(PtxKernelsSlow, TakeTablesAndTermsOfCachesSharedKeysAndDocuments) {
   }
 }
 
+// Patterns by a window, a list of blocks and columns, in kernels of one buffer and of two.
+TEST_F(PtxKernels, TakePatterns) {
+  const std::int64_t begin[] = {0, 1, 3, 5}, blocks[] = {0, 0, 1, 0, 2};
+  const KeyRule window{{.window = 40, .global = 3}, {}}, listed{{}, {begin, blocks, 3}},
+      columns{{.segment = 40, .period = 50, .columns = 3}, {}};
+  for (const int width : {64, 128, 256}) {
+    SCOPED_TRACE(cat("width ", width));
+    DeviceExample example(
+        {.heads = 3, .key_value_heads = 1, .queries = 190, .keys = 190, .width = width});
+    example.show({window, listed, columns});
+    run(example);
+    EXPECT_LE(worst(example), 1);
+  }
+}
+
 // The same, with what their skip tests leave out.
 TEST_F(PtxKernelsSlow, LeaveOutWhatTablesAndTermsHide) {
   for (const bool tables : {true, false}) {

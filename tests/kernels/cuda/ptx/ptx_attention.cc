@@ -108,6 +108,13 @@ void PtxAttention::put_biases() {
     a_.distance_gradient_BHXU =
         put_results<float>("table's gradient", example_.distance_gradient.size());
   }
+  if (a_.shown_RMN != nullptr) {
+    const int tiles = a_.rules * a_.query_blocks() * a_.key_blocks();
+    put("tiles shown until", a_.shown_until_RMN, tiles);
+    put("tiles shown from", a_.shown_from_RNM, tiles);
+    put("tiles shown", a_.shown_RMN, tiles);
+    put("masks of tiles", a_.shown_masks, example_.masks() * 2 * kKeyBlock);
+  }
   if (a_.terms_BHS == nullptr) return;
   put("terms", a_.terms_BHS, heads * a_.keys);
   put("terms in blocks", a_.near_BHS, heads * a_.key_blocks() * kKeyBlock);
@@ -224,7 +231,7 @@ void PtxAttention::run_backward() {
     launch(AttentionKernel::kKeyGradient, key_grid(a_, Shapes::kParts), Keys::kWarps,
            Keys::kSharedBytes);
     using Distances = typename Shapes::DistanceGradient;
-    if (Shapes::kBias == BiasKind::kTable)
+    if (is_table(Shapes::kBias))
       launch(AttentionKernel::kDistanceGradient, distance_grid(a_), Distances::kWarps,
              Distances::kSharedBytes);
   });
