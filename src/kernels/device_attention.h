@@ -58,7 +58,7 @@ struct DeviceAttention {
   std::int32_t* first_BHM = nullptr;
   int first_rows = 0;
   // Which tiles of query block m (64 queries) by key block n are shown at all and to whom, by rule
-  // (kernels/shown_tiles.h); null: all. Beside a table alone, and where the first query stands at a
+  // (model/shown_tiles.h); null: all. Beside a table alone, and where the first query stands at a
   // whole block.
   const std::int32_t *shown_until_RMN = nullptr, *shown_from_RNM = nullptr, *shown_RMN = nullptr;
   const std::uint64_t* shown_masks = nullptr;

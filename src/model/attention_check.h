@@ -8,8 +8,8 @@
 namespace alibi {
 
 // Of problems that are answered alike: same type, head width, forms of bias, whether the bias is
-// learned, and whether there is a pattern. Forward and backward are one: a pass without a graph may be run again with one
-// (runtime.recompute), and both must be of one kernel.
+// learned, and whether there is a pattern. Forward and backward are one: a pass without a graph may
+// be run again with one (runtime.recompute), and both must be of one kernel.
 std::string kind_of_problem(const AttentionKernel& kernel, const AttentionProblem& problem,
                             torch::Device device);
 

@@ -13,8 +13,8 @@
 #include "device/expect_queued.h"
 #include "device/libtorch.h"
 #include "kernels/attention_skip.h"
-#include "kernels/shown_tiles.h"
 #include "model/attention_rows.h"
+#include "model/shown_tiles.h"
 
 namespace alibi {
 namespace {

@@ -125,8 +125,7 @@ std::string usable_line(const CurveSet& set) {
   std::vector<std::string> lengths;
   for (const Curve& curve : set.curves) {
     if (curve.usable.tokens > 0)
-      lengths.push_back(
-          cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve)));
+      lengths.push_back(cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve)));
   }
   return join(lengths, "; ");
 }

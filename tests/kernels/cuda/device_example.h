@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cuda/run_attention.h"
-#include "kernels/shown_tiles.h"
+#include "model/shown_tiles.h"
 
 namespace alibi {
 

@@ -1,4 +1,4 @@
-#include "kernels/shown_tiles.h"
+#include "model/shown_tiles.h"
 
 #include <algorithm>
 #include <array>
