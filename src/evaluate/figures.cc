@@ -202,7 +202,7 @@ UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64
       measured.front()->late.empty())
     return {};
   std::map<std::pair<std::size_t, std::size_t>, ContextGain> gains;  // resampled once a pair
-  const auto gain = [&](std::size_t shorter, std::size_t longer) -> const ContextGain& {
+  const auto gain_over = [&](std::size_t shorter, std::size_t longer) -> const ContextGain& {
     const auto [at, is_new] = gains.try_emplace({shorter, longer});
     if (is_new) at->second = late_gain(*measured[shorter], *measured[longer]);
     return at->second;
@@ -214,7 +214,7 @@ UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64
     for (std::size_t i = 1; i < measured.size(); ++i) best = std::min(best, loss(i));
     std::size_t found = 0;
     for (std::size_t i = 1; i < measured.size(); ++i)
-      if (loss(i) <= best + kUsableMargin && helps(gain(found, i))) found = i;
+      if (loss(i) <= best + kUsableMargin && helps(gain_over(found, i))) found = i;
     return measured[found]->point.length;
   };
   UsableLength usable;

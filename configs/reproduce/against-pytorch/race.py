@@ -2,7 +2,7 @@
 
 usage: race.py PROGRAM FOLDER "LENGTHS" "SEEDS" [--trial]     writes FOLDER/against-pytorch.json and FOLDER/README.md
 
-The same text, tokenizer, model (the quickstart's, 4.2M parameters), tokens, batch and spread of the first weights. Each contestant's rate is the best of
+The same text, tokenizer, model (4.2M parameters), tokens, batch and spread of the first weights. Each contestant's rate is the best of
 three, with one seed, on half of the held-out documents; then all run in turns, one round for each seed, and are measured on the other
 half. The program is given several budgets, each with a schedule that ends there: its time until a loss lies between two of them.
 Its seconds are those of the whole process, the twin's those of its steps alone. What is done is kept in runs/reproduce/.
@@ -26,6 +26,7 @@ from plan import split_text  # noqa: E402
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "alibi"
 PYTHON = os.environ.get("ALIBI_VERIFY_PYTHON", CACHE / "verify-1/bin/python")
 TOKENS, BATCH = 1000000, 8192
+MODEL = {"model.width": 256, "model.heads": 8}
 SHARES = (0.2, 0.3, 0.4, 0.6, 0.8, 1)
 OURS = "alibi"  # as the quickstart trains: NorMuon, first weights of 0.02 as the twin has them
 RATES = {  # AdamW's of all weights, else of the blocks' matrices
@@ -52,7 +53,7 @@ class Race:
         self.rates = {name: (kind, tried[:1] if trial else tried) for name, (kind, tried) in RATES.items()}
 
     def config(self, half, changes):
-        values = {"data.train": json.dumps([str(self.work / f"text-{half}")]), "data.valid": "[]", **changes}
+        values = {**MODEL, "data.train": json.dumps([str(self.work / f"text-{half}")]), "data.valid": "[]", **changes}
         return ["configs/quickstart.json", *(part for key, value in values.items() for part in ("--set", f"{key}={value}"))]
 
     def prepare(self):
@@ -150,7 +151,7 @@ def main(program, out, lengths, seeds, *trial):
     spread = "One seed." if count == 1 else f"Means of {count} seeds, least and most."
     text = f"""# Time to the same loss, beside PyTorch
 
-The quickstart's model (4.2M parameters), text and first weights (a standard deviation of 0.02), {BATCH:,} tokens a step, bf16; `alibi` trains
+The quickstart's text and first weights (a standard deviation of 0.02), a model of 4.2M parameters, {BATCH:,} tokens a step, bf16; `alibi` trains
 with NorMuon, as the quickstart does; the PyTorch twin is compiled, its attention has ALiBi as a mask. Losses are nats per token of held-out
 text at the trained length. All ran in turns on one machine: {processor.describe()}. {spread}
 How rates are chosen and times are found is in the head of
