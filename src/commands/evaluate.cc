@@ -79,8 +79,9 @@ Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& op
     if (set.curves.empty()) {
       set.text = described;
       set.protocol = one.protocol;
-      set.protocol.kernel =
-          loaded.model->attention_kernel(1, one.lengths.front(), loaded.device, false);
+      set.protocol.kernel = loaded.model->attention_kernel(
+          {.length = one.lengths.front(), .documents = loaded.config.data.separate_documents},
+          loaded.device);
       key_tokens = load_key_tokens(one, world, loaded, text.sample);
       set.key_tokens = key_tokens.rule;
     }

@@ -48,7 +48,7 @@ std::string job_of(const LoadedModel& loaded, const GenerateOptions& options) {
       cat(read_file(loaded.folder / "manifest.json"), " ", options.tokens, " ", s.temperature, " ",
           s.top_k, " ", s.top_p, " ", s.seed, " ", options.stop_at_end ? "stops" : "goes on", " ",
           name_of(loaded.config.runtime.precision), " ",
-          loaded.model->attention_kernel(1, 1, loaded.device, false), " ",
+          loaded.model->attention_kernel({}, loaded.device), " ",
           loaded.device.is_cuda() ? "cuda" : "cpu");
   return sha256_hex(all).substr(0, 8);
 }

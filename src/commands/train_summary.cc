@@ -60,10 +60,11 @@ std::string keys_text(const ModelConfig& model, std::int64_t length) {
 // The attention kernel, and why no faster one.
 std::string attention_text(const Config& c, const GptImpl& model, torch::Device device) {
   const BatchShape shape = batch_shape(c.batch);
-  const std::string kernel = model.attention_kernel(shape.rows, shape.length, device, true);
+  const BatchForm batch{shape.rows, shape.length, true, c.data.separate_documents};
+  const std::string kernel = model.attention_kernel(batch, device);
   std::string why;
   if (device.is_cuda())
-    why = model.why_no_device_kernel(shape.rows, shape.length, device, true);
+    why = model.why_no_device_kernel(batch, device);
   else if (kernel == "reference")
     why = "the only one listed that supports this model";
   return cat("kernel ", kernel, why.empty() ? "" : cat(" (", why, ")"),

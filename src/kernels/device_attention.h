@@ -58,8 +58,8 @@ struct DeviceAttention {
   std::int32_t* first_BHM = nullptr;
   int first_rows = 0;
   // Which tiles of query block m (64 queries) by key block n are shown at all and to whom, by rule
-  // (model/shown_tiles.h); null: all. Beside a table alone, and where the first query stands at a
-  // whole block.
+  // (model/shown_tiles.h); null: all. Only with a table, and only where keys - queries is a
+  // multiple of 64.
   const std::int32_t *shown_until_RMN = nullptr, *shown_from_RNM = nullptr, *shown_RMN = nullptr;
   const std::uint64_t* shown_masks = nullptr;
   int rules = 1;              // one, or one for each head

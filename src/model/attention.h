@@ -98,9 +98,10 @@ struct AttentionList {
 //   | to 32 heads of all sequences                                 |           |
 //   | bf16; heads of 8 to 256 numbers in steps of 8; no bias,      | cuda      |
 //   | slopes, a table or terms; order and documents; any length;   |           |
-//   | patterns, where whole blocks of keys come before the queries |           |
-//   | all else: fp32, dropout, hashed keys, other biases, global   | reference |
-//   | keys of documents                                            |           |
+//   | a pattern not beside terms, nor with global keys of packed   |           |
+//   | documents; before its queries no keys, or a multiple of 64,  |           |
+//   | and 64 queries or more then                                  |           |
+//   | all else: fp32, dropout, hashed keys, other biases           | reference |
 //
 // On an H100 (tests/bench/RESULTS.md) the cuda kernel takes less than a twentieth of the
 // reference's time at 1k and 4k, where that was measured. The first row is by counting, not

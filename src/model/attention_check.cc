@@ -185,6 +185,7 @@ std::string kind_of_problem(const AttentionKernel& kernel, const AttentionProble
 std::string fault_of_attention(const AttentionKernel& kernel, const AttentionProblem& problem,
                                torch::Device device) {
   const torch::NoGradGuard guard;
+  bool some = false;
   for (Example example : kExamples) {
     if (problem.pattern)  // kernels may want whole blocks of keys before the first query
       example.queries = example.keys - (example.keys - example.queries) / kKeyBlock * kKeyBlock;
@@ -192,12 +193,13 @@ std::string fault_of_attention(const AttentionKernel& kernel, const AttentionPro
     AttentionProblem small = describe_problem(inputs);
     small.bias_gradient = problem.bias_gradient;
     if (!kernel.supports(small, device)) continue;
+    some = true;
     const std::string fault = fault_of_example(kernel, inputs, device, problem.bias_gradient);
     if (!fault.empty())
       return cat(fault, ", on ", example.queries, " queries of ", example.keys, " keys",
                  example.documents ? " in documents" : "");
   }
-  return {};
+  return some ? "" : "it takes no problem of this kind that is small";
 }
 
 }  // namespace alibi

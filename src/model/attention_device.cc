@@ -75,7 +75,7 @@ void add_table(const CudaModule& module, Call& call, const ScoreBias& bias) {
         exact(bias.table_HL).index_select(1, distance_P.clamp_max(bias.table_HL.size(1) - 1));
   if (bias.slopes_H.defined()) {
     const torch::Tensor line_HP = exact(bias.slopes_H).unsqueeze(1) * -distance_P;
-    table_HP = table_HP.defined() ? table_HP + line_HP : line_HP;
+    table_HP = table_HP + line_HP;
   }
   call.table = table_HP.to(torch::kFloat).contiguous();
   a.table_HP = call.table.data_ptr<float>();
@@ -142,8 +142,8 @@ Pattern make_pattern(const std::shared_ptr<const KeyRules>& rules, const DeviceA
           on_device(tiles.masks, torch::kLong)};
 }
 
-// Made once for a layer's rules and a length, and kept while the rules are, for the last few
-// lengths: on a device a tile of a rule takes 12 bytes.
+// Made once for rules and a length, and kept for the lengths that were used last, until a call
+// finds that the rules are gone: on a device a tile of a rule takes 12 bytes.
 Pattern pattern_of(const std::shared_ptr<const KeyRules>& rules, const DeviceAttention& a,
                    torch::Device device) {
   static std::mutex mutex;
@@ -154,7 +154,10 @@ Pattern pattern_of(const std::shared_ptr<const KeyRules>& rules, const DeviceAtt
     return one.rules.lock() == rules && one.queries == a.queries && one.keys == a.keys &&
            one.shown.device() == device;
   });
-  if (known != kept.end()) return *known;
+  if (known != kept.end()) {
+    std::rotate(known, known + 1, kept.end());  // used last
+    return kept.back();
+  }
   constexpr std::ptrdiff_t kLengths = 4;
   const auto of_rules = [&](const Pattern& one) { return one.rules.lock() == rules; };
   if (std::ranges::count_if(kept, of_rules) == kLengths)
@@ -303,8 +306,11 @@ const char* device_attention_lacks(const AttentionProblem& p) {
     return "biases of queries and keys beside others";
   if (p.hashed) return "hashed keys";
   if (p.pattern && p.bias.terms) return "patterns of keys beside biases of queries and keys";
-  if (p.pattern && (p.keys - p.queries) % kKeyBlock != 0)
-    return "patterns of keys behind a cache that is no whole blocks";
+  // Nor token by token, where each length would need maps of its own.
+  if (p.pattern &&
+      ((p.keys - p.queries) % kKeyBlock != 0 || (p.queries < p.keys && p.queries < kKeyBlock)))
+    return "patterns of keys for a few queries behind a cache, or behind one that is no whole "
+           "blocks";
   if (p.pattern_by_documents) return "global keys of packed documents";
   if (p.head_width % 8 != 0 || p.head_width > 256) return "heads of this width";
   const bool fits = p.sequences <= kMostGridRows && p.heads <= kMostGridRows &&

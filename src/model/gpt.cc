@@ -94,7 +94,7 @@ GptImpl::GptImpl(const ModelConfig& model, std::int64_t vocabulary, torch::Scala
     blocks_.push_back(std::make_shared<BlockImpl>(
         BlockImpl{norm(block + "norm_1"), norm(block + "norm_2"), projection, affine(block + "out"),
                   affine(block + "up"), affine(block + "down")}));
-    rules_.push_back(key_rules(m, i, 0));
+    rules_.push_back(i > 0 && same_rules(m, i - 1, i) ? rules_.back() : key_rules(m, i, 0));
     hashed_.push_back(hashed_keys(m, i));
     if (m.scalable_softmax) {
       const torch::NoGradGuard guard;
@@ -153,22 +153,20 @@ std::int64_t GptImpl::parameter_count() const {
 
 std::vector<double> GptImpl::slopes() const { return positions_->slopes(); }
 
-std::vector<AttentionProblem> GptImpl::problems_of_layers(std::int64_t sequences,
-                                                          std::int64_t length,
-                                                          bool training) const {
+std::vector<AttentionProblem> GptImpl::problems_of_layers(const BatchForm& batch) const {
+  const torch::Tensor tokens_BT = torch::empty({batch.sequences, batch.length}, torch::kMeta);
   ForwardOptions options;
-  options.training = training;
-  const torch::Tensor tokens_BT = torch::empty({sequences, length}, torch::kMeta);
+  options.training = batch.training;
+  if (batch.documents) options.document_start_BT = torch::empty_like(tokens_BT, torch::kLong);
   std::vector<AttentionProblem> problems;
   for (std::int64_t layer = 0; layer < config_.layers; ++layer)
     problems.push_back(problem_of(tokens_BT, options, layer));
   return problems;
 }
 
-std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t length,
-                                      torch::Device device, bool training) const {
+std::string GptImpl::attention_kernel(const BatchForm& batch, torch::Device device) const {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> kernels;  // with their layers
-  const auto problems = problems_of_layers(sequences, length, training);
+  const auto problems = problems_of_layers(batch);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     const AttentionProblem& problem = problems[static_cast<std::size_t>(layer)];
     const std::string name = choose_attention(problem, device, attention_.kernel).name;
@@ -186,9 +184,8 @@ std::string GptImpl::attention_kernel(std::int64_t sequences, std::int64_t lengt
   return join(texts, ", ");
 }
 
-std::string GptImpl::why_no_device_kernel(std::int64_t sequences, std::int64_t length,
-                                          torch::Device device, bool training) const {
-  for (const AttentionProblem& problem : problems_of_layers(sequences, length, training)) {
+std::string GptImpl::why_no_device_kernel(const BatchForm& batch, torch::Device device) const {
+  for (const AttentionProblem& problem : problems_of_layers(batch)) {
     const std::string why = alibi::why_no_device_kernel(problem, device, attention_.kernel);
     if (!why.empty()) return why;
   }

@@ -50,6 +50,13 @@ struct ForwardOptions : PositionChanges {
 
 ForwardOptions training_options(const Config& config);  // without `random` and documents
 
+// What the attention kernels of a batch depend on beside the model.
+struct BatchForm {
+  std::int64_t sequences = 1, length = 1;
+  bool training = false;
+  bool documents = false;  // of several in a sequence, which do not see each other
+};
+
 class GptImpl : public Module {
  public:
   // Weights are zero until `initialize` or loading fills them. `type` is that of activations.
@@ -84,12 +91,10 @@ class GptImpl : public Module {
   std::string uncounted_kernel(std::int64_t layer, torch::Device device) const;
   // Name of the attention kernel a batch of this shape would run on; of several, each with its
   // layers. Throws Error where the one that is named in the config does not suit a layer.
-  std::string attention_kernel(std::int64_t sequences, std::int64_t length, torch::Device device,
-                               bool training) const;
+  std::string attention_kernel(const BatchForm& batch, torch::Device device) const;
   // Of a CUDA device: why the first layer that does not run on one of its own kernels does not; "":
   // all do.
-  std::string why_no_device_kernel(std::int64_t sequences, std::int64_t length,
-                                   torch::Device device, bool training) const;
+  std::string why_no_device_kernel(const BatchForm& batch, torch::Device device) const;
 
  private:
   torch::Tensor typed(const torch::Tensor& x) const;  // in the activation type
@@ -130,8 +135,7 @@ class GptImpl : public Module {
                              std::vector<torch::Tensor>& visited) const;
   AttentionProblem problem_of(const torch::Tensor& tokens_BT, const ForwardOptions& options,
                               std::int64_t layer = 0) const;
-  std::vector<AttentionProblem> problems_of_layers(std::int64_t sequences, std::int64_t length,
-                                                   bool training) const;
+  std::vector<AttentionProblem> problems_of_layers(const BatchForm& batch) const;
   // For few new positions of sequences with caches (model/gpt_decode.cc).
   class Step;
   bool has_stages() const;

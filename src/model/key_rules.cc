@@ -103,6 +103,14 @@ bool KeyRules::ask_for_documents() const {
   return std::ranges::any_of(rules_, [](const KeyRule& rule) { return rule.parts.global > 0; });
 }
 
+bool same_rules(const ModelConfig& model, std::int64_t layer, std::int64_t other) {
+  for (std::int64_t head = 0; head < model.heads; ++head) {
+    const KeyParts parts = key_parts(model, layer, head);
+    if (parts != key_parts(model, other, head) || parts.random > 0) return false;
+  }
+  return hashes_keys(model, layer) == hashes_keys(model, other);
+}
+
 std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t layer,
                                           std::int64_t keys) {
   if (shows_all_keys(model) || hashes_keys(model, layer)) return nullptr;

@@ -38,6 +38,9 @@ class KeyRules {
 std::shared_ptr<const KeyRules> key_rules(const ModelConfig& model, std::int64_t layer,
                                           std::int64_t keys);
 
+// Whether two layers have the same: none of their blocks are drawn.
+bool same_rules(const ModelConfig& model, std::int64_t layer, std::int64_t other);
+
 // Which keys a query sees, as tensors.
 struct VisibleKeys {
   torch::Tensor first_BT;                 // int64; undefined: every query sees from key 0

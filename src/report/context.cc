@@ -59,21 +59,22 @@ std::string useful_context_text(const FarContext& far) {
              with_commas(far.targets), " targets, windows of ", with_commas(far.window));
 }
 
-std::string usable_text(const Curve& curve) {
-  const UsableLength& usable = curve.usable;
+std::string usable_text(const UsableLength& usable) {
   if (usable.tokens == 0) return "";
-  std::string text = cat(with_commas(usable.tokens), usable.tokens == 1 ? " token" : " tokens",
-                         " (", with_commas(usable.low), " .. ", with_commas(usable.high), ")");
-  double best = INFINITY;
-  for (const CurvePoint& point : curve.points)
-    if (measured(point) && point.length >= curve.trained_length) best = std::min(best, point.loss);
-  std::int64_t harmless = 0;
-  for (const CurvePoint& point : curve.points)
-    if (measured(point) && point.loss <= best + kUsableMargin) harmless = point.length;
-  if (harmless > usable.tokens)
-    text += cat("; up to ", with_commas(harmless), " the loss stays within ", kUsableMargin,
-                " nats of its best");
-  return text;
+  return cat(with_commas(usable.tokens), usable.tokens == 1 ? " token" : " tokens", " (",
+             with_commas(usable.low), " .. ", with_commas(usable.high), ")");
+}
+
+std::int64_t harmless_length(const Curve& curve) {
+  std::int64_t harmless = curve.usable.tokens;
+  double most = -INFINITY;
+  for (const CurvePoint& point : curve.points) {
+    if (point.length < curve.usable.tokens) continue;
+    if (point.length == curve.usable.tokens) most = point.loss + kUsableMargin;
+    if (!measured(point) || !(point.loss <= most)) break;
+    harmless = point.length;
+  }
+  return harmless;
 }
 
 std::string usable_rule() {

@@ -23,9 +23,11 @@ std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 toke
 // "useful context: 128 tokens ..."; empty where none was asked for.
 std::string useful_context_text(const FarContext& far);
 
-// "256 tokens (128 .. 512)", with "; up to 2,048 the loss stays within 0.01 nats of its best" where
-// that is longer; empty where it was not measured.
-std::string usable_text(const Curve& curve);
+// "256 tokens (128 .. 512)"; empty where it was not measured.
+std::string usable_text(const UsableLength& usable);
+// Up to where no measured length beyond the usable one has a loss more than kUsableMargin above
+// that at the usable length.
+std::int64_t harmless_length(const Curve& curve);
 // What a usable length is, in words for readers: "the longest whose loss is within 0.01 nats ..".
 std::string usable_rule();
 

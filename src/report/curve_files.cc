@@ -123,6 +123,10 @@ void fields(Fields& f, UsableLength& usable) {
   f("tokens", usable.tokens);
   f("low", usable.low);
   f("high", usable.high);
+  // Gains count from the longest usable length below; in older files from the next shorter one.
+  bool over_usable = !std::same_as<Fields, RecordReader>;
+  f.or_absent("over_usable", over_usable, true);
+  if (!over_usable) usable = {};
 }
 
 template <class Fields>

@@ -21,7 +21,7 @@
 //        key: {loss, loss_low, loss_high, change, .., context_gain, ..} (of key tokens; absent
 //        without)}],
 //      loss_by_position: [{length, bins: [{first, last, loss, count}]}],
-//      usable_length: {tokens, low, high} (absent where it was not measured),
+//      usable_length: {tokens, low, high, over_usable: true} (absent where it was not measured),
 //      far_context: null or {window, targets, useful, useful_bounded, noticed, noticed_bounded,
 //      bins: [{first, last, targets,
 //        swapped, swapped_low, swapped_high, shuffled, .., cut, ..}]}}]}

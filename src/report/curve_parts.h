@@ -29,8 +29,8 @@ struct LossByPosition {
 // The longest length that a text's reader should pay for, one of those measured: its loss is at
 // most kUsableMargin nats per token above the best of all lengths, and its longer context is shown
 // to help: targets in the later halves of its windows and of those of the longest length below it
-// that is usable gain more than kLeastContextGain nats, with an interval above 0. So a length more
-// between two others does not make a gain smaller. The trained length is usable in any case.
+// that is usable gain more than kLeastContextGain nats, with an interval above 0. So measuring one
+// more length between two others makes no gain smaller. The trained length is usable in any case.
 inline constexpr double kUsableMargin = 0.01, kLeastContextGain = 0.001;
 
 struct UsableLength {

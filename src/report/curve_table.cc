@@ -124,8 +124,11 @@ std::string interval_line(const CurveSet& set) {
 std::string usable_line(const CurveSet& set) {
   std::vector<std::string> lengths;
   for (const Curve& curve : set.curves) {
-    if (curve.usable.tokens > 0)
-      lengths.push_back(cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve)));
+    if (curve.usable.tokens == 0) continue;
+    const std::int64_t harmless = harmless_length(curve);
+    lengths.push_back(
+        cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve.usable),
+            harmless > curve.usable.tokens ? ", no harm up to " + with_commas(harmless) : ""));
   }
   return join(lengths, "; ");
 }

@@ -23,8 +23,9 @@ std::string describe_step_arithmetic(const Config& config, torch::Device device,
   const BatchShape shape = batch_shape(config.batch);
   return cat(
       describe_arithmetic(device), ", attention ",
-      model->attention_kernel(shape.rows, shape.length, device, true), ", skip ",
-      name_of(config.runtime.attention.skip),
+      model->attention_kernel({shape.rows, shape.length, true, config.data.separate_documents},
+                              device),
+      ", skip ", name_of(config.runtime.attention.skip),
       config.runtime.linear_layers == LinearLayers::kLibtorch ? ", linear layers by LibTorch" : "");
 }
 

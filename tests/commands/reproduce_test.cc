@@ -60,5 +60,41 @@ TEST_F(ReproduceSlow, RefusesWhatIsNoExperiment) {
   }
 }
 
+// Of a program that notes its calls: its second job is killed, and its comparison misses a run.
+constexpr const char* kNotes = R"(#!/bin/sh
+echo "$*" >>"$(dirname "$0")/calls"
+case " $* " in
+  *" --jobs "*) for i in 1 2 3 4; do echo "$0 job $i"; done ;;
+  *" job 2 "*) kill -9 $$ ;;
+  *" --output "*) while [ "$1" != --output ]; do shift; done; mkdir -p "$2"; date >"$2/comparison.json"; exit 1 ;;
+esac
+)";
+
+// Seen failing with a job that is killed in xargs' own child: the later ones were not begun.
+TEST(Reproduce, SeveralAtOnceGoOnWhereOneIsKilled) {
+  TemporaryFolder folder;
+  const std::filesystem::path program = folder.path() / "program";
+  write_file_atomic(program, kNotes);
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  setenv("ALIBI_PROGRAM", program.c_str(), 1);
+  ProgramOptions options;
+  options.folder = folder.path();
+  options.program = ALIBI_SOURCE_DIR "/scripts/reproduce";
+  const auto reproduce = [&](const char* name, const char* jobs) {
+    setenv("JOBS", jobs, 1);
+    return run_program({name, "--output", (folder.path() / "page").string()}, options);
+  };
+  EXPECT_EQ(reproduce("long", "2").code, 1) << "a run is missing";
+  const std::string calls = read_file(folder.path() / "calls");
+  for (const char* job : {"job 1", "job 2", "job 3", "job 4", "--output"})
+    EXPECT_NE(calls.find(job), std::string::npos) << job;
+  EXPECT_EQ(reproduce("long", "two").code, 2);
+  const ProgramResult timed = reproduce("cost", "2");
+  EXPECT_EQ(timed.code, 2);
+  EXPECT_NAMES(timed.err, "cost", "JOBS");
+  unsetenv("JOBS");
+  setenv("ALIBI_PROGRAM", ALIBI_BINARY, 1);
+}
+
 }  // namespace
 }  // namespace alibi

@@ -115,6 +115,10 @@ TEST(ChooseAttention, OnADeviceAutoFollowsTheTable) {
   };
   EXPECT_EQ(chosen(continues(960)), "cuda") << "keys before the first query are whole blocks";
   EXPECT_EQ(chosen(continues(961)), "reference");
+  for (const std::int64_t queries : {1, 63})
+    EXPECT_EQ(chosen([&](P& p) { p.pattern = true, p.queries = queries, p.keys = 960 + queries; }),
+              "reference")
+        << "text that is generated";
   EXPECT_EQ(chosen([](P& p) { p.queries = 1, p.keys = 100'000; }), "cuda") << "a bias leaves out";
 
   const auto decodes = [](std::int64_t queries, std::int64_t keys) {
@@ -238,9 +242,15 @@ TEST(AttentionCheck, KernelsThatAreRightPassItInEveryForm) {
   for (const AttentionKernel& kernel : device_kernels_on_host())
     for (const BiasForms& bias : kForms)
       for (const bool learned : {false, true})
-        for (const bool pattern : {false, true})
-          EXPECT_EQ(fault_of(kernel, bias, learned, 64, pattern), "")
-              << kernel.name << bias.slopes << bias.table << bias.terms << learned << pattern;
+        for (const bool pattern : {false, true}) {
+          const auto problem = with([&](AttentionProblem& p) {
+            p.bias = bias, p.bias_gradient = learned, p.pattern = pattern;
+          });
+          const std::string fault = fault_of(kernel, bias, learned, 64, pattern);
+          EXPECT_EQ(fault.empty(), kernel.supports(problem, torch::kCPU))
+              << kernel.name << bias.slopes << bias.table << bias.terms << learned << pattern
+              << fault;
+        }
 }
 
 TEST(AttentionCheckSlow, KernelsThatAreRightPassItAtEveryWidth) {

@@ -56,7 +56,7 @@ TEST(Cache, KeepsAPattern) {
 // Seen failing with a tiled kernel that refuses tables. FIRE's bias changes with the query's place.
 TEST(Lengths, OnlyFireNeedsTheReferenceKernel) {
   const auto kernel = [](Position position) {
-    return tiny_model(tiny_config(position))->attention_kernel(2, 128, torch::kCPU, true);
+    return tiny_model(tiny_config(position))->attention_kernel({2, 128, true}, torch::kCPU);
   };
   for (const Position position : kAllPositions) {
     if (position == Position::kFire)
@@ -72,10 +72,10 @@ TEST(Kernels, AreNamedWithTheirLayers) {
     ModelConfig config = tiny_config(position);
     config.layers = 3;
     config.attention_pattern = {"layers 1-2: lsh(4, 8, 2)"};
-    return tiny_model(config)->attention_kernel(2, 128, torch::kCPU, true);
+    return tiny_model(config)->attention_kernel({2, 128, true}, torch::kCPU);
   };
   const std::string one =
-      tiny_model(tiny_config(Position::kAlibi))->attention_kernel(2, 128, torch::kCPU, true);
+      tiny_model(tiny_config(Position::kAlibi))->attention_kernel({2, 128, true}, torch::kCPU);
   EXPECT_EQ(kernels(Position::kAlibi), one + " (layers 0), lsh (layers 1,2)");
   EXPECT_EQ(kernels(Position::kKerple), one + " (layers 0), reference (layers 1,2)");
 }
@@ -85,8 +85,8 @@ TEST(Kernels, WhyALayerHasNoneOfADeviceIsSaid) {
   if (open_cuda_library().usable) GTEST_SKIP() << "there is a device";
   const Gpt model = tiny_model(tiny_config(Position::kAlibi), torch::kBFloat16);
   const torch::Device device(torch::kCUDA, 0);
-  EXPECT_EQ(model->attention_kernel(2, 128, device, true), "reference");
-  EXPECT_NAMES(model->why_no_device_kernel(2, 128, device, true), "cuda", "cudnn",
+  EXPECT_EQ(model->attention_kernel({2, 128, true}, device), "reference");
+  EXPECT_NAMES(model->why_no_device_kernel({2, 128, true}, device), "cuda", "cudnn",
                cuda_kernels().reason);
 }
 

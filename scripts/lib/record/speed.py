@@ -16,7 +16,7 @@ LIMIT = 1.02
 BUSY_LIMIT = 3  # where a fair share of the cores would be 2
 STARTS = 10
 LARGE = ("model.layers=8", "model.width=512", "model.heads=8", "tokenizer.vocabulary=8192")
-# The quickstart's width and depth, on bytes.
+# 4 layers of 256, on bytes.
 CONFIG = {
     "model": {"layers": 4, "width": 256, "heads": 8},
     "batch": {"sequence_length": 512, "sequences": 16, "train_sequence_length_scaling": 0.25},

@@ -15,6 +15,8 @@ template <class Block, int kWidth, int kWarps, int kTiles, BiasKind kKind>
 class AttentionForward {
  public:
   static constexpr int kRows = 16 * kTiles * kWarps;
+  static_assert(kRows % kKeyBlock == 0 && kKeyBlock % (16 * kTiles) == 0,
+                "a warp's rows lie in one tile of a pattern");
   static constexpr int kQueryBytes = kRows * kWidth * 2;
   static constexpr int kKeyBytes = kKeyBlock * kWidth * 2;
   static constexpr int kSharedBytes = kQueryBytes + 4 * kKeyBytes;
@@ -74,8 +76,8 @@ class AttentionForward {
     return last;
   }
 
-  // The block to visit after block n, and whether there is one. `shown`: of shown_before(n). Where
-  // one question is the other's opposite the compiler makes two loops of one.
+  // The block to visit after block n, and whether there is one. `shown`: of shown_before(n). If one
+  // were written as the negation of the other, the compiler would split the loop in two.
   ALIBI_KERNEL static int before(int n, int shown) { return kPatterned<kKind> ? shown : n - 1; }
   ALIBI_KERNEL bool goes_on(int n, int shown) const {
     return kPatterned<kKind> ? shown >= range_.first_block : n > range_.first_block;

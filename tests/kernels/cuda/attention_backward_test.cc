@@ -214,7 +214,8 @@ void expect_visited(int width, BiasKind kind) {
   for (DeviceExample* one : {&example, &again}) {
     if (kind == BiasKind::kSlopes) one->slopes = {0.5F, 0.3F};
     if (kind == BiasKind::kTerms && one->terms.empty()) one->draw_terms(1);
-    if (kind == BiasKind::kTable) one->draw_falling_tables(0.5F, 512);
+    if (is_table(kind)) one->draw_falling_tables(0.5F, 512);
+    if (kind == BiasKind::kShownTable) one->show({{{.window = 100, .stride = 7}, {}}});
     DeviceAttention a = one->work(34);
     a.first_BHM = first.data();
     a.first_rows = rows;
@@ -230,7 +231,8 @@ void expect_visited(int width, BiasKind kind) {
 
 TEST(DeviceBackward, VisitsWhatTheForwardVisited) {
   for (const int width : {32, 96, 128, 192}) expect_visited(width, BiasKind::kSlopes);
-  for (const BiasKind kind : {BiasKind::kTable, BiasKind::kTerms}) expect_visited(32, kind);
+  for (const BiasKind kind : {BiasKind::kTable, BiasKind::kTerms, BiasKind::kShownTable})
+    expect_visited(32, kind);
 }
 
 }  // namespace

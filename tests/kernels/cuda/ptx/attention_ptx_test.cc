@@ -146,15 +146,20 @@ TEST_F(PtxKernels, TakePatterns) {
     example.show({window, listed, columns});
     run(example);
     EXPECT_LE(worst(example), 1);
+    example.cut_into_documents(70);
+    example.show({{{.window = 40}, {}}, listed, columns});
+    run(example);
+    EXPECT_LE(worst(example), 1);
   }
 }
 
 // The same, with what their skip tests leave out.
 TEST_F(PtxKernelsSlow, LeaveOutWhatTablesAndTermsHide) {
-  for (const bool tables : {true, false}) {
-    SCOPED_TRACE(tables ? "table" : "terms");
+  for (const BiasKind kind : {BiasKind::kTable, BiasKind::kTerms, BiasKind::kShownTable}) {
+    SCOPED_TRACE(static_cast<int>(kind));
     DeviceExample example({.heads = 1, .key_value_heads = 1, .queries = 450, .keys = 450});
-    tables ? example.draw_falling_tables(0.5F, 450) : example.draw_terms(1);
+    is_table(kind) ? example.draw_falling_tables(0.5F, 450) : example.draw_terms(1);
+    if (kind == BiasKind::kShownTable) example.show({{{.window = 100, .stride = 7}, {}}});
     const PtxAttention attention = run(example, {.threshold = 34});
     EXPECT_GT(attention.first_blocks().back(), 2);
     EXPECT_LE(worst(example), 1);
