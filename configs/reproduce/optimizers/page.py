@@ -2,7 +2,7 @@
 
 usage: page.py FOLDER      holds CASE/{rates,runs}/comparison.json and CASE/steps.json for each case
 
-Time is tokens by the time of a step, which steps.py measures for all optimizers in turns: runs lie hours apart.
+Time is tokens by the time of a step on the CPU, which steps.py measures for all optimizers in turns: runs lie hours apart.
 The time until AdamW's loss lies between two budgets, each with a schedule that ends there: by the straight line of loss over
 the logarithm of tokens, seed by seed.
 """
@@ -104,7 +104,9 @@ decays to its end. `scripts/reproduce optimizers` wrote this; how times are foun
     for case in sorted(path.parent for path in pathlib.Path(folder).glob("*/steps.json")):
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = comparison["variants"][0]["parameters"]
-        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {comparison['protocol']['device']}.\n")
+        device = comparison["protocol"]["device"]
+        where = device if device.startswith("cpu") else f"trained on {device}, steps timed on a CPU"
+        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {where}.\n")
         rates_table(read_runs(case / "rates" / "comparison.json")[1])
         steps = json.loads((case / "steps.json").read_text(encoding="utf-8"))
         budgets_table(runs, steps)
