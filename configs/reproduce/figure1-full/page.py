@@ -88,7 +88,7 @@ def usable_line(comparison):
     """By intervals over seeds: arms with one are left out."""
     usable = [f"{variant['name']} {usable_length(variant):,}" for variant in comparison["variants"]
               if any(point["context_gain_low"] is not None for point in beyond(variant)[1:])]
-    print(f"\nUsable length (loss at most {USABLE:g} nats above its best, and what longer context than 1x brings shown to be a gain; at "
+    print(f"\nLongest context that helps, by seeds (loss at most {USABLE:g} nats above its best, and what longer context than 1x brings shown to be a gain; at "
           f"least that of training): {', '.join(usable)}.")
 
 
