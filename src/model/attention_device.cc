@@ -68,15 +68,16 @@ void add_table(const CudaModule& module, Call& call, const ScoreBias& bias) {
   const auto exact = [&](const torch::Tensor& x) {
     return x.detach().to(call.q.device(), torch::kDouble) * module.score_unit;
   };
-  torch::Tensor table_HP =
-      torch::zeros({a.heads, a.table_length()}, distance_P.options()).to(torch::kDouble);
+  torch::Tensor table_HP;
   if (bias.table_HL.defined())
     table_HP =
         exact(bias.table_HL).index_select(1, distance_P.clamp_max(bias.table_HL.size(1) - 1));
   if (bias.slopes_H.defined()) {
     const torch::Tensor line_HP = exact(bias.slopes_H).unsqueeze(1) * -distance_P;
-    table_HP = table_HP + line_HP;
+    table_HP = table_HP.defined() ? table_HP + line_HP : line_HP;
   }
+  if (!table_HP.defined())  // beside a pattern there may be no bias
+    table_HP = torch::zeros({a.heads, a.table_length()}, whole.dtype(torch::kDouble));
   call.table = table_HP.to(torch::kFloat).contiguous();
   a.table_HP = call.table.data_ptr<float>();
   if (a.threshold < 0) return;
@@ -115,13 +116,19 @@ void add_terms(const CudaModule& module, Call& call, const torch::Tensor& terms_
 
 void add_bias(const CudaModule& module, Call& call, const AttentionInputs& inputs) {
   const ScoreBias& bias = inputs.options.bias;
-  const BiasKind kind = device_bias_kind(describe_problem(inputs));
   const bool some = bias.slopes_H.defined() || bias.table_HL.defined() || bias.terms_BHS.defined();
   if (some && module.forward_rows != nullptr)
     call.a.threshold = skip_threshold(inputs.options.skip, call.a.keys);
-  if (is_table(kind)) add_table(module, call, bias);
-  if (kind == BiasKind::kTerms) add_terms(module, call, bias.terms_BHS);
-  if (kind == BiasKind::kSlopes && some) add_slopes(module, call, bias.slopes_H);
+  switch (device_bias_kind(describe_problem(inputs))) {
+    case BiasKind::kSlopes:
+      if (some) add_slopes(module, call, bias.slopes_H);
+      return;
+    case BiasKind::kTable:
+    case BiasKind::kShownTable:
+      return add_table(module, call, bias);
+    case BiasKind::kTerms:
+      return add_terms(module, call, bias.terms_BHS);
+  }
 }
 
 Pattern make_pattern(const std::shared_ptr<const KeyRules>& rules, const DeviceAttention& a,
