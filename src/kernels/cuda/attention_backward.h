@@ -171,12 +171,7 @@ class QueryKeyTile {
       block_.each_lane([&](int lane) {
         const int row = (query + 8 * half + lane / 4) % kKeyBlock;
         const std::uint64_t bits = a_.shown_bits(shown, row) >> (2 * (lane % 4));
-        ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-          ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
-            float& x = changes[j][lane].v[2 * half + e];
-            x = (bits >> (8 * j + e) & 1) != 0 ? x : 0;
-          }
-        }
+        keep_shown<kTiles>(changes, lane, half, bits, 0);
       });
     }
   }

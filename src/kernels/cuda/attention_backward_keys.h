@@ -252,12 +252,7 @@ class AttentionKeyGradient {
           const int key = first_row(lane, r) + 8 * half;
           const std::uint64_t bits =
               a_.shown_bits(shown, kKeyBlock + key) >> (query % kKeyBlock + 2 * (lane % 4));
-          ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
-            ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
-              float& x = scores_[r * kTiles + j][lane].v[2 * half + e];
-              x = (bits >> (8 * j + e) & 1) != 0 ? x : 0;
-            }
-          }
+          keep_shown<kTiles>(scores_ + r * kTiles, lane, half, bits, 0);
         });
       }
     }

@@ -210,12 +210,7 @@ class AttentionForward {
         block_.each_lane([&](int lane) {
           const int row = (query + 16 * r + 8 * half + lane / 4) % kKeyBlock;
           const std::uint64_t bits = a_.shown_bits(shown, row) >> (2 * (lane % 4));
-          ALIBI_UNROLL for (int j = 0; j < 2 * kKeyPairs; ++j) {
-            ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
-              float& x = scores_[r][j][lane].v[2 * half + e];
-              x = (bits >> (8 * j + e) & 1) != 0 ? x : kNothing;
-            }
-          }
+          keep_shown<2 * kKeyPairs>(scores_[r], lane, half, bits, kNothing);
         });
       }
     }

@@ -145,6 +145,19 @@ ALIBI_KERNEL void store_row(Block&, std::uint16_t* row,
   }
 }
 
+// Of a lane's scores of row `half` in kTiles neighbouring tiles of sums, those whose columns have
+// no bit become `hidden`; bit 0 is of the lane's first column.
+template <int kTiles, class LanesOfFloats4>
+ALIBI_KERNEL void keep_shown(LanesOfFloats4* tiles, int lane, int half, std::uint64_t bits,
+                             float hidden) {
+  ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+    ALIBI_UNROLL for (int e = 0; e < 2; ++e) {
+      float& x = tiles[j][lane].v[2 * half + e];
+      x = (bits >> (8 * j + e) & 1) != 0 ? x : hidden;
+    }
+  }
+}
+
 template <int kCount, class Block>
 ALIBI_KERNEL void clear(Block& block, typename Block::template Lanes<Floats4> (&sums)[kCount]) {
   ALIBI_UNROLL for (int i = 0; i < kCount; ++i) {
