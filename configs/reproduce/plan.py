@@ -36,7 +36,7 @@ def variant(arm, rate, tokens):
 def comparison(case, folder, name, half, variants, seeds, measured):
     data = {"data": {"valid": [str(folder / half)]}}
     return {"name": f"{case['name']}-{name}", "title": case["title"], "base": case["base"], "config": merged(case.get("config", {}), data),
-            "folder": str(folder / name), "measured": str(measured), "variants": variants, "seeds": seeds}
+            "folder": str(folder / name), "measured": str(measured), "any_device": True, "variants": variants, "seeds": seeds}
 
 
 def split_text(text, folder, most=None):

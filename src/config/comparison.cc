@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint64_t kLargestFile = 16u << 20;
 constexpr std::size_t kMostVariants = 100, kMostSeeds = 100;
 
-const std::vector<std::string> kKeys = {"name",      "title",  "folder",   "measured",
-                                        "base",      "config", "variants", "seeds",
-                                        "reference", "text",   "tasks",    "$schema"};
+const std::vector<std::string> kKeys = {"name", "title",  "folder",   "measured", "any_device",
+                                        "base", "config", "variants", "seeds",    "reference",
+                                        "text", "tasks",  "$schema"};
 
 // Names become names of files.
 bool is_plain_name(const std::string& name) {
@@ -62,6 +62,7 @@ class Reader {
     read_text("folder", result_.folder);
     result_.measured = result_.folder + "/measured";
     read_text("measured", result_.measured);
+    read_switch("any_device", result_.any_device);
     read_list("base", result_.base);
     read_list("text", result_.text);
     result_.common = {"{}", result_.place + ": /config"};
@@ -80,6 +81,16 @@ class Reader {
       to = *value->as_string();
     } else {
       fault(cat("/", key), "found " + describe(*value) + ", expected text");
+    }
+  }
+
+  void read_switch(const char* key, bool& to) {
+    const Json* value = root_.find(key);
+    if (value == nullptr) return;
+    if (value->is_bool()) {
+      to = *value->as_bool();
+    } else {
+      fault(cat("/", key), "found " + describe(*value) + ", expected true or false");
     }
   }
 

@@ -6,6 +6,8 @@
 //    "measured": "results/positions",           // where figures of runs are kept, and taken from
 //                                               // before anything is trained; default:
 //                                               // FOLDER/measured
+//    "any_device": true,                        // take what another kind of device trained, too;
+//                                               // times are then of no one device; default: false
 //    "base": ["configs/quickstart.json"],       // config files, merged left to right; or one name
 //    "config": {"run": {"train_tokens": 1e6}},  // changes for all variants
 //    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
@@ -42,6 +44,7 @@ struct ComparisonFile {
   std::string place;  // the file itself
   std::string name, title, folder, measured, reference;
   std::vector<std::string> base, text;
+  bool any_device = false;
   ConfigFragment common;
   std::vector<ComparisonVariant> variants;
   std::vector<std::int64_t> seeds = {0, 1, 2};

@@ -138,6 +138,7 @@ std::string comparison_schema() {
         {"title", text},
         {"folder", text},
         {"measured", text},
+        {"any_device", {{"type", "boolean"}}},
         {"base", one_or_more},
         {"config", fragment},
         {"variants", {{"type", "object"}, {"additionalProperties", fragment}}},

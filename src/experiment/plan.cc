@@ -35,7 +35,7 @@ std::string treatment(const EvaluateConfig& e) {
 
 // What is no part of a run's identity, yet decides when its training ends or what it costs, which
 // are figures too; nothing where all of it is as usual.
-std::string cost_identity(const Config& config) {
+std::string cost_identity(const Config& config, bool any_device) {
   const Config usual;
   Config given;
   given.runtime = config.runtime;
@@ -43,7 +43,7 @@ std::string cost_identity(const Config& config) {
   const bool cuda =
       config.runtime.device == Device::kCuda ||
       (config.runtime.device == Device::kAuto && open_device(Device::kAuto).is_cuda());
-  given.runtime.device = cuda ? Device::kCuda : usual.runtime.device;
+  given.runtime.device = cuda && !any_device ? Device::kCuda : usual.runtime.device;
   if (config.run.patience > 0) {
     given.run.patience = config.run.patience;
     given.run.evaluate_every_tokens = config.run.evaluate_every_tokens;
@@ -59,9 +59,9 @@ std::string cost_identity(const Config& config) {
 }
 
 // What is trained: the same for configs that come to the same weights at the same cost.
-std::string trained_identity(const Config& config, const std::string& data_hash) {
+std::string trained_identity(const Config& config, const std::string& data_hash, bool any_device) {
   const std::string identity = run_identity(config, data_hash);
-  const std::string costs = cost_identity(config);
+  const std::string costs = cost_identity(config, any_device);
   return costs.empty() ? identity : sha256_hex(identity + costs);
 }
 
@@ -70,9 +70,10 @@ void refuse_equal_variants(const ExperimentPlan& plan,
   std::map<std::string, std::string> names;
   for (std::size_t i = 0; i < plan.variants.size(); ++i) {
     const PlannedVariant& variant = plan.variants[i];
-    const auto [same, is_new] = names.try_emplace(
-        trained_identity(variant.config, data_hashes[i]) + treatment(variant.config.evaluate),
-        variant.name);
+    const auto [same, is_new] =
+        names.try_emplace(trained_identity(variant.config, data_hashes[i], plan.file.any_device) +
+                              treatment(variant.config.evaluate),
+                          variant.name);
     if (is_new) continue;
     throw usage_error(plan.file.place + ": /variants/" + variant.name,
                       "is the same run as variant " + same->second,
@@ -248,7 +249,8 @@ void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes)
       run.config.run.seed = seed;
       run.config.run.name = plan.variants[i].name;
       // Variants that differ in their evaluation only share one trained run, named after the first.
-      const std::string identity = trained_identity(run.config, data_hashes[i]);
+      const std::string identity =
+          trained_identity(run.config, data_hashes[i], plan.file.any_device);
       const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
       run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
       run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));

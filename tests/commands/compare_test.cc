@@ -113,6 +113,30 @@ TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
   EXPECT_EQ(place.run(alone).code, 2);
 }
 
+TEST(Compare, TakesWhatAnyDeviceMeasuredWhereTheFileAllowsIt) {
+  const CliFixture place;
+  const auto file = [](const char* more) {
+    return cat(R"({"base": "tiny.json", "folder": "all", "measured": "kept", "seeds": [1],)", more,
+               R"("config": {"run": {"train_tokens": 1280}}, "variants": {"alibi": {}}})");
+  };
+  const std::vector<std::string> on_device = {"--set", "runtime.device=cuda"};
+  const auto plan = [&](const std::string& name, std::vector<std::string> options) {
+    options.insert(options.begin(), {"compare", name, "--plan"});
+    return place.works(options).out;
+  };
+  place.put("any.json", file(R"("any_device": true, )"));
+  place.put("own.json", file(""));
+  EXPECT_EQ(plan("any.json", on_device), plan("any.json", {}));
+  EXPECT_EQ(plan("any.json", {}), plan("own.json", {})) << "figures of before stay";
+  EXPECT_NE(plan("own.json", on_device), plan("own.json", {}));
+  place.works({"compare", "own.json"});
+  EXPECT_EQ(trained_runs(place.works({"compare", "any.json", "--set", "runtime.device=cuda"})), 0);
+  place.put("any.json", file(R"("any_device": 1, )"));
+  const ProgramResult wrong = place.run({"compare", "any.json"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_ERROR_AT(wrong.err, "/any_device", "1", "true or false");
+}
+
 // What is measured is enough: runs, weights and curves may go, to another machine too.
 TEST(Compare, TakesKeptFiguresInPlaceOfRuns) {
   const CliFixture place;

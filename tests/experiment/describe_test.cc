@@ -65,6 +65,16 @@ TEST(DescribeRun, KeepsOfTheProtocolWhatAllRunsShare) {
   EXPECT_EQ(c.protocol.precision, "bf16");
 }
 
+TEST(DescribeRun, NamesEveryDevice) {
+  Comparison c = two_variants();
+  CurveSet first = found(""), second = found("");
+  first.protocol.device = "cuda:0, a card";
+  second.protocol.device = "cpu, 2 threads";
+  for (const auto* set : {&first, &second, &first, &second})
+    describe_run(c, 0, run_of("a", *set), *set);
+  EXPECT_EQ(c.protocol.device, "cuda:0, a card; cpu, 2 threads");
+}
+
 TEST(DescribeRun, RefusesLossesOfAnotherText) {
   Comparison c = two_variants();
   CurveSet first = found(""), other = found("");

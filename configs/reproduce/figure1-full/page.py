@@ -102,6 +102,18 @@ def seeds_line(comparison):
     return f" ({', '.join(fewer)} so far)" if fewer else ""
 
 
+def devices_line(case, comparison):
+    """The device of most runs, and which runs others made."""
+    runs = {}
+    for run in comparison["runs"]:
+        name = f"{run['variant']}-seed{run['seed']}"
+        for file in (case / "measured").glob(f"{name}-*/curve.json"):
+            device = json.loads(file.read_text(encoding="utf-8"))["protocol"]["device"]
+            runs.setdefault("a CPU" if device.startswith("cpu") else device, []).append(f"{run['variant']} seed {run['seed']}")
+    most, *others = sorted(runs, key=lambda device: -len(runs[device]))
+    return most + "".join(f"; {', '.join(runs[device])}: {device}" for device in others)
+
+
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     losses, methods = {}, []
@@ -125,7 +137,7 @@ def case_section(case):
     text = int((case / "train_tokens").read_text(encoding="utf-8"))
     seeds = len(comparison["seeds"])
     print(f"\n## {comparison['title']}\n\n{variant['parameters'] / 1e6:.2f}M parameters, {tokens / 1e6:.1f}M tokens ({tokens / variant['parameters']:.0f} a "
-          f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}{seeds_line(comparison)}; {comparison['protocol']['device']}.\n")
+          f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}{seeds_line(comparison)}; {devices_line(case, comparison)}.\n")
     if case.name.endswith("trend"):
         trend_table(comparison)
         return
@@ -142,10 +154,9 @@ def main(folder):
 Every method on the same tokens, batches and seeds, each at the best of three learning rates (short trials with one seed, chosen on
 one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
 512: ALiBi 0.7 % behind sinusoidal at L = 128 and ahead from 512 on; sinusoidal breaks within 20 to 50 tokens beyond 1x, rotary
-within 100 to 200, T5's bias within 600 to 800, ALiBi not. Where a case names a CUDA device, `CASES="default books" scripts/reproduce
-figure1-full --output data/results/figure1-full --set runtime.device=cuda` (books: after scripts/unpack-books) goes on there with what
-is missing; `--output results/cpu --set runtime.device=cpu` trains the same on two cores in some ten hours a text. Rates for Python
-source were chosen on a CPU. Of two cases (1,024 tokens, one size up) only short trials are there.""")
+within 100 to 200, T5's bias within 600 to 800, ALiBi not. `CASES="default books default-trend" scripts/reproduce figure1-full` (books: after
+scripts/unpack-books) makes this page, and trains what is missing, on a CPU or a GPU; all of a text on two cores takes some ten hours
+(`--output results/mine`). Rates for Python source were chosen on a CPU. Of two cases (1,024 tokens, one size up) only short trials are there.""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)
