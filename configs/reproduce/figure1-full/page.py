@@ -114,6 +114,18 @@ def devices_line(case, comparison):
     return most + "".join(f"; {', '.join(runs[device])}: {device}" for device in others)
 
 
+def rates_line(case):
+    """Which rate each method takes, and where it is the lowest or the highest of those tried."""
+    losses = {}
+    for run in json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))["runs"]:
+        method, rate = run["variant"].rsplit("-", 1)
+        losses.setdefault(method, {})[float(rate)] = run["losses"][0]["loss"]
+    best = {method: min(rates, key=rates.get) for method, rates in losses.items()}
+    at_edge = [method for method, rate in best.items() if rate in (min(losses[method]), max(losses[method]))]
+    print("Learning rates: " + ", ".join(f"{method} {rate:g}" for method, rate in best.items())
+          + (f"; the lowest or highest that was tried: {', '.join(at_edge)}" if at_edge else "; all lie between others that were tried") + ".\n")
+
+
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     losses, methods = {}, []
@@ -138,6 +150,7 @@ def case_section(case):
     seeds = len(comparison["seeds"])
     print(f"\n## {comparison['title']}\n\n{variant['parameters'] / 1e6:.2f}M parameters, {tokens / 1e6:.1f}M tokens ({tokens / variant['parameters']:.0f} a "
           f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}{seeds_line(comparison)}; {devices_line(case, comparison)}.\n")
+    rates_line(case)
     if case.name.endswith("trend"):
         trend_table(comparison)
         return
@@ -151,8 +164,8 @@ def case_section(case):
 def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
-Every method on the same tokens, batches and seeds, each at the best of three learning rates (short trials with one seed, chosen on
-one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
+Every method on the same tokens, batches and seeds, each at the best of three learning rates, or of four where the highest of three was
+best (short trials with one seed, chosen on one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
 512: ALiBi 0.7 % behind sinusoidal at L = 128 and ahead from 512 on; sinusoidal breaks within 20 to 50 tokens beyond 1x, rotary
 within 100 to 200, T5's bias within 600 to 800, ALiBi not. `CASES="default books default-trend" scripts/reproduce figure1-full` (books: after
 scripts/unpack-books) makes this page, and trains what is missing, on a CPU or a GPU; all of a text on two cores takes some ten hours
