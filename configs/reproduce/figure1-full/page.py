@@ -5,6 +5,7 @@ usage: page.py FOLDER      holds CASE/runs/comparison.json and CASE/train_tokens
 import json
 import math
 import pathlib
+import statistics
 import sys
 
 USABLE = 0.01  # nats
@@ -38,13 +39,38 @@ def holds_until(variant):
     return f"{last:,}, all that was measured"
 
 
+def losses_at_1x(comparison, name):
+    """{seed: loss} of the runs that did not fail."""
+    return {run["seed"]: run["losses"][0]["loss"] for run in comparison["runs"] if run["variant"] == name and not run["failure"]}
+
+
+def from_reference(comparison, variant):
+    """Perplexity at 1x, paired by seed; an interval of two seeds says less than both."""
+    mine, its = (losses_at_1x(comparison, name) for name in (variant["name"], comparison["reference"]))
+    each = [mine[seed] - its[seed] for seed in mine.keys() & its.keys()]
+    point, of_nats = at_1x(variant), lambda nats: percent(math.expm1(nats))
+    if len(each) == 2:
+        return f"{of_nats(point['difference'])} (by seed {of_nats(min(each))}, {of_nats(max(each))})"
+    return of_estimate(point["difference"], point["difference_low"], point["difference_high"], of_nats)
+
+
+def arm(comparison, name, beside=False):
+    """Which seeds there are, where some are missing, and what the reference has with the same: its own row is of all of its."""
+    mine, its = (losses_at_1x(comparison, one) for one in (name, comparison["reference"]))
+    if not mine or mine.keys() >= its.keys():
+        return name
+    mean = statistics.mean(its[seed] for seed in mine)
+    with_same = f"; {comparison['reference']} with the same: {math.exp(mean):.2f} at 1x" if beside else ""
+    return f"{name} (seed{'s' if len(mine) > 1 else ''} {', '.join(map(str, sorted(mine)))}{with_same})"
+
+
 def first_lines(comparison):
     """What a reader wants to know, in sentences."""
     variants = {variant["name"]: variant for variant in comparison["variants"]}
     reference = variants[comparison["reference"]]
     rivals = [v for v in variants.values() if v is not reference and at_1x(v)["difference"] is not None]
     print("At the trained length, from ALiBi's perplexity: " + ", ".join(
-        f"{v['name']} " + of_estimate(*(at_1x(v)[key] for key in ("difference", "difference_low", "difference_high")), lambda nats: percent(math.expm1(nats)))
+        f"{v['name']} {from_reference(comparison, v)}"
         for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
     print(f"Holds up to (perplexity at most {100 * HOLDS:.0f} % above that at 1x, tokens): " +
           ", ".join(f"{v['name']} {holds_until(v)}" for v in variants.values()) + ".\n")
@@ -55,7 +81,7 @@ def curves_table(comparison):
     print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " |\n|---" * 1 + "|---" * len(lengths) + "|")
     for variant in comparison["variants"]:
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
-        print(f"| {variant['name']} | " + " | ".join(cells) + " |")
+        print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + " |")
 
 
 def key_table(comparison):
@@ -74,7 +100,7 @@ def key_table(comparison):
             continue
         last = points[-1]
         gain = of_estimate(*(last["key"][key] for key in ("context_gain", "context_gain_low", "context_gain_high")), lambda nats: f"{nats:+.3f}")
-        print(f"| {variant['name']} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
+        print(f"| {arm(comparison, variant['name'])} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
 
 
 def usable_length(variant):
@@ -96,8 +122,7 @@ def seeds_line(comparison):
     """Arms of which some seeds were not run."""
     if len(comparison["seeds"]) == 1:
         return ""
-    runs = {variant["name"]: sum(run["variant"] == variant["name"] and not run["failure"] for run in comparison["runs"])
-            for variant in comparison["variants"]}
+    runs = {variant["name"]: len(losses_at_1x(comparison, variant["name"])) for variant in comparison["variants"]}
     fewer = [f"{name} {count}" for name, count in runs.items() if count < len(comparison["seeds"])]
     return f" ({', '.join(fewer)} so far)" if fewer else ""
 
@@ -107,7 +132,10 @@ def devices_line(case, comparison):
     runs = {}
     for run in comparison["runs"]:
         name = f"{run['variant']}-seed{run['seed']}"
-        for file in (case / "measured").glob(f"{name}-*/curve.json"):
+        if run["failure"]:
+            continue
+        trained = pathlib.Path(run["folder"]).name.rsplit("-", 1)[1]  # also a name's, where another variant trained it
+        for file in (case / "measured").glob(f"{name}-{trained}-*/curve.json"):
             device = json.loads(file.read_text(encoding="utf-8"))["protocol"]["device"]
             runs.setdefault("a CPU" if device.startswith("cpu") else device, []).append(f"{run['variant']} seed {run['seed']}")
     most, *others = sorted(runs, key=lambda device: -len(runs[device]))
@@ -115,19 +143,20 @@ def devices_line(case, comparison):
 
 
 def rates_line(case):
-    """Which rate each method takes, and where it is the lowest or the highest of those tried."""
-    losses = {}
-    for run in json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))["runs"]:
+    """Which rate each method takes, in runs of which length it was chosen, and where it is the lowest or the highest tried."""
+    losses, trials = {}, json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))
+    for run in trials["runs"]:
         method, rate = run["variant"].rsplit("-", 1)
         losses.setdefault(method, {})[float(rate)] = run["losses"][0]["loss"]
     best = {method: min(rates, key=rates.get) for method, rates in losses.items()}
     at_edge = [method for method, rate in best.items() if rate in (min(losses[method]), max(losses[method]))]
-    print("Learning rates: " + ", ".join(f"{method} {rate:g}" for method, rate in best.items())
+    print(f"Learning rates (of trials on {trials['variants'][0]['train_targets'] / 1e6:.1f}M tokens): " + ", ".join(f"{method} {rate:g}" for method, rate in best.items())
           + (f"; the lowest or highest that was tried: {', '.join(at_edge)}" if at_edge else "; all lie between others that were tried") + ".\n")
 
 
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
+    print("Other targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     losses, methods = {}, []
     for variant in comparison["variants"]:
         method, _ = variant["name"].rsplit("-", 1)
@@ -146,9 +175,11 @@ def case_section(case):
     comparison = json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8"))
     variant = comparison["variants"][0]
     tokens = max(one["train_targets"] for one in comparison["variants"])
+    trained = [one["train_targets"] / one["parameters"] for one in comparison["variants"] if one["parameters"]] if case.name.endswith("trend") else [
+        variant["train_targets"] / variant["parameters"]]
     text = int((case / "train_tokens").read_text(encoding="utf-8"))
     seeds = len(comparison["seeds"])
-    print(f"\n## {comparison['title']}\n\n{variant['parameters'] / 1e6:.2f}M parameters, {tokens / 1e6:.1f}M tokens ({tokens / variant['parameters']:.0f} a "
+    print(f"\n## {comparison['title']}\n\n{variant['parameters'] / 1e6:.2f}M parameters, {'up to ' if len(trained) > 1 else ''}{tokens / 1e6:.1f}M tokens ({max(trained):.0f} a "
           f"parameter, {tokens / text:.1f} times the text), {seeds} seed{'s' if seeds > 1 else ''}{seeds_line(comparison)}; {devices_line(case, comparison)}.\n")
     rates_line(case)
     if case.name.endswith("trend"):
@@ -164,15 +195,19 @@ def case_section(case):
 def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
-Every method on the same tokens, batches and seeds, each at the best of three learning rates, or of four where the highest of three was
-best (short trials with one seed, chosen on one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over seeds. Press et al. 2021, trained at
-512: ALiBi 0.7 % behind sinusoidal at L = 128 and ahead from 512 on; sinusoidal breaks within 20 to 50 tokens beyond 1x, rotary
-within 100 to 200, T5's bias within 600 to 800, ALiBi not. `CASES="default books default-trend" scripts/reproduce figure1-full` (books: after
-scripts/unpack-books) makes this page, and trains what is missing, on a CPU or a GPU; all of a text on two cores takes some ten hours
-(`--output results/mine`). Rates for Python source were chosen on a CPU. Of two cases (1,024 tokens, one size up) only short trials are there.""")
+Every method on the same tokens, batches and seeds, each at the best of the learning rates tried (short trials with one seed, chosen on
+one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over three seeds. Press et al. 2021: trained at
+128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
+1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. `CASES="default books default-trend" scripts/reproduce figure1-full`
+(books: after scripts/unpack-books) makes this page, and trains what is missing, on a CPU or a GPU; all of a text on two cores takes some
+ten hours (`--output results/mine`).""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)
+    waiting = [path.parent.parent for path in sorted(pathlib.Path(folder).glob("*/rates/comparison.json"))]
+    waiting = [json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))["title"] for case in waiting if case not in cases]
+    if waiting:
+        print(f"\nOnly trials of learning rates are there yet: {'; '.join(waiting)}.")
 
 
 if __name__ == "__main__":

@@ -20,13 +20,13 @@ def kind_of(variant):
 
 
 def read_runs(file):
-    """{variant: [(loss, tokens) by seed]}"""
+    """{variant: {seed: (loss, tokens)}}"""
     comparison = json.loads(file.read_text(encoding="utf-8"))
     tokens = {variant["name"]: variant["train_targets"] for variant in comparison["variants"]}
-    runs = {variant["name"]: [] for variant in comparison["variants"]}
+    runs = {variant["name"]: {} for variant in comparison["variants"]}
     for run in comparison["runs"]:
         if not run["failure"]:
-            runs[run["variant"]].append((run["losses"][0]["loss"], tokens[run["variant"]]))
+            runs[run["variant"]][run["seed"]] = (run["losses"][0]["loss"], tokens[run["variant"]])
     return comparison, runs
 
 
@@ -50,7 +50,7 @@ def crossing(points, target):
 def rates_table(runs):
     print("| optimizer | loss by rate (one seed, on the first half of the held-out documents) | chosen |\n|---|---|---|")
     for kind, name in KINDS.items():
-        mine = {variant.split("-")[1]: values[0][0] for variant, values in runs.items() if kind_of(variant) == kind and values}
+        mine = {variant.split("-")[1]: values[0][0] for variant, values in runs.items() if kind_of(variant) == kind and values}  # seed 0
         if not mine:
             continue
         best = min(mine, key=mine.get)
@@ -65,32 +65,35 @@ def relative_steps(steps, kind):
 
 
 def budgets_table(runs, steps):
-    tokens = runs["adamw-1"][0][1]
+    tokens = next(iter(runs["adamw-1"].values()))[1]
     print("\n| optimizer | tokens | loss (second half; mean, least and most of the seeds) | time, of AdamW's |\n|---|---|---|---|")
     for variant, values in runs.items():
         if values:
-            time = statistics.median(relative_steps(steps, kind_of(variant))) * values[0][1] / tokens
-            print(f"| {KINDS[kind_of(variant)]} | {values[0][1] / 1e6:.2f}M | {mean_and_spread([run[0] for run in values], 3)} | {time:.2f} |")
+            of_variant = next(iter(values.values()))[1]
+            time = statistics.median(relative_steps(steps, kind_of(variant))) * of_variant / tokens
+            print(f"| {KINDS[kind_of(variant)]} | {of_variant / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in values.values()], 3)} | {time:.2f} |")
 
 
 def crossings_table(runs, steps):
     base = runs["adamw-1"]
-    print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss | time until AdamW's loss, of AdamW's |")
+    print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss (of the seeds) | time until AdamW's loss, of AdamW's (of the rounds) |")
     print("|---|---|---|---|")
     for kind in steps:
         budgets = [values for variant, values in runs.items() if kind_of(variant) == kind and values]
+        seeds = sorted(set(base).intersection(*budgets))  # a failed run's seed is left out
         if kind == "adamw":
             continue
         relative = relative_steps(steps, kind)
         step = f"{statistics.median(relative):.2f} ({min(relative):.2f} .. {max(relative):.2f})"
-        found = [crossing([(values[seed][1], values[seed][0]) for values in budgets], loss) for seed, (loss, _) in enumerate(base)]
+        found = [crossing([(values[seed][1], values[seed][0]) for values in budgets], base[seed][0]) for seed in seeds]
         if any(tokens is None for tokens, _ in found):
             print(f"| {KINDS[kind]} | {step} | not reached | |")
             continue
-        shares = [tokens / all_tokens for (tokens, _), (_, all_tokens) in zip(found, base)]
+        shares = [tokens / base[seed][1] for seed, (tokens, _) in zip(seeds, found)]
         mark = "at most " if any(at_most for _, at_most in found) else ""
-        times = [share * statistics.median(relative) for share in shares]
-        print(f"| {KINDS[kind]} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{mean_and_spread(times, 2)} |")
+        mean = statistics.mean(shares)
+        time = f"{mean * statistics.median(relative):.2f} ({mean * min(relative):.2f} .. {mean * max(relative):.2f})"
+        print(f"| {KINDS[kind]}{'' if len(seeds) == len(base) else f' ({len(seeds)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{time} |")
 
 
 def main(folder):
