@@ -1,10 +1,12 @@
 # Figure 1 of Press et al. 2021 with models that have seen 20 tokens a parameter. Hours: stop it and start it again as you like. Cases are files
 # of configs/reproduce/figure1-full/, for example CASES="default books" (scripts/unpack-books); a judge trained on long sequences finds key tokens,
 # once: CASE/key_tokens.json says which they are.
+refuse_own_texts "$@"
 for case in ${CASES:-default}; do
   text="${case%%-*}" base=configs/compare/base.json judge="runs/reproduce/$name/judge-$text" plan="runs/reproduce/$name/$case"
   [ "$text" = default ] || base="configs/$text.json"
   mkdir -p "$plan" "$out/$case"
+  "$alibi" inspect data "$base" | awk '$1 == "train" { gsub(",", "", $4); print $4 }' >"$out/$case/train_tokens"
   mapfile -t judging < <(python3 configs/reproduce/plan.py judged "$steps/$case.toml" "$plan" "$out/$case")
   if [ "${#judging[@]}" -gt 0 ]; then
     "$alibi" train "$base" "$steps/judge.json" --resume --set run.folder="$judge"
@@ -12,6 +14,5 @@ for case in ${CASES:-default}; do
     cp "$plan/judged/key_tokens.json" "$out/$case"
   fi
   compare_at_own_rates "$steps/$case.toml" "$out/$case" "$@"
-  "$alibi" inspect data "$base" | awk '$1 == "train" { gsub(",", "", $4); print $4 }' >"$out/$case/train_tokens"
 done
-python3 "$steps/page.py" "$out" | tee "$out/README.md"
+write_page python3 "$steps/page.py" "$out"

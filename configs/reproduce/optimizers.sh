@@ -5,4 +5,4 @@ for case in ${CASES:-quickstart-8k quickstart-32k}; do
   compare_at_own_rates "$steps/$case.toml" "$out/$case" "$@"
   python3 configs/reproduce/steps.py "$alibi" "runs/reproduce/$name/$case/runs/configs" "$out/$case/steps.json" 5 cpu
 done
-python3 "$steps/page.py" "$out" | tee "$out/README.md"
+write_page python3 "$steps/page.py" "$out"

@@ -6,6 +6,8 @@ runs=()
 names=()
 for method in alibi sinusoidal rotary t5 learned-4x none; do
   run=$("$alibi" compare "$models" --plan "$@" | grep "^$method-seed0-")
+  [ -d "runs/reproduce/figure1/runs/$run" ] ||
+    fail "the weights of $run are gone, its figures were kept: remove runs/reproduce/figure1/measured/$run-* to train it anew"
   runs+=("runs/reproduce/figure1/runs/$run")
   names+=(--name "$method")
 done

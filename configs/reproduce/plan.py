@@ -1,7 +1,9 @@
 """A comparison in which every arm has its own learning rate: trials on one half of the held-out documents, then runs on the other.
 
-usage: plan.py rates CASE.toml FOLDER OUTPUT    writes the two halves, and FOLDER/rates.json unless OUTPUT/rates/comparison.json has
-                                                every trial; trials that OUTPUT/rates/measured holds are not made again
+usage: plan.py rates CASE.toml FOLDER OUTPUT [OPTIONS]
+                                                writes the two halves, FOLDER/trials.json (what decides trials), and FOLDER/rates.json
+                                                unless OUTPUT/rates has every trial by the same; trials that OUTPUT/rates/measured
+                                                holds are not made again
        plan.py runs CASE.toml FOLDER OUTPUT     writes FOLDER/runs.json, with the rates chosen by that; runs that OUTPUT/measured
                                                 holds are not made again
        plan.py judged CASE.toml FOLDER OUTPUT   prints the options of "alibi evaluate" by which an evaluator finds the key tokens of the runs'
@@ -43,7 +45,11 @@ def split_text(text, folder, most=None):
     """Documents in turn, `most` of them or all: the first to choose by, the second to report on."""
     lines = pathlib.Path(text).read_text(encoding="utf-8").splitlines(keepends=True)[:most]
     for half, first in (("choose.jsonl", 0), ("report.jsonl", 1)):
-        (folder / half).write_text("".join(lines[first::2]), encoding="utf-8")
+        chosen = "".join(lines[first::2])
+        if not (folder / half).exists() or (folder / half).read_text(encoding="utf-8") != chosen:  # a comparison may be reading it
+            part = folder / f"{half}.part"
+            part.write_text(chosen, encoding="utf-8")
+            part.replace(folder / half)
 
 
 def rates_of(case, arm):
@@ -64,6 +70,13 @@ def plan_rates(case, folder, output):
 
 def has_all_trials(case, measured):
     return {run["variant"] for run in measured["runs"] if not run["failure"]} == set(plan_trials(case))
+
+
+def what_decides(case, plan, options):
+    """Trials; but no folder of this call."""
+    kept = {key: value for key, value in plan.items() if key not in ("folder", "measured")}
+    data = {"data": {"valid": f"half of {case['text']}"}}
+    return json.loads(json.dumps({**kept, "config": merged(kept["config"], data), "options": options}))
 
 
 def chosen_rates(case, measured):
@@ -94,7 +107,7 @@ def judging_options(case, folder):
             "--set", f"evaluate.max_tokens={evaluate['max_tokens']}"]
 
 
-def main(step, case_file, folder, output):
+def main(step, case_file, folder, output, *options):
     case = tomllib.loads(pathlib.Path(case_file).read_text(encoding="utf-8"))
     case["name"] = "-".join(pathlib.Path(case_file).with_suffix("").parts[-2:])
     folder, output = pathlib.Path(folder), pathlib.Path(output)
@@ -107,9 +120,12 @@ def main(step, case_file, folder, output):
     measured = json.loads(trials.read_text(encoding="utf-8")) if trials.exists() else None
     file = folder / f"{step}.json"
     file.unlink(missing_ok=True)
-    if step == "rates" and measured and has_all_trials(case, measured):
-        return
     plan = plan_rates(case, folder, output) if step == "rates" else plan_runs(case, folder, output, measured)
+    if step == "rates":
+        rules, known = what_decides(case, plan, options), output / "rates" / "trials.json"
+        (folder / "trials.json").write_text(json.dumps(rules, indent=1) + "\n", encoding="utf-8")
+        if measured and has_all_trials(case, measured) and known.exists() and json.loads(known.read_text(encoding="utf-8")) == rules:
+            return
     file.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
 
 

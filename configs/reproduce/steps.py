@@ -23,6 +23,8 @@ def step_seconds(program, file, device):
 
 
 def main(program, configs, output, rounds=5, device=""):
+    if not any(pathlib.Path(configs).glob("*.json")):
+        sys.exit(f"steps.py: {configs}: found no config; a comparison writes them where it trains: remove its kept figures to train anew")
     newest_last = sorted(pathlib.Path(configs).glob("*.json"), key=lambda file: file.stat().st_mtime)
     file_of = {file.name.split("-")[0]: file for file in newest_last}
     seconds = {variant: [] for variant in file_of}

@@ -94,7 +94,7 @@ void check_devices(const ExperimentPlan& plan, const std::string& job) {
   for (const PlannedRun& run : plan.runs) jobs.insert(run.trained);
   if (job.empty() && missing.size() < jobs.size()) return;
   for (const PlannedRun& run : plan.runs) {
-    const bool wanted = job.empty() || run.trained == job;
+    const bool wanted = job.empty() || run.trained == job || run.name == job;
     if (wanted && std::ranges::find(missing, run.trained) != missing.end())
       open_device(run.config.runtime.device);
   }

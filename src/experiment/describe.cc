@@ -26,14 +26,15 @@ void merge_protocol(Comparison& all, const CurveProtocol& found) {
   if (!shared.name) shared = found;
   if (shared.sinks != found.sinks) shared.sinks = 0;
   for (std::string CurveProtocol::*part :
-       {&CurveProtocol::treatment, &CurveProtocol::document_borders, &CurveProtocol::precision,
-        &CurveProtocol::kernel}) {
+       {&CurveProtocol::treatment, &CurveProtocol::document_borders, &CurveProtocol::kernel}) {
     if (shared.*part != found.*part) (shared.*part).clear();
   }
-  // Of several devices, all are named.
-  const auto listed = [](const std::string& device) { return "; " + device + "; "; };
-  if (listed(shared.device).find(listed(found.device)) == std::string::npos)
-    shared.device += "; " + found.device;
+  // Of several, all are named.
+  const auto listed = [](const std::string& one) { return "; " + one + "; "; };
+  for (std::string CurveProtocol::*part : {&CurveProtocol::device, &CurveProtocol::precision}) {
+    if (listed(shared.*part).find(listed(found.*part)) == std::string::npos)
+      shared.*part += "; " + found.*part;
+  }
 }
 
 void refuse_other_text(const Comparison& all, const CurveSet& found, const ComparedRun& run) {

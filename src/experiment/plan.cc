@@ -33,6 +33,17 @@ std::string treatment(const EvaluateConfig& e) {
   return cat(name_of(e.stretch), " ", e.stretch_factor.value_or(0), " ", e.sinks);
 }
 
+bool uses_cuda(const Config& config) {
+  return config.runtime.device == Device::kCuda ||
+         (config.runtime.device == Device::kAuto && open_device(Device::kAuto).is_cuda());
+}
+
+// The weights that training starts from, which its identity only names.
+std::string start_identity(const Config& config) {
+  const std::string& from = config.initialize.from;
+  return from.empty() ? "" : sha256_file(resolve_checkpoint(from) / "manifest.json");
+}
+
 // What is no part of a run's identity, yet decides when its training ends or what it costs, which
 // are figures too; nothing where all of it is as usual.
 std::string cost_identity(const Config& config, bool any_device) {
@@ -40,9 +51,11 @@ std::string cost_identity(const Config& config, bool any_device) {
   Config given;
   given.runtime = config.runtime;
   given.runtime.precision = usual.runtime.precision;  // the identity has it
-  const bool cuda =
-      config.runtime.device == Device::kCuda ||
-      (config.runtime.device == Device::kAuto && open_device(Device::kAuto).is_cuda());
+  const bool cuda = uses_cuda(config);
+  // But not what `auto` comes to, which is bf16 where nothing is said here.
+  if (config.runtime.precision == Precision::kAuto && !cuda &&
+      resolve_precision(Precision::kAuto, torch::kCPU) == Precision::kFp32)
+    given.runtime.precision = Precision::kFp32;
   given.runtime.device = cuda && !any_device ? Device::kCuda : usual.runtime.device;
   if (config.run.patience > 0) {
     given.run.patience = config.run.patience;
@@ -61,19 +74,17 @@ std::string cost_identity(const Config& config, bool any_device) {
 // What is trained: the same for configs that come to the same weights at the same cost.
 std::string trained_identity(const Config& config, const std::string& data_hash, bool any_device) {
   const std::string identity = run_identity(config, data_hash);
-  const std::string costs = cost_identity(config, any_device);
-  return costs.empty() ? identity : sha256_hex(identity + costs);
+  const std::string more = cost_identity(config, any_device) + start_identity(config);
+  return more.empty() ? identity : sha256_hex(identity + more);
 }
 
-void refuse_equal_variants(const ExperimentPlan& plan,
-                           const std::vector<std::string>& data_hashes) {
+void refuse_equal_variants(const ExperimentPlan& plan) {
   std::map<std::string, std::string> names;
-  for (std::size_t i = 0; i < plan.variants.size(); ++i) {
-    const PlannedVariant& variant = plan.variants[i];
-    const auto [same, is_new] =
-        names.try_emplace(trained_identity(variant.config, data_hashes[i], plan.file.any_device) +
-                              treatment(variant.config.evaluate),
-                          variant.name);
+  for (const PlannedVariant& variant : plan.variants) {
+    const auto [same, is_new] = names.try_emplace(
+        trained_identity(variant.config, variant.data_hash, plan.file.any_device) +
+            treatment(variant.config.evaluate),
+        variant.name);
     if (is_new) continue;
     throw usage_error(plan.file.place + ": /variants/" + variant.name,
                       "is the same run as variant " + same->second,
@@ -146,13 +157,28 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan, const RulesOf&
   return {lengths.begin(), lengths.end()};
 }
 
+void refuse_own_keys(const std::vector<std::string>& overrides) {
+  for (const std::string& one : overrides) {
+    for (const char* own : {"run.seed", "run.name", "run.folder"}) {
+      if (one.starts_with(cat(own, "=")))
+        throw usage_error(cat("--set ", own), "is set by the comparison for each run",
+                          "change \"seeds\" or \"folder\" in its file");
+    }
+  }
+}
+
 // Judged as `alibi evaluate` will judge it beside what a run has stored.
 PlannedTask plan_task(const ExperimentPlan& plan, const ComparisonTask& task) {
   const std::string place = cat(plan.file.place, ": /tasks/", task.name);
   try {
-    return {task.name, task.overrides, all_lengths(plan, [&](const Config& config) {
-              return parse_config(config_json(config), place, task.overrides).evaluate;
-            })};
+    bool reads_text = false;
+    auto lengths = all_lengths(plan, [&](const Config& config) {
+      const EvaluateConfig rules =
+          parse_config(config_json(config), place, task.overrides).evaluate;
+      reads_text = rules.task == Task::kPasskey;  // hidden in what is held out
+      return rules;
+    });
+    return {task.name, task.overrides, std::move(lengths), reads_text};
   } catch (const Error& error) {  // its place is no command line
     throw usage_error(place, error.what());
   }
@@ -241,16 +267,16 @@ std::string text_key(const Config& config) {
   return config_json(text);
 }
 
-void add_runs(ExperimentPlan& plan, const std::vector<std::string>& data_hashes) {
+void add_runs(ExperimentPlan& plan) {
   std::map<std::string, std::string> names;  // of trained runs, by identity
   for (const std::int64_t seed : plan.file.seeds) {
     for (std::size_t i = 0; i < plan.variants.size(); ++i) {
-      PlannedRun run{i, seed, {}, {}, plan.variants[i].config};
+      PlannedRun run{i, seed, {}, {}, plan.variants[i].config, uses_cuda(plan.variants[i].config)};
       run.config.run.seed = seed;
       run.config.run.name = plan.variants[i].name;
       // Variants that differ in their evaluation only share one trained run, named after the first.
       const std::string identity =
-          trained_identity(run.config, data_hashes[i], plan.file.any_device);
+          trained_identity(run.config, plan.variants[i].data_hash, plan.file.any_device);
       const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
       run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
       run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));
@@ -270,12 +296,13 @@ std::string lengths_text(const std::vector<std::int64_t>& lengths, std::string_v
 
 ExperimentPlan plan_experiment(const ComparisonFile& file,
                                const std::vector<std::string>& overrides) {
+  refuse_own_keys(overrides);
   ExperimentPlan plan;
   plan.file = file;
   plan.folder = file.folder;
   for (const ComparisonVariant& variant : file.variants) {
     plan.variants.push_back(
-        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}});
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, {}});
   }
   refuse_other_tasks(plan);
   refuse_other_rules(plan);
@@ -283,7 +310,6 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   for (const ComparisonTask& task : file.tasks) plan.tasks.push_back(plan_task(plan, task));
   std::map<std::string, PreparedText> texts;  // variants mostly share one
   std::map<std::string, ScoredText> scored;
-  std::vector<std::string> data_hashes;
   std::set<std::string> tokenizers;
   for (PlannedVariant& variant : plan.variants) {
     const Config& c = variant.config;
@@ -296,14 +322,14 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
       scored[text->first] = scored_text(plan, variant, text->second);
     }
     variant.text = scored.at(text->first);
-    data_hashes.push_back(text->second.data_hash);
+    variant.data_hash = text->second.data_hash;
     tokenizers.insert(text->second.tokenizer.hash());
     refuse_other_evaluator(plan, variant, text->second.tokenizer);
   }
-  refuse_equal_variants(plan, data_hashes);
+  refuse_equal_variants(plan);
   plan.one_tokenizer = tokenizers.size() == 1;
   refuse_other_texts(plan);
-  add_runs(plan, data_hashes);
+  add_runs(plan);
   return plan;
 }
 

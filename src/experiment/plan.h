@@ -17,6 +17,7 @@ struct PlannedRun {
   std::string name;
   std::string trained;  // the same of the variant that trains it: "rotary-seed0-1f2e3d4c"
   Config config;        // its run.folder is FOLDER/runs/TRAINED
+  bool cuda = false;    // where it would be trained and measured
 };
 
 struct ScoredText {
@@ -28,12 +29,14 @@ struct PlannedVariant {
   std::string name, changes;
   Config config;  // of the first seed
   ScoredText text;
+  std::string data_hash;  // of tokenizer and tokens
 };
 
 struct PlannedTask {
   std::string name;
   std::vector<std::string> overrides;  // of a run's stored config
   std::vector<std::int64_t> lengths;   // of all variants together
+  bool reads_text = false;             // the held-out text, beside what it makes itself
 };
 
 struct ExperimentPlan {

@@ -24,6 +24,7 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kTextChanged = "a file of the text changed while the comparison ran; ";
 constexpr double kLook = 0.5;  // seconds between two looks at a process
 
 std::uint64_t size_of(const fs::path& file) {
@@ -99,6 +100,7 @@ std::vector<std::string> task_arguments(const Config& config, const PlannedTask&
       cat("evaluate.batch_tokens=", e.batch_tokens), cat("evaluate.stretch=", name_of(e.stretch)),
       cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
       cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
+  if (task.reads_text) sets.push_back(cat("evaluate.max_tokens=", e.max_tokens));
   sets.insert(sets.end(), task.overrides.begin(), task.overrides.end());
   return as_options(sets);
 }
@@ -130,8 +132,10 @@ class Runner {
     ComparedRun result = not_made(plan_, index);
     KeptRun kept;
     try {
-      if (read_kept_run(kept_folder(planned), task_names(), kept))
-        return taken_from(kept, std::move(result));
+      if (read_kept_run(kept_folder(planned), task_names(), kept)) {
+        result.failure = why_not_ours(planned, kept);
+        return result.failure.empty() ? taken_from(kept, std::move(result)) : result;
+      }
     } catch (const Error& error) {  // a damaged file of one run leaves the others
       result.failure = error.what();
       return result;
@@ -150,6 +154,14 @@ class Runner {
     if (!ran_out_of_memory(result))
       keep_run(kept_folder(planned), task_names(), {result, measured_, asked_});
     return result;
+  }
+
+  // Names of runs that any device may make are those of a processor's.
+  std::string why_not_ours(const PlannedRun& planned, const KeptRun& kept) const {
+    const std::string& device = kept.curves.protocol.device;
+    if (plan_.file.any_device || device.starts_with("cuda") == planned.cuda) return {};
+    return cat("its figures in ", kept_folder(planned).string(), " are of ", device,
+               ": say \"any_device\": true, or name another \"measured\"");
   }
 
   // Its figures, and what describes them.
@@ -210,7 +222,8 @@ class Runner {
     write_file_atomic(config, config_json(run.config));
     const fs::path log = fs::path(run.config.run.folder) / "log.jsonl";
     const fs::path partial = plan_.folder / "logs" / (run.trained + ".usage.json");
-    Usage usage = fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
+    const bool goes_on = fs::exists(run.config.run.folder, ignored);
+    Usage usage = goes_on && fs::exists(partial, ignored) ? read_usage(partial) : Usage{};
     const auto look = [&] {
       // How many tokens fit into run.train_seconds the run itself finds.
       if (!hooks_.progress || !run.config.run.train_tokens || !fs::exists(log, ignored)) return;
@@ -223,6 +236,7 @@ class Runner {
     write_file_atomic(result.code == 0 ? usage_file(run) : partial, usage_json(usage));
     if (stop_signal() != 0) throw_stopped();
     if (result.code != 0) return "training: " + why;
+    fs::remove(partial, ignored);
     if (hooks_.finished) hooks_.finished(index, "trained in " + human_seconds(usage.seconds));
     return {};
   }
@@ -234,6 +248,7 @@ class Runner {
       return cat("measuring: ", run.config.run.folder,
                  " is marked as trained but holds no whole checkpoint; remove that folder");
     }
+    if (const std::string why = why_not_planned(run, *checkpoint); !why.empty()) return why;
     const fs::path folder = curve_folder(run, *checkpoint);
     const fs::path file = folder / "curve.json";
     std::error_code ignored;
@@ -246,9 +261,26 @@ class Runner {
       if (!why.empty()) return why;
     }
     measured_ = parse_curves(read_file(file), file.string());
+    if (measured_.text.sha256 != plan_.variants[run.variant].text.hash) {
+      fs::remove(file, ignored);
+      return cat("measuring: ", kTextChanged, "start again");
+    }
     curve = measured_.curves.at(0);
     if (ran_out_of_memory(curve)) fs::remove(file, ignored);
     return {};
+  }
+
+  // What the plan did not ask for must not be kept under its name.
+  std::string why_not_planned(const PlannedRun& run, const fs::path& checkpoint) const {
+    const fs::path file = checkpoint / "progress.json";
+    const ProgressFile found = parse_progress(read_file(file), file.string());
+    const std::string& folder = run.config.run.folder;
+    if (found.data_hash != plan_.variants[run.variant].data_hash)
+      return cat("training: ", kTextChanged, "remove ", folder, " and start again");
+    if (found.progress.finished) return {};
+    return cat("measuring: ", folder,
+               " is marked as trained, but its newest whole checkpoint is of step ",
+               found.progress.step, ", before the end; remove that folder");
   }
 
   // Runs `alibi evaluate` into a folder, by these arguments too; returns why it failed, or nothing.
@@ -276,8 +308,11 @@ class Runner {
       const fs::path file = folder / "answers.json";
       std::error_code ignored;
       if (!fs::exists(file, ignored)) {
-        const std::string why = evaluate(index, "asking " + task.name, task.lengths,
-                                         task_arguments(run.config, task), folder);
+        auto rules = task_arguments(run.config, task);
+        for (const std::string& text :
+             task.reads_text ? plan_.file.text : std::vector<std::string>())
+          rules.insert(rules.end(), {"--text", text});
+        const std::string why = evaluate(index, "asking " + task.name, task.lengths, rules, folder);
         if (!why.empty()) return why;
       }
       const AnswersSet set = parse_answers(read_file(file), file.string());
@@ -328,7 +363,8 @@ class Runner {
   }
   std::string task_key(const PlannedRun& run, const PlannedTask& task) const {
     return cat(arithmetic_text(run.config.model), kAnswersFormat, lengths_text(task.lengths, ","),
-               join(task_arguments(run.config, task), " "));
+               join(task_arguments(run.config, task), " "),
+               task.reads_text ? plan_.variants[run.variant].text.hash : "");
   }
 
   fs::path answers_folder(const PlannedRun& run, const fs::path& checkpoint,
@@ -422,9 +458,13 @@ std::vector<std::string> missing_jobs(const ExperimentPlan& plan) {
 
 std::vector<std::string> run_job(const ExperimentPlan& plan, const std::string& name,
                                  const std::string& program, const RunnerHooks& hooks) {
+  // One of several that share a training may be named, too.
+  std::string trained = name;
+  for (const PlannedRun& run : plan.runs)
+    if (run.name == name) trained = run.trained;
   std::vector<std::size_t> runs;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    if (plan.runs[i].trained == name) runs.push_back(i);
+    if (plan.runs[i].trained == trained) runs.push_back(i);
   }
   if (runs.empty()) throw_no_job(plan, name);
   make_plan_folders(plan);

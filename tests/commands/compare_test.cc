@@ -31,6 +31,13 @@ int count_of(const std::string& text, const std::string& words) {
 // How many runs the program says it trained.
 int trained_runs(const ProgramResult& result) { return count_of(result.err, ": trained "); }
 
+// As if a run's kept figures were of that device.
+void name_device(const std::filesystem::path& kept, const std::string& device) {
+  nlohmann::json curve = nlohmann::json::parse(read_file(kept / "curve.json"));
+  curve["protocol"]["device"] = device;
+  write_file_atomic(kept / "curve.json", curve.dump(1));
+}
+
 TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   const CliFixture place;
   place.put("two.json", kTwo);
@@ -95,6 +102,7 @@ TEST(Compare, ShowsWhatADeviceMeasuredWithoutOne) {
   EXPECT_ERROR_AT(missing.err, "/runtime/device", "cuda", "auto");
   place.works({"compare", "one.json"});
   const auto kept = std::filesystem::directory_iterator(place.path("kept"))->path();
+  name_device(kept, "cuda:0, a card");
   const std::string protocol = kept.filename().string().substr(ours.size());
   std::filesystem::rename(kept, kept.parent_path() / (theirs + protocol));
   std::filesystem::remove_all(place.path("all"));
@@ -131,10 +139,76 @@ TEST(Compare, TakesWhatAnyDeviceMeasuredWhereTheFileAllowsIt) {
   EXPECT_NE(plan("own.json", on_device), plan("own.json", {}));
   place.works({"compare", "own.json"});
   EXPECT_EQ(trained_runs(place.works({"compare", "any.json", "--set", "runtime.device=cuda"})), 0);
+  // Without it figures of another kind of device are no figures of this one.
+  name_device(std::filesystem::directory_iterator(place.path("kept"))->path(), "cuda:0, a card");
+  place.works({"compare", "any.json"});
+  const ProgramResult other = place.run({"compare", "own.json"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NAMES(other.out + other.err, "cuda:0, a card", "any_device");
   place.put("any.json", file(R"("any_device": 1, )"));
   const ProgramResult wrong = place.run({"compare", "any.json"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_ERROR_AT(wrong.err, "/any_device", "1", "true or false");
+}
+
+// A name stands for a text, weights to start from and an end of training: others must not be kept
+// under it.
+TEST(Compare, RefusesWhatWasNotPlanned) {
+  const CliFixture place;
+  place.put("one.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280, "save_every_tokens": 512}}, "variants": {"a": {}}})");
+  const std::string name = split(place.works({"compare", "one.json", "--plan"}).out, '\n').at(1);
+  place.works({"compare", "one.json"});
+  const auto checkpoints = place.path("all/runs/" + name + "/checkpoints");
+  std::filesystem::remove_all(place.path("all/measured"));
+  // The end of training is lost.
+  std::filesystem::path last;
+  for (const auto& one : std::filesystem::directory_iterator(checkpoints))
+    last = std::max(last, one.path());
+  std::filesystem::resize_file(last / "config.json", 10);
+  const ProgramResult early = place.run({"compare", "one.json"});
+  EXPECT_EQ(early.code, 1);
+  EXPECT_NAMES(early.out + early.err, "all/runs/" + name, "before the end");
+  EXPECT_FALSE(place.has("all/measured"));
+  // A run on another text lies where this one's belongs.
+  std::filesystem::remove_all(place.path("all"));
+  const auto other = [&](const char* training_text) {
+    return std::vector<std::string>{"compare", "one.json", "--set",
+                                    cat("data.train=[\"", training_text, "\"]")};
+  };
+  place.put("other.txt", place.read("text.txt").substr(100));
+  place.works(other("other.txt"));
+  std::vector<std::string> plan = other("other.txt");
+  plan.emplace_back("--plan");
+  const std::string theirs = split(place.works(plan).out, '\n').at(1);
+  ASSERT_NE(theirs, name);
+  std::filesystem::rename(place.path("all/runs/" + theirs), place.path("all/runs/" + name));
+  const ProgramResult mixed = place.run({"compare", "one.json"});
+  EXPECT_EQ(mixed.code, 1);
+  EXPECT_NAMES(mixed.out + mixed.err, "text changed", "all/runs/" + name);
+}
+
+TEST(Compare, KnowsTheWeightsThatTrainingStartsFrom) {
+  const CliFixture place;
+  place.put("from.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 1280}, "initialize": {"from": "source"}}, "variants": {"a": {}}})");
+  const auto name = [&](const char* seed) {
+    std::filesystem::remove_all(place.path("source"));
+    place.works({"train", "tiny.json", "--set", "run.folder=source", "--set",
+                 "run.train_tokens=1280", "--set", cat("run.seed=", seed)});
+    return place.works({"compare", "from.json", "--plan"}).out;
+  };
+  const std::string first = name("1");
+  EXPECT_NE(name("2"), first);
+  EXPECT_EQ(name("1"), first);
+}
+
+TEST(Compare, RefusesKeysThatItSetsItself) {
+  const CliFixture place;
+  place.put("two.json", kTwo);
+  const ProgramResult result = place.run({"compare", "two.json", "--set", "run.seed=7"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_ERROR_AT(result.err, "--set run.seed", "seeds");
 }
 
 // What is measured is enough: runs, weights and curves may go, to another machine too.
@@ -282,7 +356,8 @@ std::vector<std::vector<std::string>> jobs_of(const ProgramResult& result) {
 TEST(Compare, JobsRunAtTheSameTimeAndAreGathered) {
   const CliFixture place;
   place.put("two.json", kTwo);
-  const std::vector<std::string> list{"compare", "two.json", "--jobs", "--set", "run.seed=7"};
+  const std::vector<std::string> list{"compare", "two.json", "--jobs", "--set",
+                                      "optimizer.learning_rate=0.002"};
   const auto jobs = jobs_of(place.works(list));
   ASSERT_EQ(jobs.size(), 4U);
   EXPECT_FALSE(place.has("all")) << "printing them makes nothing";
@@ -295,7 +370,8 @@ TEST(Compare, JobsRunAtTheSameTimeAndAreGathered) {
   EXPECT_EQ(rest, (std::vector<std::vector<std::string>>{jobs[1], jobs[2]}));
   const ProgramResult again = place.works(jobs[0]);
   EXPECT_EQ(trained_runs(again), 0) << again.err;
-  const ProgramResult gathered = place.works({"compare", "two.json", "--set", "run.seed=7"});
+  const ProgramResult gathered =
+      place.works({"compare", "two.json", "--set", "optimizer.learning_rate=0.002"});
   EXPECT_EQ(trained_runs(gathered), 2) << gathered.err;
   EXPECT_TRUE(place.works(list).out.empty());
 }

@@ -45,10 +45,10 @@ for length in [point["length"] for point in comparison["variants"][0]["points"]]
           f"| {perplexity(losses(comparison, 'learned', length)):.2f} | {min(means):.2f} to {max(means):.2f} "
           f"| {over_draws:.4f} | {over_seeds:.4f} |")
 
-speed = {variant["name"]: [run["train_tokens_per_second"] for run in comparison["runs"] if run["variant"] == variant["name"]]
+speed = {variant["name"]: [run["train_tokens_per_second"] for run in comparison["runs"] if run["variant"] == variant["name"] and not run["failure"]]
          for variant in comparison["variants"]}
 ratio = statistics.mean(speed["press"]) / statistics.mean(speed["learned"])
-noise = max(max(values) / min(values) - 1 for values in speed.values())
+noise = max(max(values) / min(values) - 1 for values in speed.values() if values)
 print(f"\nTraining with learned slopes ran at {statistics.mean(speed['learned']):.0f} tokens/s, with fixed ones at "
       f"{statistics.mean(speed['press']):.0f}: {abs(100 * (ratio - 1)):.1f} % {'slower' if ratio > 1 else 'faster'}. Runs of one variant "
       f"differ by up to {100 * noise:.0f} % in speed here.")

@@ -1,8 +1,9 @@
 """Writes the comparison of one task of tasks.toml, and has its texts made.
 
-usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train-N.jsonl, FOLDER/valid-N.jsonl and FOLDER/compare.json
+usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train-N-KEY.jsonl, FOLDER/valid-N-KEY.jsonl and FOLDER/compare.json
        plan.py --list                   prints the tasks
 """
+import hashlib
 import json
 import pathlib
 import subprocess
@@ -20,11 +21,12 @@ def main(program, task, folder, rules):
     files = {"train": [], "valid": []}
     for seed, (side, texts) in enumerate({"train": rules["texts"], "valid": VALID_TEXTS}.items()):
         for number, options in enumerate(parts):
-            file = folder / f"{side}-{number}.jsonl"
+            made = [*options.split(), "--texts", str(texts // len(parts)), "--seed", str(seed)]
+            key = hashlib.sha256(" ".join(made).encode()).hexdigest()[:8]  # other rules make another file
+            file = folder / f"{side}-{number}-{key}.jsonl"
             files[side].append(str(file))
             if not file.exists():
-                subprocess.run([program, "prepare", "--task", task, *options.split(), "--texts", str(texts // len(parts)),
-                                "--seed", str(seed), "--output", file], check=True)
+                subprocess.run([program, "prepare", "--task", task, *made, "--output", file], check=True)
     tokens = rules["tokens"]
     config = {
         "model": {"layers": 4, "width": 128, "heads": 4},
