@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/process.h"
 #include "base/strings.h"
 #include "base/version.h"
@@ -122,6 +124,19 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   write_file_atomic(folder / "index.html", comparison_page(comparison));
 }
 
+// Reports of the same comparison are written anew.
+void refuse_others_report(const std::filesystem::path& output, const std::string& name) {
+  const std::filesystem::path file = output / "comparison.json";
+  if (!std::filesystem::exists(file)) return;
+  const Json report = parse_json(read_file(file), file.string());
+  const Json* found = report.find("name");
+  const std::string* other = found == nullptr ? nullptr : found->as_string();
+  if (other == nullptr || *other == name) return;
+  throw usage_error(output.string(),
+                    cat("holds comparison ", shown(*other), ", expected ", shown(name), " or none"),
+                    "name another folder, or remove this one");
+}
+
 int run(const Options& options, const CommandLine& command_line) {
   show_progress_as(options.progress);
   if (options.as_json && (options.jobs || !options.job.empty()))
@@ -137,6 +152,7 @@ int run(const Options& options, const CommandLine& command_line) {
     print_jobs(plan, options, command_line);
     return 0;
   }
+  if (options.job.empty()) refuse_others_report(output, file.name);
   check_devices(plan, options.job);
   Terminal terminal(plan);
   const RunnerHooks hooks = {

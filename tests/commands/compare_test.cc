@@ -203,6 +203,17 @@ TEST(Compare, KnowsTheWeightsThatTrainingStartsFrom) {
   EXPECT_EQ(name("1"), first);
 }
 
+TEST(Compare, LeavesTheReportOfAnotherComparison) {
+  const CliFixture place;
+  place.put("two.json", kTwo);
+  std::filesystem::create_directory(place.path("page"));
+  place.put("page/comparison.json", R"({"name": "mine"})");
+  const ProgramResult result = place.run({"compare", "two.json", "--output", "page"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_ERROR_AT(result.err, "page", "mine", "two");
+  EXPECT_FALSE(place.has("all/runs")) << "nothing is trained before";
+}
+
 TEST(Compare, RefusesKeysThatItSetsItself) {
   const CliFixture place;
   place.put("two.json", kTwo);
