@@ -124,6 +124,15 @@ void check_earlier(const Options& options, bool asks, const std::string& command
                         cat("name another --output", same_kind ? ", or add --overwrite" : ""));
     }
     log_info(cat("replacing ", file.string(), " of ", earlier.text("created", "an unknown time")));
+    return;
+  }
+  if (options.overwrite) return;
+  for (const char* name :
+       {"index.html", "curve.csv", "curve.svg", "answers.csv", "comparison.json"}) {
+    const auto file = std::filesystem::path(options.output) / name;
+    if (std::filesystem::exists(file))
+      throw usage_error(file.string(), "is there, and was not written by alibi evaluate",
+                        "name another --output, or add --overwrite");
   }
 }
 

@@ -33,8 +33,8 @@ EvaluationCase plan_case(const EvaluationRequest& request, std::size_t index) {
 
 std::string answers_text(const EvaluationCase& one) {
   const AnswersConfig& a = one.plan.config.evaluate.answers;
-  std::string text =
-      cat(a.documents, " documents, ", a.ignored, " ignored, ", a.trials, " trials, depths");
+  std::string text = cat(a.documents, " documents, ", a.ignored, " ignored, ", a.idle, " idle, ",
+                         a.trials, " trials, depths");
   for (const double depth : a.depths) text += cat(" ", depth);
   return text;
 }

@@ -59,7 +59,8 @@ KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedM
   const KeyTokensConfig& wanted = config.evaluate.key_tokens;
   if (wanted.evaluator.empty()) return {};
   if (names_key_token_list(wanted.evaluator))
-    return from_list(read_key_token_list(wanted.evaluator, sample.hash()));
+    return from_list(read_key_token_list(wanted.evaluator, sample.hash()),
+                     std::ssize(sample.scored()), wanted.evaluator);
   std::optional<LoadedModel> evaluator;
   world.while_others_wait([&] {
     ModelPlan plan =

@@ -88,6 +88,9 @@ Json bloom_config(const GptImpl& model, std::int32_t end, const HuggingFaceOptio
                  {"pretraining_tp", 1},
                  {"slow_but_exact", false}};
   config.update(common(model, end, options));
+  // Its class adds slope * position in the model's type: in bf16 far positions run together, and
+  // the loss rises with the length. The weights keep their type.
+  for (const char* type : {"dtype", "torch_dtype"}) config[type] = "float32";
   return config;
 }
 

@@ -55,10 +55,14 @@ class Asking {
     }
     cell.share = mean_of(shares);
     // Answers of one text are not independent.
-    const Interval share = cell.answers == cell.trials ? wilson_95(cell.right, cell.trials)
-                                                       : middle_95(bootstrap_means(shares, 1));
-    cell.share_low = share.low;
-    cell.share_high = share.high;
+    // Texts that are all alike say nothing of how they would differ.
+    const bool alike = std::ranges::count(shares, shares.front()) == cell.trials;
+    const Interval share =
+        alike ? wilson_95(std::lround(cell.share * double(cell.trials)), cell.trials)
+        : cell.answers == cell.trials ? wilson_95(cell.right, cell.trials)
+                                      : middle_95(bootstrap_means(shares, 1));
+    cell.share_low = std::max(share.low, 0.0);
+    cell.share_high = std::min(share.high, 1.0);
     cell.loss = change_of(losses);
     if (questions_.has_control) cell.gain = change_of(gains(cell, losses));
   }

@@ -123,6 +123,13 @@ class CurveMeasurement {
       longest = &measured;
     }
     if (longest == nullptr) return;
+    if (!sample_.target_mask.empty()) {
+      throw usage_error(
+          "/evaluate/protocol",
+          "one_pass takes each window's first targets for those of a shorter one, and the text has "
+          "prompts, which are no targets",
+          "--set evaluate.protocol=non_overlapping");
+    }
     total_ = tokens_read(sample_, options_.rules, longest->point.length);
     std::vector<ScoredLength> scored;
     const bool lasted = fits_in_memory([&] {
@@ -191,6 +198,7 @@ class CurveMeasurement {
         longest = &point;
     }
     if (longest->length < 2 || options_.rules.far_context_tokens == 0) return;
+    if (!sample_.target_mask.empty()) return;  // prompts, which are no targets, stand among them
     ScoringOptions scoring = scoring_of(*longest);
     scoring.progress = {};
     if (!fits_in_memory([&] {

@@ -134,8 +134,9 @@ void fill_point(MeasuredLength& measured, ScoredLength scored, const Tokenizer& 
   point.targets = std::ssize(scored.losses);
   const double nats = point.loss * static_cast<double>(point.targets);
   const TextSize size = text_size(tokenizer, scored.ids);
-  if (size.bytes > 0) point.bits_per_byte = nats / std::numbers::ln2 / double(size.bytes);
-  if (size.words > 0) point.word_perplexity = std::exp(nats / double(size.words));
+  if (size.bytes > 0 && size.is_known)
+    point.bits_per_byte = nats / std::numbers::ln2 / double(size.bytes);
+  if (size.words > 0 && size.is_known) point.word_perplexity = std::exp(nats / double(size.words));
   measured.losses = std::move(scored.losses);
   measured.late = std::move(scored.late);
   measured.block = scored.block;

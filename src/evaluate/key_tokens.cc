@@ -39,6 +39,13 @@ KeyTokenRule resolve(const KeyTokensConfig& wanted, const LoadedModel& evaluator
 KeyTokens find_key_tokens(LoadedModel& evaluator, const TextSample& sample,
                           const KeyTokensOptions& options) {
   KeyTokens found{.rule = resolve(options.wanted, evaluator), .is_key = {}};
+  if (sample.runs.size() > 1 && found.rule.long_length > sample.rule.context) {
+    throw usage_error(
+        "/evaluate/key_tokens/long_length",
+        cat("is not given, and the evaluator's ", found.rule.long_length, " is more than the ",
+            sample.rule.context, " tokens that are read before each part of the text"),
+        cat("--set evaluate.key_tokens.long_length=", found.rule.long_length));
+  }
   EvaluateConfig rules;
   rules.protocol = Protocol::kSliding;  // by half of each length
   rules.batch_tokens = evaluator.config.evaluate.batch_tokens;
@@ -71,7 +78,11 @@ KeyTokenList as_list(const KeyTokens& found, const std::string& text_sha256) {
   return list;
 }
 
-KeyTokens from_list(const KeyTokenList& list) {
+KeyTokens from_list(const KeyTokenList& list, std::int64_t targets, const std::string& file) {
+  if (list.targets != targets)
+    throw Error(file + ": /targets",
+                cat("found ", list.targets, ", expected ", targets, " of the text that is scored"),
+                "name the evaluator itself");
   KeyTokens found{list.rule, std::vector<std::uint8_t>(static_cast<std::size_t>(list.targets))};
   for (const std::int64_t position : list.positions)
     found.is_key[static_cast<std::size_t>(position)] = 1;

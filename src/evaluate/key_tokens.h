@@ -34,6 +34,7 @@ KeyTokens find_key_tokens(LoadedModel& evaluator, const TextSample& sample,
 
 // The same as a file holds them, and back.
 KeyTokenList as_list(const KeyTokens& found, const std::string& text_sha256);
-KeyTokens from_list(const KeyTokenList& list);
+// Throws Error headed by `file` where it is not of as many scored targets.
+KeyTokens from_list(const KeyTokenList& list, std::int64_t targets, const std::string& file);
 
 }  // namespace alibi

@@ -11,6 +11,7 @@
 #include "config/protocols.h"
 #include "device/device.h"
 #include "evaluate/statistics.h"
+#include "report/curve_files.h"
 
 namespace alibi {
 namespace {
@@ -45,6 +46,12 @@ std::vector<std::uint8_t> late_targets(const TextSample& sample, const std::vect
   return late;
 }
 
+// Windows that are taken together are no more independent than one window.
+std::int64_t block_of(const TextSample& sample) {
+  const bool all = sample.targets() == sample.windows * sample.rule.window;
+  return sample.rule.window * (all ? 1 : sample.rule.group);
+}
+
 double short_share(const std::vector<Window>& windows, std::int64_t length) {
   std::int64_t shorter = 0, all = 0;
   for (const Window& window : windows) {
@@ -63,7 +70,7 @@ ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, std::i
   const std::vector<float> all = score(loaded.model, sample.ids, windows, counting);
   scored.losses = scored_losses(sample, all);
   scored.ids = sample.scored();
-  scored.block = sample.rule.window;
+  scored.block = block_of(sample);
   if (!stride) {
     scored.bins = position_bins(sample, all, windows, length);
     scored.short_share = short_share(windows, length);
@@ -140,7 +147,7 @@ ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
     ScoredLength scored{.losses = scored_losses(sample, all),
                         .ids = sample.scored(),
-                        .block = sample.rule.window,
+                        .block = block_of(sample),
                         .late = {},
                         .bins = {}};
     scored.late.assign(scored.losses.size(), 1);
@@ -198,15 +205,18 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
 
 TextSize text_size(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   TextSize size;
-  bool space = true;
+  bool space = true, starts = true;  // a document
   for (const std::int32_t id : ids) {
-    const std::string& surface = tokenizer.surface(id);
+    std::string_view surface = tokenizer.surface(id);
+    if (starts && tokenizer.adds_space() && surface.starts_with(' ')) surface.remove_prefix(1);
+    starts = id == tokenizer.end();
+    size.is_known = size.is_known && id != tokenizer.unknown();
     size.bytes += std::ssize(surface);
     for (const char c : surface) {
       if (space && !is_space(c)) ++size.words;
       space = is_space(c);
     }
-    if (surface.empty()) space = true;  // the end of a document
+    if (starts) space = true;
   }
   return size;
 }
@@ -261,6 +271,10 @@ SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateC
   const bool reads_back = protocol.reads_back() || rules.split_stride;
   SampleRule rule{
       .window = longest, .most = rules.max_tokens, .context = reads_back ? longest : 1, .group = 1};
+  // An evaluator of key tokens reads back, whatever the protocol does.
+  if (const KeyTokensConfig& k = rules.key_tokens;
+      !k.evaluator.empty() && !names_key_token_list(k.evaluator))
+    rule.context = std::max(rule.context, k.long_length.value_or(longest));
   std::int64_t group = 1;
   for (const std::int64_t length : lengths) {
     // group * longest is a multiple of `length`; what would leave fewer than kLeastGroups is left.

@@ -42,6 +42,16 @@ Ids filler_from(const TextSample& filler, std::int32_t end, RandomKey key, std::
   return ids;
 }
 
+// Of the middle of a text, as `alibi prepare` encodes what follows a turn: a space that the
+// tokenizer puts in front of every text is none of it.
+Ids encode_behind(const Tokenizer& tokenizer, const std::string& text) {
+  if (!tokenizer.adds_space()) return tokenizer.encode(text);
+  if (text.starts_with(' ')) return tokenizer.encode(text.substr(1));
+  Ids ids = tokenizer.encode(text);
+  if (!ids.empty() && tokenizer.surface(ids.front()) == " ") ids.erase(ids.begin());
+  return ids;
+}
+
 RandomKey key_of_trial(const QuestionPlace& place) {
   return RandomKey{0}.with("passkey").with(static_cast<std::uint64_t>(place.trial));
 }
@@ -61,8 +71,8 @@ Sentences sentences_of(const Tokenizer& tokenizer, std::int64_t documents,
   Sentences all;
   all.key = five_digits(random, static_cast<std::uint64_t>(asked));
   const std::string name = subject(documents, asked);
-  all.question = tokenizer.encode(cat("\nWhat is the ", name, "? The ", name, " is"));
-  all.answer = tokenizer.encode(cat(" ", all.key, "\n"));
+  all.question = encode_behind(tokenizer, cat("\nWhat is the ", name, "? The ", name, " is"));
+  all.answer = encode_behind(tokenizer, cat(" ", all.key, "\n"));
   all.answer.pop_back();  // the line's end only keeps the digits' tokens the same
   if (tokenizer.decode(all.answer) != " " + all.key && tokenizer.decode(all.answer) != all.key) {
     throw Error("evaluate.task", "the tokenizer joins digits with the end of a line",
@@ -73,7 +83,7 @@ Sentences sentences_of(const Tokenizer& tokenizer, std::int64_t documents,
     const bool other = place.control && document == asked;
     const auto number = static_cast<std::uint64_t>(other ? documents : document);
     all.statements.push_back(
-        tokenizer.encode(statement(documents, document, five_digits(random, number))));
+        encode_behind(tokenizer, statement(documents, document, five_digits(random, number))));
     all.tokens += std::ssize(all.statements.back());
   }
   return all;
@@ -139,7 +149,9 @@ class TaskTexts {
     text.size = size;
     const TaskShape shape{.size = size, .depth = place.depth, .ignored = ignored_, .idle = idle_};
     for (const TaskPiece& piece : task_text(task_, shape, random)) {
-      const Ids ids = tokenizer_.encode(piece.text);
+      const bool is_first = text.ids.size() == 1;
+      const Ids ids =
+          is_first ? tokenizer_.encode(piece.text) : encode_behind(tokenizer_, piece.text);
       if (piece.answer) text.answers.push_back({std::ssize(text.ids), std::ssize(ids)});
       text.ids.insert(text.ids.end(), ids.begin(), ids.end());
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -29,7 +30,28 @@ Blocks blocks_of(std::span<const float> losses, std::int64_t block,
   return blocks;
 }
 
+// P(-t < T < t) for whole degrees of freedom: the finite sums of Abramowitz and Stegun 26.7.3-4.
+double student_share(double t, int degrees) {
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
+  const double cosine = std::cos(angle);
+  double term = degrees % 2 == 0 ? 1 : cosine, sum = degrees == 1 ? 0 : term;
+  for (int i = degrees % 2 == 0 ? 2 : 3; i <= degrees - 2; i += 2) {
+    term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
+    sum += term;
+  }
+  if (degrees % 2 == 0) return std::sin(angle) * sum;
+  return 2 / std::numbers::pi * (angle + std::sin(angle) * sum);
+}
+
+constexpr double kNormal95 = 1.959964;
+
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double sum_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
 
 double percentile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
@@ -41,9 +63,7 @@ double percentile(const std::vector<double>& sorted, double share) {
 }  // namespace
 
 double mean_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  return sum_of(values) / static_cast<double>(values.size());
 }
 
 double deviation_of(std::span<const double> values) {
@@ -59,6 +79,16 @@ std::vector<std::pair<std::int64_t, std::int64_t>> doubling_spans(std::int64_t l
   for (std::int64_t first = 1; first <= last; first = spans.back().second + 1)
     spans.emplace_back(first, first == 1 ? 1 : std::min(last, 2 * (first - 1)));
   return spans;
+}
+
+double student_t_95(int degrees) {
+  ensure(degrees >= 1, "a spread has a degree of freedom");
+  double low = 1.9, high = 13;  // 1.960 for many, 12.706 for one
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (student_share(middle, degrees) < 0.95 ? low : high) = middle;
+  }
+  return high;
 }
 
 std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block,
@@ -79,6 +109,10 @@ std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t 
     }
     means.push_back(sum / size);
   }
+  const double centre = sum_of(blocks.sums) / sum_of(blocks.sizes);
+  const double wider = student_t_95(static_cast<int>(blocks.sums.size()) - 1) / kNormal95 *
+                       std::sqrt(count / (count - 1));
+  for (double& mean : means) mean = centre + wider * (mean - centre);
   return means;
 }
 
@@ -107,7 +141,7 @@ std::vector<Interval> joint_95(const std::vector<double>& centres,
 
 Interval wilson_95(std::int64_t hits, std::int64_t trials) {
   ensure(trials > 0 && hits >= 0 && hits <= trials, "a share has trials");
-  constexpr double z = 1.959964;
+  constexpr double z = kNormal95;
   const auto n = static_cast<double>(trials);
   const double p = static_cast<double>(hits) / n, shrunk = 1 + z * z / n;
   const double centre = (p + z * z / (2 * n)) / shrunk;

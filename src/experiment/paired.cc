@@ -12,19 +12,6 @@
 namespace alibi {
 namespace {
 
-// P(-t < T < t) for whole degrees of freedom: the finite sums of Abramowitz and Stegun 26.7.3-4.
-double student_share(double t, int degrees) {
-  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
-  const double cosine = std::cos(angle);
-  double term = degrees % 2 == 0 ? 1 : cosine, sum = degrees == 1 ? 0 : term;
-  for (int i = degrees % 2 == 0 ? 2 : 3; i <= degrees - 2; i += 2) {
-    term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
-    sum += term;
-  }
-  if (degrees % 2 == 0) return std::sin(angle) * sum;
-  return 2 / std::numbers::pi * (angle + std::sin(angle) * sum);
-}
-
 const CurvePoint* point_at(const ComparedRun& run, std::int64_t length) {
   const auto found = std::find_if(run.curve.points.begin(), run.curve.points.end(),
                                   [&](const CurvePoint& point) { return point.length == length; });
@@ -161,16 +148,6 @@ void fill_far_context(const Comparison& all, ComparedVariant& variant) {
 }
 
 }  // namespace
-
-double student_t_95(int degrees) {
-  ensure(degrees >= 1, "a spread has a degree of freedom");
-  double low = 1.9, high = 13;  // 1.960 for many, 12.706 for one
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (student_share(middle, degrees) < 0.95 ? low : high) = middle;
-  }
-  return high;
-}
 
 Estimate estimate(std::span<const double> values) {
   std::vector<double> there(values.begin(), values.end());

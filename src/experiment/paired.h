@@ -8,9 +8,6 @@
 
 namespace alibi {
 
-// The t for which a share of 0.95 of Student's distribution lies within -t .. t; from 1 degree on.
-double student_t_95(int degrees);
-
 Estimate estimate(std::span<const double> values);  // values that are NaN count as missing
 
 // By the interval of the differences (lower is better): its whole below 0, above 0, or neither.

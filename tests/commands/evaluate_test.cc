@@ -105,6 +105,9 @@ TEST(Evaluate, RefusesKeyTokensOfAnotherTextOrADamagedList) {
   other = whole;
   other["rule"]["tokens"] = whole["positions"].size() + 1;
   refused(other, "/rule/tokens", whole["positions"].size() + 1);
+  other = whole;
+  other["targets"] = whole["targets"].get<std::int64_t>() + 1;
+  refused(other, "/targets", whole["targets"].get<std::int64_t>());
 }
 
 TEST(Evaluate, RefusesAnEvaluatorThatReadsOtherTokens) {
@@ -148,6 +151,10 @@ TEST(Evaluate, WhatAnotherCommandMeasuredIsNotLostUnasked) {
   EXPECT_EQ(trained().run(passkeys).code, 2);
   trained().put("kept/curve.json", "{");
   EXPECT_EQ(trained().run(first).code, 2);
+  std::filesystem::remove(trained().path("kept/curve.json"));
+  const ProgramResult theirs = trained().run(first);  // its page is somebody's
+  EXPECT_EQ(theirs.code, 2);
+  EXPECT_ERROR_AT(theirs.err, "kept/index.html", "--overwrite");
 }
 
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {

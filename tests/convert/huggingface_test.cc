@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/json/parse.h"
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/load_model.h"
@@ -118,6 +119,14 @@ TEST_F(HuggingFace, MptKeepsQueriesKeysAndValuesApart) {
                            ours.at("block_0.qkv.weight")));
   EXPECT_TRUE(torch::equal(file.at("transformer.blocks.0.ffn.up_proj.weight"),
                            ours.at("block_0.up.weight")));
+}
+
+// The class adds positions in the type that it computes in.
+TEST_F(HuggingFace, BloomIsToBeReadInSinglePrecision) {
+  Gpt model = drawn_model(bloom_model(), Tokenizer::kByteVocabulary);
+  const auto folder = write(model, {.target = Dialect::kBloom, .type = torch::kBFloat16});
+  const Json config = parse_json(read_file(folder / "config.json"), "config.json");
+  EXPECT_EQ(*config.find("dtype")->as_string(), "float32");
 }
 
 TEST_F(HuggingFace, BloomInterleavesItsHeads) {

@@ -9,6 +9,8 @@
 
 #include "evaluate/tiny_model.h"
 #include "support/error_text.h"
+#include "support/sentencepiece_model.h"
+#include "support/small_text.h"
 #include "support/small_tokenizer.h"
 #include "text/tasks.h"
 
@@ -252,6 +254,41 @@ TEST(TaskQuestions, HaveTheAnswersOfTheirTexts) {
     EXPECT_EQ(pair.substr(4), answer(text, i));
     EXPECT_LT((" " + all).find(pair), at - 3) << pair << " stands before, too";
   }
+}
+
+// Training has read the answers behind one space; a tokenizer that puts a space in front of every
+// text must not add another.
+TEST(TaskQuestions, AreTheTokensOfOneText) {
+  const Tokenizer prefixed = Tokenizer::from_model(
+      sentencepiece_model({{"byte_fallback", "true"}, {"vocab_size", "500"}}), "m");
+  const TextSample filler = whole(prefixed.encode(small_text(4000)), 100);
+  for (const Task task : {Task::kRecall, Task::kPasskey}) {
+    const Question text =
+        questions_of(rules_of(task), prefixed, filler).make({.length = 300, .trial = 1});
+    const std::string all = prefixed.decode(text.ids);
+    for (const AnswerSpan& span : text.answers) {
+      const auto ids = std::span(text.ids).subspan(static_cast<std::size_t>(span.first),
+                                                   static_cast<std::size_t>(span.count));
+      std::string said;
+      for (const std::int32_t id : ids) said += prefixed.surface(id);
+      EXPECT_EQ(said.rfind(' '), 0U) << said;
+    }
+    if (task == Task::kPasskey) continue;  // its filler may have any spaces
+    EXPECT_EQ(all.find("  "), std::string::npos) << all;
+  }
+}
+
+TEST(Answers, TextsThatAreAllAlikeHaveAnInterval) {
+  LoadedModel loaded = tiny("alibi");
+  AnswersOptions options;
+  options.rules = rules_of(Task::kRecall);
+  options.rules.answers.trials = 4;
+  options.lengths = {200};
+  const AnswersCell cell =
+      measure_answers(loaded, whole(some_targets(400), 100), options).cells.at(0);
+  ASSERT_EQ(cell.right, 0) << "not trained";
+  EXPECT_EQ(cell.share_low, 0);
+  EXPECT_NEAR(cell.share_high, 0.4899, 1e-3) << "Wilson, none of 4";
 }
 
 TEST(TaskQuestions, NeedTheirLeastSize) {

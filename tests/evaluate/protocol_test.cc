@@ -10,6 +10,7 @@
 #include "evaluate/far_context.h"
 #include "evaluate/tiny_model.h"
 #include "support/error_text.h"
+#include "support/sentencepiece_model.h"
 
 namespace alibi {
 namespace {
@@ -139,6 +140,52 @@ TEST(TextSize, CountsBytesAndWords) {
   two.push_back(Tokenizer::kEnd);
   for (const std::int32_t id : bytes.encode("start")) two.push_back(id);
   EXPECT_EQ(text_size(bytes, two).words, 2) << "a document's end ends a word";
+}
+
+TEST(TextSize, LeavesOutTheSpaceInFrontAndKnowsUnknowns) {
+  const Tokenizer prefixed = Tokenizer::from_model(sentencepiece_model({}), "m");
+  const auto size = [&](const std::vector<std::int32_t>& ids) { return text_size(prefixed, ids); };
+  const std::string text = "kalo an";
+  std::vector<std::int32_t> ids = prefixed.encode(text);
+  EXPECT_EQ(size(ids).bytes, std::ssize(text));
+  const std::vector<std::int32_t> once = ids;
+  ids.push_back(prefixed.end());
+  ids.insert(ids.end(), once.begin(), once.end());
+  EXPECT_EQ(size(ids).bytes, 2 * std::ssize(text));
+  EXPECT_EQ(size(ids).words, 4);
+  EXPECT_TRUE(size(ids).is_known);
+  ids.push_back(prefixed.unknown());
+  EXPECT_FALSE(size(ids).is_known);
+}
+
+// Neighbours that are taken together share their topic.
+TEST(ScoredLength, WindowsThatAreTakenTogetherAreOneBlock) {
+  LoadedModel loaded = tiny("alibi");
+  TextSample sample = whole(some_targets(256), 16);
+  sample.windows = 16;
+  sample.rule.group = 4;
+  const auto block = [&] {
+    return score_length(loaded, sample, EvaluateConfig(), 16, ScoringOptions()).block;
+  };
+  EXPECT_EQ(block(), 16) << "all were taken";
+  sample.windows = 64;
+  EXPECT_EQ(block(), 64);
+}
+
+TEST(FarContext, PromptsAreNoTargets) {
+  LoadedModel loaded = tiny("alibi");
+  TextSample sample = whole(some_targets(512), 32);
+  CurveOptions options;
+  options.lengths = {16, 32};
+  options.rules.far_context_tokens = 400;
+  const auto targets = [&] { return measure_curve(loaded, sample, options).far_context.targets; };
+  const bool measured = targets() > 0;
+  sample.target_mask.assign(512, true);
+  EXPECT_EQ(targets(), 0);
+  options.rules.protocol = Protocol::kOnePass;
+  EXPECT_ERROR_AT(error_text([&] { measure_curve(loaded, sample, options); }), "/evaluate/protocol",
+                  "prompts", "non_overlapping");
+  EXPECT_TRUE(measured);
 }
 
 TEST(FarContext, ComparesTheSameTargets) {

@@ -102,6 +102,11 @@ TEST(SampleRule, WhatLooksBackKeepsAWindowOfContext) {
   split.split_stride = 4;
   EXPECT_EQ(sample_rule({16, 32}, split).context, 32);
   EXPECT_EQ(sample_rule({16, 32}, rules_of(Protocol::kStreaming, 100)).context, 32);
+  EvaluateConfig keys = rules_of(Protocol::kNonOverlapping, 100'000);
+  keys.key_tokens.evaluator = "runs/judge";
+  EXPECT_EQ(sample_rule({16, 32}, keys).context, 32);
+  keys.key_tokens.long_length = 64;
+  EXPECT_EQ(sample_rule({16, 32}, keys).context, 64);
   EXPECT_EQ(sample_rule({7, 11, 13}, rules_of(Protocol::kOnePass, 1'000'000)).group, 1);
 }
 

@@ -7,13 +7,6 @@
 namespace alibi {
 namespace {
 
-TEST(StudentT, IsThatOfTheTables) {
-  const std::pair<int, double> table[] = {{1, 12.706}, {2, 4.303}, {3, 3.182},  {4, 2.776},
-                                          {5, 2.571},  {9, 2.262}, {10, 2.228}, {29, 2.045},
-                                          {30, 2.042}, {99, 1.984}};
-  for (const auto& [degrees, t] : table) EXPECT_NEAR(student_t_95(degrees), t, 5e-4) << degrees;
-}
-
 TEST(Estimate, IsMeanSpreadAndInterval) {
   const double values[] = {2, 4, 6};
   const Estimate e = estimate(values);
