@@ -31,7 +31,11 @@ torch::Device open_device(Device choice, int index) {
                             " CUDA devices, expected one for each process"),
                         "start fewer processes, or use \"cpu\"");
     }
-    return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+    const torch::Device device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+    // LibTorch's own operators look at their tensors; kernels of our own are queued where the
+    // thread stands. LibTorch's threads for backward passes stand on their tensors' device.
+    c10::impl::VirtualGuardImpl(torch::kCUDA).setDevice(device);
+    return device;
   }
   if (choice == Device::kCuda) {
     const std::string reason =

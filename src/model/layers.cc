@@ -119,7 +119,9 @@ torch::Tensor dropout(const torch::Tensor& x, double p, RandomKey key, std::int6
   if (p == 0) return x;
   const std::int64_t width = x.size(-1), rows = x.numel() / width;
   const torch::Tensor rows_N = torch::arange(first, first + rows, x.options().dtype(torch::kLong));
-  return x * dropout_mask(key, rows_N, width, p).view(x.sizes()).to(x.scalar_type());
+  // Whether, and by how much: bf16 would round 1 / (1 - p) by up to 0.3 %, in training alone.
+  const torch::Tensor kept = dropout_mask(key, rows_N, width, p) != 0;
+  return x * kept.view(x.sizes()).to(x.scalar_type()) * (1 / (1 - p));
 }
 
 std::int64_t head_width(const ModelConfig& m) { return m.width / m.heads; }

@@ -188,10 +188,11 @@ bool GradientAccumulator::shrink_micro_batch(const Batch& batch) {
 // through all lanes: dropout does not depend on who computes which.
 torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const PlacedBatch& placed,
                                                 std::int64_t part) {
-  const std::int64_t rows = rows_of_part(batch), parts = batch.rows / rows;
+  const std::int64_t rows = rows_of_part(batch);
   const std::int64_t targets = batch.target_count();
   LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows, .z_loss = config_.guard.z_loss};
-  mean.divisor = std::max(1.0, static_cast<double>(targets)) / static_cast<double>(parts);
+  // Of the whole batch, so that a part's gradients need no factor, which bf16 would round.
+  mean.divisor = std::max(1.0, static_cast<double>(targets));
   mean.left_out = targets < std::ssize(batch.targets);
   const auto of_part = [&](const torch::Tensor& whole_BT) {
     return whole_BT.narrow(0, part * rows, rows);
@@ -206,8 +207,8 @@ torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const Placed
   const torch::Tensor targets_BT = of_part(placed.targets_BT);
   const TrainingLoss loss =
       training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(), targets_BT.flatten(), mean);
-  (loss.objective / parts).backward();
-  return loss.cross_entropy.to(torch::kDouble) / static_cast<double>(parts);
+  loss.objective.backward();
+  return loss.cross_entropy.to(torch::kDouble);
 }
 
 torch::Tensor GradientAccumulator::forward_backward(const Batch& batch, bool gives) {

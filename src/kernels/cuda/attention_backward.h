@@ -52,7 +52,9 @@ ALIBI_KERNEL GradientRow gradient_row(const DeviceAttention& a, const HeadBias<k
                                       int h, int query) {
   constexpr int kBeyondAll = 1 << 30;
   const int position = a.offset() + query;
-  if (query >= a.queries) return {position, kBeyondAll, 0, 0, {}};
+  // 2^(score - lse) of a row that is not there is 0, however high its bias.
+  constexpr float kNoWeight = 1e30F;
+  if (query >= a.queries) return {position, kBeyondAll, kNoWeight, 0, {}};
   const std::int64_t row = a.row(b, h, query);
   return {position, a.start(b, query), a.lse_BHT[row] * kLog2OfE, a.delta_BHT[row],
           bias.term(position)};

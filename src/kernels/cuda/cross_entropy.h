@@ -122,7 +122,7 @@ class CrossEntropyRow {
   ALIBI_KERNEL Sum sum_of(int thread) const {
     Sum sum{kNever, 0};
     if (const int column = single(thread); column >= 0) {
-      sum.reference = Block::widened(row_[column]) * kLog2OfE;
+      sum.reference = Block::larger(kNever, Block::widened(row_[column]) * kLog2OfE);
       sum.sum = power(Block::widened(row_[column]), sum.reference);
     }
     int i = thread;

@@ -176,6 +176,16 @@ TEST(DeviceBackward, TakesTablesAndTerms) {
   }
 }
 
+// Learned slopes may turn. Rows beyond the last query, whose scores nothing bounds then, are not
+// weighed: seen failing, with slopes that are no numbers, where their log-sum was 0.
+TEST(DeviceBackward, TakesBiasesThatRiseWithTheDistance) {
+  DeviceExample example({.queries = 200, .keys = 200});
+  example.draw_falling_tables(-1.0F, 200);
+  run_forward(example.work());
+  run_backward(example.work());
+  expect_gradients(example, "a rising bias");
+}
+
 // Rules of every part, for all heads and for each. Seen failing with the masks by query in the
 // place of those by key.
 TEST(DeviceBackward, TakesPatterns) {

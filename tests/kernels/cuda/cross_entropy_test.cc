@@ -71,11 +71,13 @@ TEST(DeviceCrossEntropyRows, StayRightFarFromZero) {
   example.fill(4, 3);
   example.fill(5, -3e5F);
   example.set(6, 17, -INFINITY);
+  example.set(6, 3, -INFINITY);  // before the first whole chunk
   example.targets = {4'000, 0, 8'299, 4'000, 8'299, 1, 16};
   expect_formula(example, "extreme logits");
   EXPECT_NEAR(example.losses[0], 0, 1e-6);
   EXPECT_NEAR(example.losses[4], std::log(8'300), 1e-5);
   EXPECT_EQ(example.at(6, 17), 0) << "a probability of 0";
+  EXPECT_EQ(example.at(6, 3), 0);
 }
 
 // What the guard of a step must see.
