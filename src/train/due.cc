@@ -15,6 +15,10 @@ std::int64_t total_steps(const Config& config) {
   return steps_for(config, *config.run.train_tokens);
 }
 
+bool is_out_of_patience(const Config& config, const Progress& progress) {
+  return config.run.patience > 0 && progress.evaluations_without_improvement >= config.run.patience;
+}
+
 bool is_due(std::int64_t every_tokens, std::int64_t before, std::int64_t now) {
   return now / every_tokens > before / every_tokens;
 }

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 
+#include "checkpoint/progress.h"
 #include "config/config.h"
 #include "report/records/run_records.h"
 
 namespace alibi {
 
 std::int64_t total_steps(const Config& config);
+
+// Whether run.patience ends the run.
+bool is_out_of_patience(const Config& config, const Progress& progress);
 
 // Whether a multiple of `every_tokens` lies behind `before` and up to `now`.
 bool is_due(std::int64_t every_tokens, std::int64_t before, std::int64_t now);

@@ -10,6 +10,7 @@
 #include "config/load.h"
 #include "config/validate.h"
 #include "device/device.h"
+#include "train/due.h"
 #include "train/lane_sum.h"
 #include "train/run_folder.h"
 
@@ -87,6 +88,14 @@ std::vector<std::string> take_changes(const Config& config, const Checkpoint& re
     if (key.pointer == "/batch/micro_batch_tokens") progress.micro_batch_tokens = 0;
   }
   return changes;
+}
+
+bool deadline_holds(const Config& config, const Checkpoint& resume) {
+  const Progress& then = resume.progress;
+  if (!then.finished || !config.run.train_seconds) return false;
+  const Config before = parse_config(resume.config_json, "config.json of the checkpoint");
+  return before.run.train_seconds && *config.run.train_seconds <= *before.run.train_seconds &&
+         then.step < total_steps(before) && !is_out_of_patience(before, then);
 }
 
 std::optional<std::string> note_arithmetic(const Config& config, torch::Device device,

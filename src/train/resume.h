@@ -25,6 +25,9 @@ void resume_threads(const Config& config, const Checkpoint& resume, const World&
 std::vector<std::string> take_changes(const Config& config, const Checkpoint& resume, bool finished,
                                       Progress& progress);
 
+// Whether a deadline ended the run, and run.train_seconds names no later one now.
+bool deadline_holds(const Config& config, const Checkpoint& resume);
+
 // Stores threads, kernels and processor in the state's progress: they decide the last bits of the
 // weights. "arithmetic: cpu, AVX2 ..., was cpu, AVX512 ..." where the stored ones were others.
 std::optional<std::string> note_arithmetic(const Config& config, torch::Device device,

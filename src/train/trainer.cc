@@ -30,6 +30,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
       update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_) {
   if (resume) {
+    out_of_time_ = deadline_holds(parts.config, *resume);
     const bool finished = state_.progress.finished && done();
     changes_ = take_changes(parts.config, *resume, finished, state_.progress);
   }
@@ -43,7 +44,10 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
 int Trainer::run(std::vector<Sink*> sinks) {
   Progress& progress = state_.progress;
   const RunConfig& config = parts_.config.run;
-  if (progress.finished && done()) return 0;  // a constant schedule's end may move
+  if (progress.finished && done()) return 0;
+  // The end has moved: of a constant schedule, a deadline, patience. What is saved from here on is
+  // a run under way again.
+  progress.finished = false;
   emitter_.set_sinks(std::move(sinks));
   gradients_.warm_up();
   if (progress.validated_step < progress.step) validate();  // a signal had cut it off
@@ -132,11 +136,8 @@ void Trainer::give_back_idle_memory() {
 }
 
 bool Trainer::done() const {
-  const RunConfig& config = parts_.config.run;
-  const Progress& progress = state_.progress;
-  return progress.step >= total_steps(parts_.config) || out_of_time_ ||
-         (progress.finished && config.train_seconds) ||
-         (config.patience > 0 && progress.evaluations_without_improvement >= config.patience);
+  return state_.progress.step >= total_steps(parts_.config) || out_of_time_ ||
+         is_out_of_patience(parts_.config, state_.progress);
 }
 
 // Whether another step, the last validation and the last checkpoint still fit.

@@ -78,7 +78,7 @@ class Trainer {
   GuardedUpdate update_;
   std::vector<std::string> changes_;  // by this resume, not yet emitted
   double validation_seconds_ = 0;     // of the last one
-  bool out_of_time_ = false;
+  bool out_of_time_ = false;          // a deadline ended the run, or ends it now
 };
 
 }  // namespace alibi

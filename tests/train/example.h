@@ -4,6 +4,7 @@
 #include <exception>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/stop.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
@@ -142,8 +143,9 @@ class TrainExample {
     return found;
   }
 
-  std::vector<Event> events;  // of the last train()
-  OnEvent on_event;           // sees each event as it happens
+  std::vector<Event> events;                // of the last train()
+  OnEvent on_event;                         // sees each event as it happens
+  std::optional<double> seconds_left = {};  // until the deadline of a train()
 
  private:
   int train(const Config& config, RunFolder& folder, World& world, std::int64_t stop_after,
@@ -153,7 +155,9 @@ class TrainExample {
     const auto point = folder.resume_point(config);
     const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
     if (point) folder.refuse_other_text(*point, text);
-    Trainer trainer({config, text, folder, torch::kCPU, world}, point);
+    TrainerParts parts{config, text, folder, torch::kCPU, world};
+    if (seconds_left) parts.deadline = seconds_now() + *seconds_left;
+    Trainer trainer(parts, point);
     if (prepare) prepare(trainer);
     if (!world.is_first()) return trainer.run({});
     LogSink log(config, folder, point);
