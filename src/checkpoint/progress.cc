@@ -34,6 +34,7 @@ void fields(Fields& f, ProgressFile& file) {
   f("best_validation_loss", p.best_validation_loss,
     {.null = std::numeric_limits<double>::infinity()});
   f("finished", p.finished);
+  f.or_absent("train_seconds", p.train_seconds, p.train_seconds > 0);
 }
 
 namespace {
@@ -57,6 +58,9 @@ void check_counts(const Progress& p, const std::string& place) {
   check("validated_step", p.validated_step, p.step);
   check("skipped_steps", p.skipped_steps, p.step);
   check("skipped_in_a_row", p.skipped_in_a_row, p.step);
+  if (!(p.train_seconds >= 0)) {
+    throw Error(place + ": /train_seconds", cat("is ", p.train_seconds, ", expected 0 or more"));
+  }
   if (p.recent_losses.size() != p.recent_gradient_norms.size()) {
     throw Error(place + ": /recent_losses",
                 cat("holds ", p.recent_losses.size(), " numbers, /recent_gradient_norms ",
@@ -70,6 +74,7 @@ std::string progress_text(const ProgressFile& file) {
   const auto finite = [](double number) { return std::isfinite(number); };
   ensure(std::ranges::all_of(file.progress.recent_losses, finite) &&
              std::ranges::all_of(file.progress.recent_gradient_norms, finite) &&
+             finite(file.progress.train_seconds) &&
              file.progress.best_validation_loss > -std::numeric_limits<double>::infinity(),
          "progress holds finite numbers");
   return write_json(to_json(file), {.indent = 0, .levels = 1, .spaced = true}) + "\n";

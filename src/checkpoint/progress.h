@@ -8,7 +8,8 @@
 // neither "rollbacks", "micro_batch_tokens" nor the recent steps, version 2 neither "data",
 // "validated_step" nor "threads", version 3 no "skipped_in_a_row", version 4 no "arithmetic",
 // version 5 no "arithmetic_revision"; they are read as if they were 0 or empty, "validated_step" as
-// if it were "step", "arithmetic_revision" as 1.
+// if it were "step", "arithmetic_revision" as 1. "train_seconds" is there where run.train_seconds
+// has counted them.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,7 @@ struct Progress {
   std::string arithmetic;               // the kernels and the processor it was computed with
   std::int64_t arithmetic_revision = kArithmeticRevision;  // of its last step
   bool finished = false;
+  double train_seconds = 0;  // of the budget run.train_seconds, used so far
   // Of the newest steps that the guard let pass, oldest first (train/optimizer/guard.h).
   std::vector<double> recent_losses, recent_gradient_norms;
   bool operator==(const Progress&) const = default;

@@ -201,8 +201,8 @@ void settle_linear_layers(Config& config, torch::Device device, std::int64_t row
     if (first == name_of(layers)) config.runtime.linear_layers = layers;
 }
 
-// Sets the deadline of run.train_seconds, of which a resumed run has the share that is left of its
-// tokens; measures how many tokens those are where that is not known yet. `config` is parts.config.
+// Sets the deadline of run.train_seconds, of which a resumed run has what it has not used yet;
+// measures how many tokens those are where that is not known yet. `config` is parts.config.
 void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Checkpoint>& resume) {
   constexpr std::int64_t kNoEnd = 1'000'000'000'000'000;
   const double start = seconds_now(), seconds = *config.run.train_seconds;
@@ -214,14 +214,17 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
     // Ranks began at different moments, and another count of tokens would be another run.
     const double left = parts.world.gather(std::array{seconds - (seconds_now() - start)})[0][0];
     config = with_train_tokens(config, tokens_within(config, pace, left));
+    parts.pace = pace;
     log_info(cat("budget: ", human_seconds(seconds), " (run.train_seconds); steps of ",
                  fixed(pace.step, 3), " s and validations of ", fixed(pace.validation, 2),
                  " s leave time for ", with_commas(*config.run.train_tokens), " tokens"));
   }
-  const double done =
-      resume ? static_cast<double>(resume->progress.step) / static_cast<double>(total_steps(config))
-             : 0;
-  parts.deadline = start + seconds * std::max(0.0, 1 - done);
+  const double used = resume ? resume->progress.train_seconds : 0;
+  if (used > 0) {
+    log_info(cat("budget: ", human_seconds(used), " of ", human_seconds(seconds),
+                 " (run.train_seconds) are used"));
+  }
+  parts.deadline = start + seconds - used;
 }
 
 // On every rank; returns the signal that stopped it, or 0.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/stop.h"
 #include "device/memory.h"
 #include "train/due.h"
@@ -28,7 +29,9 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       gradients_(parts.config, parts.device, state_, exchange_, agreement_, emitter_),
       validator_(parts.config, parts.text, parts.device, state_, agreement_),
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
-      update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_) {
+      update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_),
+      pace_(parts.pace) {
+  pace_.save = save_seconds(state_.model->parameter_count());
   if (resume) {
     out_of_time_ = deadline_holds(parts.config, *resume);
     const bool finished = state_.progress.finished && done();
@@ -45,25 +48,32 @@ int Trainer::run(std::vector<Sink*> sinks) {
   Progress& progress = state_.progress;
   const RunConfig& config = parts_.config.run;
   if (progress.finished && done()) return 0;
+  const bool validated = was_validated();
   // The end has moved: of a constant schedule, a deadline, patience. What is saved from here on is
   // a run under way again.
   progress.finished = false;
   emitter_.set_sinks(std::move(sinks));
   gradients_.warm_up();
-  if (progress.validated_step < progress.step) validate();  // a signal had cut it off
+  if (progress.step > 0) note_time(false);  // a run has one step at least
+  if (out_of_time_ && !validated) progress.validated_step = progress.step - 1;
+  if (progress.validated_step < progress.step && validate(false))  // a signal had cut it off
+    progress.validated_step = progress.step;
   while (!done() && agreement_.stop_signal() == 0) {
     const std::int64_t before = progress.tokens;
     const StepRecord record = step();
     emitter_.emit(record);
     emit_changes();
-    note_deadline(record.seconds);
+    pace_.step = record.seconds;
+    const bool saves = is_due(*config.save_every_tokens, before, progress.tokens);
+    note_time(saves);
     const bool validates = is_due(*config.evaluate_every_tokens, before, progress.tokens) || done();
-    if (!validates || validate()) progress.validated_step = progress.step;
-    if (is_due(*config.save_every_tokens, before, progress.tokens)) checkpointer_.save(!done());
+    if (!validates || validate(saves)) progress.validated_step = progress.step;
+    if (saves && !done()) checkpointer_.save(true);  // the end has its own
     checkpointer_.collect();
   }
   checkpointer_.wait();
   progress.finished = done() && progress.validated_step == progress.step;
+  note_used_time();
   checkpointer_.save_last();
   return progress.finished ? 0 : agreement_.stop_signal();
 }
@@ -114,14 +124,15 @@ void Trainer::emit_changes() {
     emitter_.emit(ChangeRecord{state_.progress.step, change});
 }
 
-// False where it was cut off: the run that goes on makes it.
-bool Trainer::validate() {
+// False where it was cut off: the run that goes on makes it. `saves`: the step is saved behind it.
+bool Trainer::validate(bool saves) {
   if (!validator_.has_text()) return true;
   const double start = seconds_now();
   const auto record = validator_.validate(micro_batch_tokens());
-  validation_seconds_ = seconds_now() - start;
+  pace_.validation = seconds_now() - start;
   if (!record) return false;
   emitter_.emit(*record);
+  note_time(saves || record->best);
   if (record->best && !done()) checkpointer_.save(true);
   give_back_idle_memory();
   return true;
@@ -140,18 +151,41 @@ bool Trainer::done() const {
          is_out_of_patience(parts_.config, state_.progress);
 }
 
-// Whether another step, the last validation and the last checkpoint still fit.
-void Trainer::note_deadline(double step_seconds) {
+// Of a run that is resumed, whether its step was validated: that was due there, or an end.
+bool Trainer::was_validated() const {
+  const Progress& progress = state_.progress;
+  const std::int64_t before = progress.tokens - batch_shape(parts_.config.batch).tokens();
+  return progress.validated_step == progress.step &&
+         (progress.finished ||
+          is_due(*parts_.config.run.evaluate_every_tokens, before, progress.tokens));
+}
+
+// Whether another step, the last validation and the last checkpoint still fit, behind one of this
+// step where it `saves`. Once they do not, the run is at its end, whatever that then takes.
+void Trainer::note_time(bool saves) {
   if (!parts_.deadline) return;
-  const double ending = validation_seconds_ + save_seconds(state_.model->parameter_count());
-  out_of_time_ = agreement_.as_first(seconds_now() + step_seconds + ending > *parts_.deadline);
+  note_used_time();
+  if (out_of_time_) return;
+  // Not measured yet: per token a forward pass takes a third of a step, and half to be safe.
+  const double share = static_cast<double>(validator_.tokens()) /
+                       static_cast<double>(batch_shape(parts_.config.batch).tokens());
+  const double validation = pace_.validation > 0 ? pace_.validation : pace_.step * share / 2;
+  const double needed = pace_.step + validation + pace_.save * (saves ? 2 : 1);
+  out_of_time_ = agreement_.as_first(seconds_now() + needed > *parts_.deadline);
+}
+
+void Trainer::note_used_time() {
+  const auto& budget = parts_.config.run.train_seconds;
+  if (!parts_.deadline || !budget) return;
+  state_.progress.train_seconds = std::max(0.0, *budget - (*parts_.deadline - seconds_now()));
 }
 
 Pace Trainer::probe(double seconds) {
   gradients_.warm_up();
   step();  // slower than others: memory is taken for the first time
   std::vector<double> steps;
-  for (double start = seconds_now(); agreement_.as_first(seconds_now() < start + seconds);)
+  for (double start = seconds_now();
+       agreement_.as_first(seconds_now() < start + seconds) && agreement_.stop_signal() == 0;)
     steps.push_back(step().seconds);
   if (steps.empty()) steps.push_back(step().seconds);
   const double start = seconds_now();
@@ -161,7 +195,9 @@ Pace Trainer::probe(double seconds) {
   const auto quarter = steps.begin() + std::ssize(steps) / 4;
   std::ranges::nth_element(steps, quarter);
   const auto of_all = agreement_.gather(std::vector<double>{*quarter, seconds_now() - start}, 2);
-  return {of_all->at(0), of_all->at(1), save_seconds(state_.model->parameter_count())};
+  if (const int signal = agreement_.stop_signal(); signal != 0)
+    throw stopped_error("the probe for run.train_seconds", signal, "nothing was written");
+  return {of_all->at(0), of_all->at(1), pace_.save};
 }
 
 }  // namespace alibi

@@ -34,6 +34,7 @@ struct TrainerParts {
   std::int64_t most_micro_batch_tokens = 0;
   // A moment of seconds_now() by which the last checkpoint shall stand; the first rank's counts.
   std::optional<double> deadline = {};
+  Pace pace = {};  // as a probe measured it; 0: not known yet
 };
 
 class Trainer {
@@ -48,7 +49,8 @@ class Trainer {
   // step is saved. Returns the signal, or 0. The sinks see every event, in this order.
   int run(std::vector<Sink*> sinks);
   // Trains for about so many seconds and validates once, without a sink and without a checkpoint.
-  // The first rank's answer, on all ranks. The trainer is of no further use.
+  // The first rank's answer, on all ranks. Throws stopped_error where a signal came: what it cuts
+  // off is no measure. The trainer is of no further use.
   Pace probe(double seconds);
 
   std::int64_t micro_batch_tokens() const { return gradients_.micro_batch_tokens(); }
@@ -59,10 +61,12 @@ class Trainer {
   StepRecord step();
   [[noreturn]] void end_at(StepRecord record, const Error& error);
   void emit_changes();
-  bool validate();
+  bool validate(bool saves);
   void give_back_idle_memory();
   bool done() const;
-  void note_deadline(double step_seconds);
+  bool was_validated() const;
+  void note_time(bool saves);
+  void note_used_time();
   std::vector<std::int64_t> window_starts(std::int64_t step) const;
 
   TrainerParts parts_;
@@ -77,7 +81,7 @@ class Trainer {
   Checkpointer checkpointer_;
   GuardedUpdate update_;
   std::vector<std::string> changes_;  // by this resume, not yet emitted
-  double validation_seconds_ = 0;     // of the last one
+  Pace pace_;                         // of the last step and the last validation
   bool out_of_time_ = false;          // a deadline ended the run, or ends it now
 };
 

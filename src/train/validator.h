@@ -19,6 +19,7 @@ class Validator {
             Agreement& agreement);
 
   bool has_text() const { return text_.scores_anything(); }
+  std::int64_t tokens() const { return text_.targets(); }  // that a validation reads
 
   // Scores the text in batches of `batch_tokens`, smaller ones where they do not fit into memory,
   // and notes the result in the state's progress. Nothing where a signal came before all was

@@ -43,6 +43,7 @@ TEST(Progress, ReadsTheSameBits) {
                       .arithmetic = "cpu, AVX2",
                       .arithmetic_revision = 3,
                       .finished = true,
+                      .train_seconds = 12.0625,
                       .recent_losses = {0.1, 1.0 / 3},
                       .recent_gradient_norms = {1e-300, 7}};
     const ProgressFile read =
@@ -92,6 +93,8 @@ TEST(Progress, RefusesCountsThatNoRunHas) {
       {"\"skipped_steps\": 0", "\"skipped_steps\": 8"},
       {"\"tokens\": 70", "\"tokens\": 9223372036854775807"},
       {"\"best_step\": 0", "\"best_step\": 8"},
+      {"\"finished\": false", "\"finished\": false, \"train_seconds\": -1"},
+      {"\"finished\": false", "\"finished\": false, \"train_seconds\": null"},
       {"\"validated_step\": 0", "\"validated_step\": 8"}};
   for (const auto& [from, to] : wrong)
     EXPECT_THROW(parse_progress(replaced(text, from, to), "progress.json"), Error) << to;

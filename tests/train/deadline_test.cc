@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <thread>
 
+#include "support/error_text.h"
 #include "train/example.h"
 
 namespace alibi {
@@ -63,6 +65,88 @@ TEST(Deadline, HoldsUntilALaterOneIsGiven) {
   // The schedule was at its end: nothing is left for more seconds.
   EXPECT_EQ(example.train(example.config("run", with_seconds("3000")), true), 0);
   EXPECT_TRUE(example.events.empty());
+}
+
+// Seen failing with the deadline looked at before a validation alone: a step and a validation more.
+TEST(Deadline, IsLookedAtBehindAValidation) {
+  TrainExample example;
+  example.seconds_left = 3;
+  example.on_event = [&](const Event& event) {
+    if (std::holds_alternative<ValidationRecord>(event))
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+  };
+  EXPECT_EQ(example.train(example.config("run", {"run.train_seconds=3"}), false), 0);
+  EXPECT_EQ(example.events_of<StepRecord>().size(), 4U);
+  EXPECT_EQ(example.events_of<ValidationRecord>().size(), 1U);
+  EXPECT_TRUE(example.newest("run").progress.finished);
+}
+
+// Seen failing with the first validation taken for one that takes no time.
+TEST(Deadline, LeavesTimeForTheFirstValidation) {
+  TrainExample example;
+  example.seconds_left = 500;
+  example.pace.validation = 1000;
+  EXPECT_EQ(example.train(example.config("run", {"run.train_seconds=500"}), false), 0);
+  EXPECT_EQ(example.newest("run").progress.step, 1);
+  EXPECT_EQ(example.events_of<ValidationRecord>().size(), 1U);
+}
+
+// A run that goes on at its deadline makes no step. Where its step was not validated yet, that is
+// made good, once. Seen failing without that.
+TEST(Deadline, OfAResumedRunMayHavePassed) {
+  TrainExample example;
+  for (const std::int64_t stopped : {4, 5}) {
+    const std::string run = cat("run-", stopped);
+    const auto config = [&](const char* seconds) {
+      return example.config(run, {cat("run.train_seconds=", seconds)});
+    };
+    example.seconds_left = 1000;
+    example.on_event = [&](const Event& event) {  // the validation of step 4 is not cut off
+      const auto* step = std::get_if<StepRecord>(&event);
+      const auto* validation = std::get_if<ValidationRecord>(&event);
+      if ((step != nullptr && step->step == 5 && stopped == 5) ||
+          (validation != nullptr && stopped == 4))
+        request_stop(2);
+    };
+    EXPECT_EQ(example.train(config("1000"), false), 2);
+    EXPECT_EQ(example.newest(run).progress.step, stopped);
+    example.on_event = {};
+    example.seconds_left = -10;
+    EXPECT_EQ(example.train(config("1000"), true), 0);
+    EXPECT_TRUE(example.events_of<StepRecord>().empty());
+    EXPECT_EQ(example.events_of<ValidationRecord>().size(), stopped == 4 ? 0U : 1U);
+    const Progress end = example.newest(run).progress;
+    EXPECT_TRUE(end.finished);
+    EXPECT_EQ(end.validated_step, stopped);
+    EXPECT_GE(end.train_seconds, 1010);
+  }
+}
+
+// Seen failing with the seconds not stored.
+TEST(Deadline, SecondsOfTheBudgetAreKept) {
+  TrainExample example;
+  example.seconds_left = 900;
+  EXPECT_EQ(example.train(example.config("run", kTimed), false, 3), 2);
+  const double used = example.newest("run").progress.train_seconds;
+  EXPECT_GE(used, 100);
+  EXPECT_LT(used, 500);
+  example.seconds_left.reset();
+  EXPECT_EQ(example.train(example.config("run", with_seconds("null")), true), 0);
+  EXPECT_EQ(example.newest("run").progress.train_seconds, used);  // others are not the budget's
+}
+
+// Seen failing with a figure of what the signal had cut off taken for the pace.
+TEST(Deadline, ASignalEndsTheProbeAndTheRun) {
+  TrainExample example;
+  const auto probe = [](Trainer& trainer) {
+    request_stop(15);
+    trainer.probe(1000);
+  };
+  EXPECT_ERROR_AT(
+      error_text([&] { example.train(example.config("run", kTimed), false, 0, probe); }),
+      "the probe for run.train_seconds", "signal 15", "nothing was written");
+  clear_stop();
+  EXPECT_FALSE(std::filesystem::exists(example.path("run")));
 }
 
 }  // namespace

@@ -146,6 +146,7 @@ class TrainExample {
   std::vector<Event> events;                // of the last train()
   OnEvent on_event;                         // sees each event as it happens
   std::optional<double> seconds_left = {};  // until the deadline of a train()
+  Pace pace = {};                           // that it has from a probe
 
  private:
   int train(const Config& config, RunFolder& folder, World& world, std::int64_t stop_after,
@@ -156,6 +157,7 @@ class TrainExample {
     const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
     if (point) folder.refuse_other_text(*point, text);
     TrainerParts parts{config, text, folder, torch::kCPU, world};
+    parts.pace = pace;
     if (seconds_left) parts.deadline = seconds_now() + *seconds_left;
     Trainer trainer(parts, point);
     if (prepare) prepare(trainer);
