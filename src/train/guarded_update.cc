@@ -79,21 +79,22 @@ void GuardedUpdate::skip() {
 // Weights, optimizer and the guard's window become those of an earlier step; the batches since then
 // are left out, this step's with them, and the count of steps and tokens goes on.
 void GuardedUpdate::roll_back(StepRecord& record) {
-  checkpointer_.wait();  // then all ranks read the same checkpoint
+  checkpointer_.wait();               // then all ranks read the same checkpoint
+  World& world = agreement_.world();  // a disk may take longer than ranks wait for each other
   Progress then;
-  auto checkpoint = rollback_checkpoint();
+  std::optional<Checkpoint> checkpoint;
+  world.while_others_wait([&] { checkpoint = rollback_checkpoint(); });
   // A rank that cannot read the newest goes further back, and all with it.
   const std::int64_t own = checkpoint ? checkpoint->progress.step : 0;
   const std::int64_t step = agreement_.least(own);
   if (step == 0) checkpoint.reset();
-  if (step < own && step > 0)
-    checkpoint = load_checkpoint(checkpoint_path(folder_.checkpoints(), step), Load::kAll);
-  if (checkpoint) {
+  world.while_others_wait([&] {
+    if (step < own && step > 0)
+      checkpoint = load_checkpoint(checkpoint_path(folder_.checkpoints(), step), Load::kAll);
+    if (!checkpoint) return state_.reset_tensors();
     state_.load_tensors(*checkpoint);
     then = checkpoint->progress;
-  } else {
-    state_.reset_tensors();
-  }
+  });
   record.rolled_back_to = then.step;
   record.left_out_steps = {then.step + 1, record.step};
   Progress& progress = state_.progress;

@@ -116,11 +116,12 @@ std::optional<Config> stored_config(const fs::path& run_folder) {
     return parse_config(read_file(file), file.string());
   };
   std::error_code ignored;
-  if (!fs::exists(run_folder / "config.json", ignored)) return std::nullopt;
-  try {
-    return config_in(run_folder);
-  } catch (const Error& error) {  // what the checkpoints hold counts; this copy is written again
-    log_warning(cat("not read, and written again: ", error.what()));
+  if (fs::exists(run_folder / "config.json", ignored)) {
+    try {
+      return config_in(run_folder);
+    } catch (const Error& error) {  // what the checkpoints hold counts; this copy is written again
+      log_warning(cat("not read, and written again: ", error.what()));
+    }
   }
   const auto newest = newest_valid_checkpoint(run_folder / "checkpoints");
   if (!newest) return std::nullopt;

@@ -60,8 +60,8 @@ class RunFolder {
 };
 
 // The config stored by an earlier start of this run, so that what depends on the machine
-// (precision, lanes) keeps its first answer; nothing where there is none or its config.json is
-// damaged.
+// (precision, lanes) keeps its first answer: config.json, or the newest whole checkpoint's where
+// that is missing or damaged; nothing where there is neither.
 std::optional<Config> stored_config(const std::filesystem::path& run_folder);
 
 }  // namespace alibi

@@ -60,7 +60,7 @@ TrainState::TrainState(const Config& config, const PreparedText& text, torch::De
     load_tensors(*resume);
     progress = resume->progress;
   } else {
-    initialize_from_source();
+    world.while_others_wait([&] { initialize_from_source(); });
     if (!config.initialize.from.empty() && !world.is_alone())
       refuse_different(world, hash_of_weights(*model), "weights of SHA-256",
                        "give all ranks the same initialize.from");

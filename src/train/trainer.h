@@ -55,6 +55,7 @@ class Trainer {
 
   std::int64_t micro_batch_tokens() const { return gradients_.micro_batch_tokens(); }
   const Progress& progress() const { return state_.progress; }
+  bool validates() const { return validator_.has_text(); }  // enough text is held out
   Gpt& model() { return state_.model; }
 
  private:

@@ -14,10 +14,11 @@ namespace alibi {
 
 class Validator {
  public:
-  // Scores whole windows, spread over the held-out text. All outlive it.
+  // Scores whole windows of the trained length, spread over the held-out text. All outlive it.
   Validator(const Config& config, const PreparedText& text, torch::Device device, TrainState& state,
             Agreement& agreement);
 
+  // Whether the text holds such a window, with a target in it: without one nothing is validated.
   bool has_text() const { return text_.scores_anything(); }
   std::int64_t tokens() const { return text_.targets(); }  // that a validation reads
 

@@ -118,5 +118,16 @@ TEST(RunFolder, KeepsTheFirstAnswerForPrecision) {
   EXPECT_EQ(stored_config(config.run.folder)->runtime.precision, Precision::kFp32);
 }
 
+// Seen failing with a missing config.json taken for a run that was never started.
+TEST(RunFolder, TheNewestCheckpointStandsInForALostConfig) {
+  TrainExample example;
+  const Config config = example.config("run");
+  example.train(config, false, 3);
+  fs::remove(example.path("run/config.json"));  // as the command writes it
+  const auto stored = stored_config(config.run.folder);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(config_json(*stored), config_json(config));
+}
+
 }  // namespace
 }  // namespace alibi

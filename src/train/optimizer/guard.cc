@@ -65,6 +65,7 @@ Judgement judge_step(const GuardConfig& config, double loss, double gradient_nor
   if (config.spikes == Spikes::kIgnore) return {};
   const double most_loss = spike_limit(config, recent.losses);
   const double most_norm = spike_limit(config, recent.gradient_norms);
+  const std::size_t compared = recent.losses.size();
   remember(recent.losses, std::min(loss, most_loss), config.spike_window);
   remember(recent.gradient_norms, std::min(gradient_norm, most_norm), config.spike_window);
   if (loss <= most_loss && gradient_norm <= most_norm) return {};
@@ -72,8 +73,7 @@ Judgement judge_step(const GuardConfig& config, double loss, double gradient_nor
   return {verdict_on(config.spikes),
           cat(by_loss ? "loss " : "gradient norm ", by_loss ? loss : gradient_norm,
               " is a spike, expected at most ", by_loss ? most_loss : most_norm, " (",
-              config.spike_deviations, " deviations above the last ", recent.losses.size() - 1,
-              " steps)")};
+              config.spike_deviations, " deviations above the last ", compared, " steps)")};
 }
 
 }  // namespace alibi
