@@ -107,9 +107,30 @@ RunPage page_of(const Config& config, Trainer& trainer, torch::Device device) {
           .config_json = config_json(config)};
 }
 
-void note_little_text(const PreparedText& text) {
+// "600 tokens are held out, one window takes 1,024"
+std::string why_not_validated(const Config& config, const PreparedText& text) {
+  const std::int64_t held = text.valid.size(), window = batch_shape(config.batch).length;
+  if (held == 0) return "no text is held out";
+  return cat(with_commas(held), " tokens are held out, ",
+             held < window ? cat("too short for one window of ", with_commas(window))
+                           : "none of them is a target (prompts are none)");
+}
+
+void refuse_patience(const Config& config, const PreparedText& text) {
+  throw usage_error(
+      "/run/patience",
+      cat("is ", config.run.patience,
+          ", but this run is never validated: ", why_not_validated(config, text)),
+      "give more held-out text (data.valid, data.valid_fraction), or set run.patience=0");
+}
+
+void note_little_text(const Config& config, const PreparedText& text, const Trainer& trainer) {
   const std::int64_t held = text.valid.size();
   if (held == 0 || held >= kFewTokens) return;
+  if (!trainer.validates()) {
+    log_info(cat("note: ", why_not_validated(config, text), ": this run is not validated"));
+    return;
+  }
   log_info(cat("note: only ", with_commas(held),
                " tokens are held out: validation losses, and which is the best, say little"));
 }
@@ -132,9 +153,9 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
   const Config& config = parts.config;
   LogSink log(config, parts.folder, resume);
   write_file_atomic(parts.folder.path() / "config.json", config_json(config));
-  const TrainPlan plan = plan_training(config, trainer, parts.device);
+  const TrainPlan plan = plan_training(config, trainer, parts);
   log_info(start_summary(config, parts.text, *trainer.model(), plan, parts.device));
-  note_little_text(parts.text);
+  note_little_text(config, parts.text, trainer);
   note_no_window(config, parts.text);
   if (resume) log_info(cat("resuming after step ", resume->progress.step));
   TrainTerminal terminal(plan, parts.device, trainer.progress().step);
@@ -251,6 +272,7 @@ int train(World& world, Config config, RunFolder& folder, const Options& options
   TrainerParts parts{config, text, folder, machine.device, world, most};
   if (config.run.train_seconds) fit_into_budget(config, parts, resume);
   Trainer trainer(parts, resume);
+  if (config.run.patience > 0 && !trainer.validates()) refuse_patience(config, text);
   return world.is_first() ? train_and_write(parts, trainer, resume, options.as_json)
                           : trainer.run({});
 }

@@ -81,16 +81,27 @@ double training_operations(const Config& c, const GptImpl& model) {
   return 6.0 * (static_cast<double>(model.parameter_count()) - lookup_only) + attention;
 }
 
+// What ended a run before its schedule did.
+std::string early_end_text(const Config& config, const Progress& p) {
+  if (p.step >= total_steps(config)) return "";
+  if (is_out_of_patience(config, p)) {
+    return cat(": run.patience ended it within its schedule, after ",
+               p.evaluations_without_improvement, " validations without improvement");
+  }
+  return config.run.train_seconds ? ": run.train_seconds ended it within its schedule" : "";
+}
+
 }  // namespace
 
-TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device) {
+TrainPlan plan_training(const Config& config, Trainer& trainer, const TrainerParts& parts) {
   return {.steps = total_steps(config),
           .tokens_per_step = batch_shape(config.batch).tokens(),
-          .gemm_rate = measure_gemm_rate(device, activation_type(config.runtime.precision),
+          .gemm_rate = measure_gemm_rate(parts.device, activation_type(config.runtime.precision),
                                          trainer.micro_batch_tokens(), config.model.width),
           .operations_per_token = training_operations(config, *trainer.model()),
           .parameters = trainer.model()->parameter_count(),
-          .micro_batch_tokens = trainer.micro_batch_tokens()};
+          .micro_batch_tokens = trainer.micro_batch_tokens(),
+          .ranks = parts.world.size()};
 }
 
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,
@@ -113,18 +124,18 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
        {"precision", describe_precision(c.runtime.precision)},
        {"attention", attention_text(c, model, device)},
        {"matrix rate", with_commas(std::llround(plan.gemm_rate / 1e9)) + " GFLOP/s measured"},
-       {"memory", human_bytes(static_cast<double>(
-                      estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens).total())) +
-                      " estimated"}});
+       {"memory",
+        human_bytes(static_cast<double>(
+            estimate_memory(c, model.vocabulary(), plan.micro_batch_tokens, plan.ranks).total())) +
+            " estimated"}});
 }
 
 std::string end_summary(const Config& config, const Progress& p, double seconds, int signal) {
-  const bool by_deadline = signal == 0 && p.step < total_steps(config) && config.run.train_seconds;
   std::vector<std::pair<std::string, std::string>> pairs = {
       {signal == 0 ? "finished" : "stopped",
        cat("step ", p.step, " of ", total_steps(config), ", ", with_commas(p.tokens), " tokens, ",
            human_seconds(seconds), " since it was started",
-           by_deadline ? ": run.train_seconds ended it within its schedule" : "")}};
+           signal == 0 ? early_end_text(config, p) : "")}};
   if (std::isfinite(p.best_validation_loss)) {
     pairs.emplace_back("best",
                        cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",

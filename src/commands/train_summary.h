@@ -18,9 +18,10 @@ struct TrainPlan {
   double operations_per_token = 0;
   std::int64_t parameters = 0;
   std::int64_t micro_batch_tokens = 0;
+  int ranks = 1;
 };
 
-TrainPlan plan_training(const Config& config, Trainer& trainer, torch::Device device);
+TrainPlan plan_training(const Config& config, Trainer& trainer, const TrainerParts& parts);
 
 // Parameters, batch shape before and after scaling, device, kernel, and the memory estimate.
 std::string start_summary(const Config& config, const PreparedText& text, const GptImpl& model,

@@ -49,6 +49,24 @@ TEST(EndToEnd, TwoProcessesWriteWhatOneWrites) {
   }
 }
 
+// Seen failing with the estimate of a run alone shown for any number of ranks.
+TEST(EndToEnd, TheMemoryEstimateIsThatOfARank) {
+  const CliFixture place;
+  const auto estimate = [&](const std::string& processes) {
+    const std::string err = place
+                                .works({"train", "tiny.json", "--processes", processes, "--set",
+                                        "batch.lanes=2", "--set", "runtime.threads=1", "--set",
+                                        "run.train_tokens=256", "--set", "model.width=256", "--set",
+                                        "model.layers=4", "--set", "run.name=ranks-" + processes})
+                                .err;
+    const std::size_t at = err.find("memory");
+    return err.substr(at, err.find('\n', at) - at);
+  };
+  const std::string one = estimate("1");
+  EXPECT_NAMES(one, "estimated");
+  EXPECT_NE(estimate("2"), one);
+}
+
 // What a shell does with `script`, in which $alibi is the program.
 ProgramResult shell(const CliFixture& place, const std::string& script) {
   ProgramOptions options = place.options();
@@ -220,6 +238,36 @@ TEST(EndToEnd, HeldOutTextTooShortForTheLongestLengthIsNotedAtTheStart) {
   EXPECT_NE(evaluated.code, 0);
   EXPECT_NAMES(evaluated.err, "4001", "4002");
   EXPECT_EQ(printed("enough", "4001").find("evaluate.lengths"), std::string::npos);
+}
+
+// Seen failing with a note that spoke of validation losses, and patience that waited for them.
+TEST(EndToEnd, HeldOutTextTooShortForOneWindowIsNotValidated) {
+  const CliFixture place;
+  place.put("held.txt", "too short");
+  const auto train = [&](const std::string& patience) {
+    return place.run({"train", "tiny.json", "--set", "run.patience=" + patience});
+  };
+  const ProgramResult refused = train("3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NAMES(refused.err, "/run/patience", 3, 10, 16, "run.patience=0");
+  EXPECT_FALSE(place.has("runs/tiny"));
+  const ProgramResult trained = train("0");
+  EXPECT_EQ(trained.code, 0);
+  EXPECT_NAMES(trained.err, "note:", 10, 16, "too short for one window", "not validated");
+  EXPECT_EQ(trained.err.find("validation losses"), std::string::npos) << trained.err;
+}
+
+// Seen failing with patience's end laid on the budget.
+TEST(EndToEnd, WhatEndedARunEarlyIsNamed) {
+  const CliFixture place;
+  const std::string err =
+      place
+          .works({"train", "tiny.json", "--set", "run.patience=1", "--set", "run.train_seconds=600",
+                  "--set", "run.evaluate_every_tokens=256", "--set", "optimizer.learning_rate=10",
+                  "--set", "optimizer.clip_norm=0"})
+          .err;
+  EXPECT_NAMES(err, "finished:", "run.patience", 1);
+  EXPECT_EQ(err.find("run.train_seconds"), std::string::npos) << err;
 }
 
 TEST(EndToEnd, TrainEvaluateGenerateInspect) {
