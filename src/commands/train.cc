@@ -107,7 +107,7 @@ RunPage page_of(const Config& config, Trainer& trainer, torch::Device device) {
           .config_json = config_json(config)};
 }
 
-// "600 tokens are held out, one window takes 1,024"
+// "600 tokens are held out, too short for one window of 1,024"
 std::string why_not_validated(const Config& config, const PreparedText& text) {
   const std::int64_t held = text.valid.size(), window = batch_shape(config.batch).length;
   if (held == 0) return "no text is held out";
@@ -126,11 +126,12 @@ void refuse_patience(const Config& config, const PreparedText& text) {
 
 void note_little_text(const Config& config, const PreparedText& text, const Trainer& trainer) {
   const std::int64_t held = text.valid.size();
-  if (held == 0 || held >= kFewTokens) return;
+  if (held == 0) return;
   if (!trainer.validates()) {
     log_info(cat("note: ", why_not_validated(config, text), ": this run is not validated"));
     return;
   }
+  if (held >= kFewTokens) return;
   log_info(cat("note: only ", with_commas(held),
                " tokens are held out: validation losses, and which is the best, say little"));
 }
@@ -234,11 +235,19 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
     const Pace pace = Trainer(probe_parts, std::nullopt).probe(std::clamp(seconds / 20, 0.5, 5.0));
     // Ranks began at different moments, and another count of tokens would be another run.
     const double left = parts.world.gather(std::array{seconds - (seconds_now() - start)})[0][0];
-    config = with_train_tokens(config, tokens_within(config, pace, left));
+    const std::int64_t tokens = tokens_within(config, pace, left);
+    const bool free_cadence = !config.run.evaluate_every_tokens;
+    const std::int64_t validations = validations_within(pace, left);
+    if (free_cadence)
+      config.run.evaluate_every_tokens = std::max<std::int64_t>(1, tokens / validations);
+    config = with_train_tokens(config, tokens);
     parts.pace = pace;
     log_info(cat("budget: ", human_seconds(seconds), " (run.train_seconds); steps of ",
                  fixed(pace.step, 3), " s and validations of ", fixed(pace.validation, 2),
-                 " s leave time for ", with_commas(*config.run.train_tokens), " tokens"));
+                 " s leave time for ", with_commas(tokens), " tokens",
+                 free_cadence && validations < kDefaultValidations
+                     ? cat(", validated ", validations, validations == 1 ? " time" : " times")
+                     : ""));
   }
   const double used = resume ? resume->progress.train_seconds : 0;
   if (used > 0) {

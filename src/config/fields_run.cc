@@ -137,7 +137,9 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
                           .may_change();
   if (!rolls_back) save_every.free();
   add(f, "evaluate_every_tokens", &r.evaluate_every_tokens,
-      "Tokens between validations. Default: a tenth of train_tokens.")
+      "Tokens between validations. Default: a tenth of train_tokens; more where they would take "
+      "more "
+      "than a quarter of run.train_seconds.")
       .range(1, 1e15)
       .free();
   add(f, "validation_tokens", &r.validation_tokens,

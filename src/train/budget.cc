@@ -13,6 +13,13 @@ double save_seconds(std::int64_t parameters) {
   return kOpening + kBytesPerParameter * static_cast<double>(parameters) / kBytesPerSecond;
 }
 
+std::int64_t validations_within(const Pace& pace, double seconds) {
+  constexpr double kShare = 0.25;
+  if (pace.validation <= 0) return kDefaultValidations;
+  const double most = std::floor(kShare * (seconds - pace.save) / pace.validation);
+  return std::llround(std::clamp(most, 1.0, static_cast<double>(kDefaultValidations)));
+}
+
 std::int64_t tokens_within(const Config& config, const Pace& pace, double seconds) {
   const std::int64_t step_tokens = batch_shape(config.batch).tokens();
   const double free = seconds - pace.save;
@@ -24,7 +31,7 @@ std::int64_t tokens_within(const Config& config, const Pace& pace, double second
   } else {
     // A run has no more of them than steps.
     steps = free / (pace.step + pace.validation);
-    const auto validations = static_cast<double>(kDefaultValidations);
+    const auto validations = static_cast<double>(validations_within(pace, seconds));
     if (steps > validations) steps = (free - validations * pace.validation) / pace.step;
   }
   return step_tokens * std::max<std::int64_t>(1, std::llround(std::floor(steps)));

@@ -17,6 +17,10 @@ struct Pace {
 // The longest that writing a checkpoint of a model with so many parameters may be expected to take.
 double save_seconds(std::int64_t parameters);
 
+// How many validations a run of `seconds` has where run.evaluate_every_tokens is not given: as
+// others, or fewer, so that they take a quarter of the time at most; one at least.
+std::int64_t validations_within(const Pace& pace, double seconds);
+
 // The tokens of as many whole steps, one at least, as fit with their validations and the last
 // checkpoint into `seconds`.
 std::int64_t tokens_within(const Config& config, const Pace& pace, double seconds);

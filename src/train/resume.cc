@@ -41,8 +41,11 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
     config.runtime.linear_layers = before->runtime.linear_layers;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
   // With run.train_seconds they are measured, once.
-  if (before && !config.run.train_tokens && before->run.train_tokens)
+  if (before && !config.run.train_tokens && before->run.train_tokens) {
+    if (!config.run.evaluate_every_tokens)
+      config.run.evaluate_every_tokens = before->run.evaluate_every_tokens;
     config = with_train_tokens(config, *before->run.train_tokens);
+  }
   if (!config.batch.lanes) {
     if (before) config.batch.lanes = before->batch.lanes;
     if (!before && place.size > 1) config.batch.lanes = place.size;

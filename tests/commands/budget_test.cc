@@ -116,6 +116,23 @@ TEST(BudgetOfSeconds, IsTheFirstRanks) {
   EXPECT_TRUE(progress(place, "runs/timed")["finished"]);
 }
 
+// Seen failing with ten validations planned, and with a cadence that a resumed run forgot.
+TEST(BudgetOfSeconds, IsNotSpentOnValidations) {
+  const TimedPlace place;
+  place.put("held.txt", small_text(1'000'000, 1));
+  const std::vector<std::string> sets = {"run.validation_tokens=1000000"};
+  const ProgramResult result = place.works(train(sets));
+  EXPECT_NAMES(result.err, "budget:", "validated 1 time");
+  const auto cadence = [&] {
+    const nlohmann::json run = place.json("runs/timed/config.json")["run"];
+    return std::pair(run["evaluate_every_tokens"], run["train_tokens"]);
+  };
+  const auto [every, tokens] = cadence();
+  EXPECT_EQ(every, tokens);
+  place.works(train(sets, "--resume"));
+  EXPECT_EQ(cadence(), std::pair(every, tokens));
+}
+
 TEST(BudgetOfSeconds, WithoutTimeForTheWarmUpIsRefused) {
   const TimedPlace place;
   const ProgramResult result = place.run(train({"schedule.warmup_tokens=1000000000000"}));

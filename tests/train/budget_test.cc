@@ -25,8 +25,23 @@ TEST(Budget, HoldsWholeStepsTheirValidationsAndTheLastCheckpoint) {
   EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=4096"}), pace, 63), 80 * 1024);
   EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=1"}), pace, 63), 40 * 1024);
   // Fewer steps than that have a validation each. Seen failing with ten validations planned anyhow.
-  EXPECT_EQ(tokens_within(config({}), pace, 11), 6 * 1024);
+  const Pace quick{.step = 0.5, .validation = 0.1, .save = 2};
+  EXPECT_EQ(tokens_within(config({}), quick, 5), 5 * 1024);
   EXPECT_EQ(tokens_within(config({}), pace, 1), 1024);
+}
+
+// Seen failing with ten validations planned whatever they take: 50 of 60 s.
+TEST(Budget, ValidationsTakeAQuarterAtMost) {
+  const Pace pace{.step = 0.1, .validation = 5, .save = 2};
+  EXPECT_EQ(validations_within(pace, 62), 3);
+  EXPECT_EQ(tokens_within(config({}), pace, 62), 450 * 1024);
+  EXPECT_EQ(validations_within(pace, 12), 1);  // the last
+  EXPECT_EQ(tokens_within(config({}), pace, 12), 50 * 1024);
+  EXPECT_EQ(validations_within(pace, 1), 1);
+  EXPECT_EQ(validations_within(pace, 2000), 10);
+  EXPECT_EQ(validations_within({.step = 1, .validation = 0, .save = 1}, 1), 10);
+  // Where a cadence is given it is kept.
+  EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=10240"}), pace, 62), 91 * 1024);
 }
 
 TEST(Budget, TokensAreOpenUntilTheyAreFixed) {
