@@ -86,7 +86,7 @@ TEST(BudgetOfSeconds, IsKeptByAResumedRun) {
   EXPECT_TRUE(progress(place, "runs/timed")["finished"]);
 }
 
-// Seen failing with the whole budget given once more, less the share of tokens that are trained.
+// What is used of a budget is used, however often the run is started.
 TEST(BudgetOfSeconds, GoesOnWithWhatIsNotUsed) {
   const TimedPlace place;
   const double beside = seconds_of_one_step(place);

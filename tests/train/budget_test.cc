@@ -24,13 +24,13 @@ TEST(Budget, HoldsWholeStepsTheirValidationsAndTheLastCheckpoint) {
   // One every 4 steps, and one at the end: 4 steps take 3 s.
   EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=4096"}), pace, 63), 80 * 1024);
   EXPECT_EQ(tokens_within(config({"run.evaluate_every_tokens=1"}), pace, 63), 40 * 1024);
-  // Fewer steps than that have a validation each. Seen failing with ten validations planned anyhow.
+  // Fewer steps than that have a validation each.
   const Pace quick{.step = 0.5, .validation = 0.1, .save = 2};
   EXPECT_EQ(tokens_within(config({}), quick, 5), 5 * 1024);
   EXPECT_EQ(tokens_within(config({}), pace, 1), 1024);
 }
 
-// Seen failing with ten validations planned whatever they take: 50 of 60 s.
+// Ten validations of 5 s would leave 12 of 62 s.
 TEST(Budget, ValidationsTakeAQuarterAtMost) {
   const Pace pace{.step = 0.1, .validation = 5, .save = 2};
   EXPECT_EQ(validations_within(pace, 62), 3);
