@@ -152,7 +152,8 @@ int run(const Options& options, const CommandLine& command_line) {
     print_jobs(plan, options, command_line);
     return 0;
   }
-  if (options.job.empty()) refuse_others_report(output, file.name);
+  // Files that share a folder share its runs, and its report is of the last.
+  if (options.job.empty() && !options.output.empty()) refuse_others_report(output, file.name);
   check_devices(plan, options.job);
   Terminal terminal(plan);
   const RunnerHooks hooks = {

@@ -289,8 +289,9 @@ class Runner {
                        const std::vector<std::string>& rules, const fs::path& folder) {
     const PlannedRun& run = plan_.runs[index];
     std::vector<std::string> arguments{
-        "evaluate",  run.config.run.folder,      "--name",   plan_.variants[run.variant].name,
-        "--lengths", lengths_text(lengths, ","), "--output", folder.string()};
+        "evaluate",   run.config.run.folder,      "--name",   plan_.variants[run.variant].name,
+        "--lengths",  lengths_text(lengths, ","), "--output", folder.string(),
+        "--overwrite"};
     for (const auto& more : {rules, place_arguments(run.config)})
       arguments.insert(arguments.end(), more.begin(), more.end());
     if (hooks_.progress) hooks_.progress({index, doing, 0, 0});
