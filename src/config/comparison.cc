@@ -111,9 +111,9 @@ class Reader {
     if (!value.is_object())
       return fault(pointer, "found " + describe(value) + ", expected an object of config keys");
     const Json* run = value.find("run");
-    for (const char* own : {"name", "folder", "seed"}) {
+    for (const char* own : kRunKeysOfComparison) {
       if (run != nullptr && run->find(own) != nullptr)
-        fault(cat(pointer, "/run/", own), "is set by the comparison for each run",
+        fault(cat(pointer, "/run/", own), kSetByComparison,
               std::string(own) == "seed" ? "\"seeds\": [0, 1, 2]" : "leave it out");
     }
     to = {write_json(value), result_.place + ": " + pointer};

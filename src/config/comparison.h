@@ -30,6 +30,10 @@
 
 namespace alibi {
 
+// Keys of "run" that a comparison sets itself, for each run, and what a config is told of them.
+inline constexpr const char* kRunKeysOfComparison[] = {"name", "folder", "seed"};
+inline constexpr const char* kSetByComparison = "is set by the comparison for each run";
+
 struct ComparisonVariant {
   std::string name;
   ConfigFragment changes;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "text/encode_parallel.h"
 #include "text/tasks.h"
 
 namespace alibi {
@@ -42,11 +43,13 @@ Ids filler_from(const TextSample& filler, std::int32_t end, RandomKey key, std::
   return ids;
 }
 
-// Of the middle of a text, as `alibi prepare` encodes what follows a turn: a space that the
-// tokenizer puts in front of every text is none of it.
-Ids encode_behind(const Tokenizer& tokenizer, const std::string& text) {
-  if (!tokenizer.adds_space()) return tokenizer.encode(text);
-  if (text.starts_with(' ')) return tokenizer.encode(text.substr(1));
+// Of the middle of a text, as `alibi prepare` encodes what follows a turn; here a line may end,
+// too, where the space that the tokenizer puts in front is a token of its own.
+Ids encode_within(const Tokenizer& tokenizer, const std::string& text) {
+  if (!tokenizer.adds_space() || text.starts_with(' ')) {
+    WordMemory memory;
+    return encode_behind(tokenizer, text, memory);
+  }
   Ids ids = tokenizer.encode(text);
   if (!ids.empty() && tokenizer.surface(ids.front()) == " ") ids.erase(ids.begin());
   return ids;
@@ -71,8 +74,8 @@ Sentences sentences_of(const Tokenizer& tokenizer, std::int64_t documents,
   Sentences all;
   all.key = five_digits(random, static_cast<std::uint64_t>(asked));
   const std::string name = subject(documents, asked);
-  all.question = encode_behind(tokenizer, cat("\nWhat is the ", name, "? The ", name, " is"));
-  all.answer = encode_behind(tokenizer, cat(" ", all.key, "\n"));
+  all.question = encode_within(tokenizer, cat("\nWhat is the ", name, "? The ", name, " is"));
+  all.answer = encode_within(tokenizer, cat(" ", all.key, "\n"));
   all.answer.pop_back();  // the line's end only keeps the digits' tokens the same
   if (tokenizer.decode(all.answer) != " " + all.key && tokenizer.decode(all.answer) != all.key) {
     throw Error("evaluate.task", "the tokenizer joins digits with the end of a line",
@@ -83,7 +86,7 @@ Sentences sentences_of(const Tokenizer& tokenizer, std::int64_t documents,
     const bool other = place.control && document == asked;
     const auto number = static_cast<std::uint64_t>(other ? documents : document);
     all.statements.push_back(
-        encode_behind(tokenizer, statement(documents, document, five_digits(random, number))));
+        encode_within(tokenizer, statement(documents, document, five_digits(random, number))));
     all.tokens += std::ssize(all.statements.back());
   }
   return all;
@@ -151,7 +154,7 @@ class TaskTexts {
     for (const TaskPiece& piece : task_text(task_, shape, random)) {
       const bool is_first = text.ids.size() == 1;
       const Ids ids =
-          is_first ? tokenizer_.encode(piece.text) : encode_behind(tokenizer_, piece.text);
+          is_first ? tokenizer_.encode(piece.text) : encode_within(tokenizer_, piece.text);
       if (piece.answer) text.answers.push_back({std::ssize(text.ids), std::ssize(ids)});
       text.ids.insert(text.ids.end(), ids.begin(), ids.end());
     }

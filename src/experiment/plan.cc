@@ -159,9 +159,9 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan, const RulesOf&
 
 void refuse_own_keys(const std::vector<std::string>& overrides) {
   for (const std::string& one : overrides) {
-    for (const char* own : {"run.seed", "run.name", "run.folder"}) {
-      if (one.starts_with(cat(own, "=")))
-        throw usage_error(cat("--set ", own), "is set by the comparison for each run",
+    for (const char* own : kRunKeysOfComparison) {
+      if (one.starts_with(cat("run.", own, "=")))
+        throw usage_error(cat("--set run.", own), kSetByComparison,
                           "change \"seeds\" or \"folder\" in its file");
     }
   }

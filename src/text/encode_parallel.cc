@@ -14,7 +14,17 @@ namespace {
 constexpr std::size_t kPartBytes = 1 << 20;
 constexpr std::size_t kPartsPerThread = 4;
 
-// What a tokenizer that puts a space in front of every text makes of the middle of one.
+void encode_part(const Tokenizer& tokenizer, EncodedPart& part, WordMemory& memory) {
+  part.ids = part.follows_piece ? encode_behind(tokenizer, part.text, memory)
+                                : tokenizer.encode(part.text, memory);
+  count_ids(tokenizer, part);
+  part.survives = tokenizer.decodes_to(part.ids, part.text, !part.follows_piece);
+  if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
+  if (part.ends_document) part.ids.push_back(tokenizer.end());
+}
+
+}  // namespace
+
 std::vector<std::int32_t> encode_behind(const Tokenizer& tokenizer, std::string_view text,
                                         WordMemory& memory) {
   if (!tokenizer.adds_space()) return tokenizer.encode(text, memory);
@@ -26,17 +36,6 @@ std::vector<std::int32_t> encode_behind(const Tokenizer& tokenizer, std::string_
   }
   return tokenizer.encode(text.substr(1), memory);
 }
-
-void encode_part(const Tokenizer& tokenizer, EncodedPart& part, WordMemory& memory) {
-  part.ids = part.follows_piece ? encode_behind(tokenizer, part.text, memory)
-                                : tokenizer.encode(part.text, memory);
-  count_ids(tokenizer, part);
-  part.survives = tokenizer.decodes_to(part.ids, part.text, !part.follows_piece);
-  if (!part.learned) std::ranges::transform(part.ids, part.ids.begin(), marked);
-  if (part.ends_document) part.ids.push_back(tokenizer.end());
-}
-
-}  // namespace
 
 void count_ids(const Tokenizer& tokenizer, EncodedPart& part) {
   for (const std::int32_t id : part.ids) {

@@ -31,6 +31,11 @@ struct EncodedPart {
 // Counts the part's unknown and fallback tokens: call before ids are marked and the end is added.
 void count_ids(const Tokenizer& tokenizer, EncodedPart& part);
 
+// The ids of the middle of a text, which begins with a space where the tokenizer puts one in front
+// of every text: that space is none of the middle. Throws Error where it does not.
+std::vector<std::int32_t> encode_behind(const Tokenizer& tokenizer, std::string_view text,
+                                        WordMemory& memory);
+
 class ParallelEncoder {
  public:
   // Called on the caller's thread, in order, for every part; returns false to take no more.
