@@ -15,6 +15,7 @@ if(DEFINED ENV{CMAKE_PREFIX_PATH})
   list(APPEND places ${prefixes})
 endif()
 list(APPEND places ${CMAKE_PREFIX_PATH} "${ALIBI_CACHE}/torch-2.11.0/torch")
+unset(ALIBI_TORCH_ROOT CACHE) # looked for at each configure: the environment may name another
 find_path(ALIBI_TORCH_ROOT NAMES include/torch/csrc/api/include/torch/torch.h PATHS ${places} PATH_SUFFIXES torch
           NO_DEFAULT_PATH)
 if(NOT ALIBI_TORCH_ROOT)

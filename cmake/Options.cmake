@@ -54,8 +54,10 @@ target_include_directories(alibi_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_link_options(alibi_options INTERFACE -Wl,-z,relro,-z,now)
 
 # alibi_cache: where scripts/setup keeps what it downloads.
-if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
-  set(ALIBI_CACHE "$ENV{XDG_CACHE_HOME}/alibi" CACHE PATH "Folder that scripts/setup fills")
-else()
-  set(ALIBI_CACHE "$ENV{HOME}/.cache/alibi" CACHE PATH "Folder that scripts/setup fills")
+if(NOT DEFINED CACHE{ALIBI_CACHE}) # by -D or a toolchain
+  if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+    set(ALIBI_CACHE "$ENV{XDG_CACHE_HOME}/alibi")
+  else()
+    set(ALIBI_CACHE "$ENV{HOME}/.cache/alibi")
+  endif()
 endif()

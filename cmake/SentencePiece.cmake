@@ -1,4 +1,5 @@
 # Target alibi::sentencepiece: version 0.2.1 or newer (older ones read past the end of a crafted model file).
+unset(ALIBI_SENTENCEPIECE_ROOT CACHE)
 find_path(ALIBI_SENTENCEPIECE_ROOT NAMES include/sentencepiece_processor.h
           PATHS "${ALIBI_CACHE}/sentencepiece-0.2.1" NO_DEFAULT_PATH)
 add_library(alibi_sentencepiece INTERFACE)

@@ -18,9 +18,12 @@ namespace {
 std::atomic<int> requested = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
 
+// The end of a terminal may be told twice, by its shell and by the kernel: no second wish.
 void on_signal(int signal) {
-  if (requested != 0) _exit(128 + signal);
-  requested = signal;
+  if (requested == 0)
+    requested = signal;
+  else if (signal != SIGHUP)
+    _exit(128 + signal);
 }
 
 }  // namespace

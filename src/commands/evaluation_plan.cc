@@ -108,6 +108,8 @@ void share_evaluation(std::vector<EvaluationCase>& cases, const EvaluationReques
     std::int64_t& threads = one.plan.config.runtime.threads;
     threads = threads_of_rank(threads, world);
     set_threads(threads);
+    // Who shares a machine may be known only now.
+    one.plan.device = open_device(one.plan.config.runtime.device, world.local_rank());
     one.protocol.device = describe_device(one.plan.device);
     checkpoints += " " + sha256_file(one.plan.folder / "manifest.json");
     rules += cat(", ", one.protocol.precision);

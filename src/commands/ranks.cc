@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -30,9 +29,9 @@ std::vector<std::string> command_of(const CommandLine& line, int rank, int size,
       words.push_back(word);
     }
   }
-  for (const std::string& word :
-       {cat("--rank=", rank), cat("--world-size=", size), cat("--store=", store)})
-    words.push_back(word);
+  // Behind the command: what follows "--" is no option.
+  words.insert(words.begin() + 2,
+               {cat("--rank=", rank), cat("--world-size=", size), cat("--store=", store)});
   return words;
 }
 
@@ -94,10 +93,9 @@ WorldPlace place_of(const RanksOptions& options) {
   return world_place(flags, environment());
 }
 
-std::int64_t threads_of_rank(std::int64_t wanted, const World& world) {
+std::int64_t threads_of_rank(std::int64_t wanted, World& world) {
   if (wanted > 0 || world.is_alone()) return wanted;
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  return std::max<std::int64_t>(1, cores / world.local_size());
+  return world.share_of_processors();
 }
 
 Ranks::Ranks(const RanksOptions& options, const WorldPlace& place, const CommandLine& line,
@@ -147,14 +145,23 @@ std::filesystem::path Ranks::log_of(std::size_t rank) const {
   return folder_ / cat("rank-", rank, ".log");
 }
 
+// ", after: LINE"; "" where there is none.
+std::string Ranks::last_line_of(std::size_t rank) const {
+  try {
+    const std::vector<std::string> lines = split(read_file(log_of(rank)), '\n');
+    return lines.size() > 1 ? ", after: " + lines[lines.size() - 2] : "";
+  } catch (const Error&) {  // no log is no reason to fail
+    return {};
+  }
+}
+
 // What failed otherwise has told the other ranks itself.
 void Ranks::report_crashes() {
   constexpr double kSeconds = 0.1;  // from the loss of a link to the end of its process
   for (std::size_t i = 0; i < others_.size(); ++i) {
     if (!others_[i]->ended(kSeconds) || !others_[i]->result().killed) continue;
-    const std::vector<std::string> lines = split(read_file(log_of(i + 1)), '\n');
-    log_warning(cat("rank ", i + 1, " ended with code ", others_[i]->result().code,
-                    lines.size() > 1 ? ", after: " + lines[lines.size() - 2] : ""));
+    log_warning(
+        cat("rank ", i + 1, " ended with code ", others_[i]->result().code, last_line_of(i + 1)));
   }
 }
 

@@ -30,9 +30,10 @@ std::vector<Option> with_ranks(std::vector<Option> options, RanksOptions& ranks)
 // Throws Error (exit code 2) where flags or variables do not fit together.
 WorldPlace place_of(const RanksOptions& options);
 
-// `wanted`, or where that is 0 an equal share of the cores for each rank of this machine: launchers
-// say OMP_NUM_THREADS=1, which wastes the others. 0 for a process alone: as its environment says.
-std::int64_t threads_of_rank(std::int64_t wanted, const World& world);
+// `wanted`, or where that is 0 this rank's share of the processors: launchers say
+// OMP_NUM_THREADS=1, which wastes the others. 0 for a process alone: as its environment says. Every
+// rank calls it.
+std::int64_t threads_of_rank(std::int64_t wanted, World& world);
 
 class Ranks {
  public:
@@ -53,6 +54,7 @@ class Ranks {
   void check_others() const;  // throws where this process is to stop, or a rank started here ended
   void clean_up();
   std::filesystem::path log_of(std::size_t rank) const;
+  std::string last_line_of(std::size_t rank) const;
   void report_crashes();
 
   std::filesystem::path folder_;

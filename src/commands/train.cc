@@ -298,7 +298,7 @@ int run(const Options& options, const CommandLine& line) {
   if (config.data.train.empty())
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
   const WorldPlace place = place_of(options.ranks);
-  const torch::Device device = resolve_machine(config, options.resume, place);
+  resolve_machine(config, options.resume, place);
   if (recomputes(config)) return_large_blocks();
   RunFolder folder =
       place.rank == 0 ? RunFolder(config, options.resume) : RunFolder::read_only(config);
@@ -309,9 +309,11 @@ int run(const Options& options, const CommandLine& line) {
   Ranks ranks(options.ranks, place, line, folder.path());
   const int signal = ranks.run([&](World& world) {
     const int threads = set_threads(threads_of_rank(config.runtime.threads, world));
-    log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", device.str(),
+    // Who shares a machine may be known only now.
+    const torch::Device own = open_device(config.runtime.device, world.local_rank());
+    log_debug(cat(line.text(), ": version ", kVersion, ", process ", ::getpid(), ", ", own.str(),
                   ", ", threads, " threads"));
-    return train(world, config, folder, options, {device, threads});
+    return train(world, config, folder, options, {own, threads});
   });
   return signal == 0 ? 0 : 128 + signal;
 }

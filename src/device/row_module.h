@@ -8,7 +8,7 @@
 
 namespace alibi {
 
-inline constexpr int kRowModuleVersion = 2;
+inline constexpr int kRowModuleVersion = 3;
 inline constexpr const char* kRowModuleSymbol = "alibi_row_module";
 
 // Functions queue work on the stream, a void* so that who calls sees no CUDA, and return 0 or a

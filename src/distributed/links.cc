@@ -200,8 +200,11 @@ StorePointer open_tcp_store(const WorldPlace& place, const StoreAddress& address
   options.port = static_cast<std::uint16_t>(address.port);
   options.isServer = is_host(place);
   options.waitWorkers = false;
-  // The store has no password: it listens no further than it must.
-  if (options.isServer && is_loopback_name(address.host)) {
+  // The store has no password: where all are on this machine, nobody else reaches it. By any name
+  // of the loopback, since it has several.
+  const bool is_here = !place.store_is_hosted && is_loopback_name(address.host);
+  const std::string host = is_here ? "127.0.0.1" : address.host;
+  if (options.isServer && is_here) {
     const int descriptor = bind_to_loopback(address.port);
     if (descriptor < 0)
       throw Error(place.store, "rank 0 cannot listen there, expected a free port",
@@ -212,7 +215,7 @@ StorePointer open_tcp_store(const WorldPlace& place, const StoreAddress& address
     while_joining();
     options.timeout = options.isServer ? until(end) : std::min(kTurn, until(end));
     try {
-      return c10::make_intrusive<c10d::TCPStore>(address.host, options);
+      return c10::make_intrusive<c10d::TCPStore>(host, options);
     } catch (const std::exception&) {
       if (options.isServer || Clock::now() >= end) throw;
     }

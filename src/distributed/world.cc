@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/strings.h"
 #include "distributed/links.h"
 #include "distributed/rank_message.h"
@@ -82,6 +83,14 @@ std::vector<std::vector<double>> World::gather(std::span<const double> mine) {
     if (!mine.empty()) std::memcpy(all.back().data(), piece.data_ptr(), piece.nbytes());
   }
   return all;
+}
+
+std::int64_t World::share_of_processors() {
+  const std::vector<int> allowed = allowed_processors();
+  std::string own = machine_name();
+  for (const int processor : allowed) own += cat(" ", processor);
+  const auto all = gather(own);
+  return std::max<std::int64_t>(1, std::ssize(allowed) / std::count(all.begin(), all.end(), own));
 }
 
 void World::barrier() {

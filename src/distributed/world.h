@@ -56,6 +56,10 @@ class World {
   std::vector<std::vector<double>> gather(std::span<const double> mine);
   void barrier();
 
+  // An equal share of the processors that this thread may run on, for each rank of this machine
+  // that may run on the same: launchers may give each rank its own. At least 1.
+  std::int64_t share_of_processors();
+
   // Sends to[r] to rank r and fills from[r] with what rank r sends; own entries are left alone.
   // Sizes may differ, and be 0; both sides know them. In pieces, several on their way at once.
   void exchange(std::span<const torch::Tensor> to, std::span<torch::Tensor> from);

@@ -14,7 +14,8 @@ namespace alibi {
 // cross_entropy_row_bf16 of every row.
 struct DeviceCrossEntropy {
   int rows = 0, vocabulary = 0;
-  std::uint16_t* logits_RV = nullptr;       // bf16; rows follow one another, without an alignment
+  std::int64_t pitch = 0;                   // logits from a row's start to the next one's
+  std::uint16_t* logits_RV = nullptr;       // bf16; rows begin anywhere
   const std::int64_t* targets_R = nullptr;  // below V; negative: the row is left out
   float* losses_R = nullptr;                // out, with log_sums_R; 0 for rows left out
   float* log_sums_R = nullptr;

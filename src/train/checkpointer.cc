@@ -26,10 +26,11 @@ void Checkpointer::save(bool steps_follow) {
   Checkpoint checkpoint = state_.checkpoint();
   const Progress& progress = state_.progress;
   const bool is_first = agreement_.world().is_first();
-  if (is_first) {
+  agreement_.world().while_others_wait([&] {
+    if (!is_first) return;
     folder_.check_lock();
     emitter_.sync();
-  }
+  });
   std::filesystem::path begun;  // where ranks have written what they share
   const bool fine = may_save(checkpoint, steps_follow) &&
                     (!state_.shares_optimizer() || write_shares(begun, steps_follow));
@@ -60,8 +61,10 @@ bool Checkpointer::write_shares(std::filesystem::path& begun, bool steps_follow)
       failure = error.what();
     }
   };
-  if (world.is_first())
+  world.while_others_wait([&] {
+    if (!world.is_first()) return;
     attempt([&] { begun = begin_checkpoint(folder_.checkpoints(), state_.progress.step, shapes); });
+  });
   const std::string name = world.gather(begun.filename().string()).front();
   if (!name.empty()) begun = folder_.checkpoints() / name;  // as this rank sees it
   world.while_others_wait([&] {

@@ -32,7 +32,7 @@ std::string describe_step_arithmetic(const Config& config, torch::Device device,
 
 }  // namespace
 
-torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& place) {
+void resolve_machine(Config& config, bool resume, const WorldPlace& place) {
   const torch::Device device = open_device(config.runtime.device, place.local_rank);
   const auto before = resume ? stored_config(config.run.folder) : std::nullopt;
   if (before && config.runtime.precision == Precision::kAuto)
@@ -57,7 +57,6 @@ torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& pla
                       "start as many, or set batch.sequences");
   }
   own_lanes(lanes_of(config.batch), place.rank, place.size);
-  return device;
 }
 
 void resume_threads(const Config& config, const Checkpoint& resume, const World& world) {

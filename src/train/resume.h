@@ -13,7 +13,7 @@ namespace alibi {
 // Opens this rank's device and resolves what depends on machine and launcher, precision and lanes;
 // a resumed run keeps its first answer, and the tokens that were found for run.train_seconds.
 // Throws Error (exit code 2) where so many processes cannot share the lanes.
-torch::Device resolve_machine(Config& config, bool resume, const WorldPlace& place);
+void resolve_machine(Config& config, bool resume, const WorldPlace& place);
 
 // Sets the number of threads that the run was started with, unless runtime.threads names another:
 // that sums in another order.

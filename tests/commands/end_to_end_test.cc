@@ -1,6 +1,7 @@
 // The whole road through the real program: prepare, train, stop, resume, evaluate, generate,
 // inspect.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -442,6 +443,10 @@ TEST(EndToEndSlow, AnySignalSavesAndResumes) {
     RunningProgram running(command(name, false), place.options());
     ASSERT_TRUE(running.wait_for_output("  validation loss "));
     running.signal(number);
+    if (number == SIGHUP) {  // a terminal that closes: by its shell, then by the kernel
+      ::usleep(1'000);
+      running.signal(number);
+    }
     const ProgramResult stopped = running.wait();
     EXPECT_EQ(stopped.code, 128 + number) << stopped.err;
     EXPECT_NAMES(stopped.err, "--resume");

@@ -91,6 +91,15 @@ TEST(Ranks, TwoProcessesMeasureWhatOneMeasures) {
   EXPECT_TRUE(everything_in(trained().path("temporary")).empty());
 }
 
+// Seen failing with the place of a rank behind all words.
+TEST(Ranks, OfArgumentsBehindADoubleDashMeet) {
+  const ProgramResult both =
+      run_program({"TMPDIR=" + trained().path("temporary").string(), tested_program(), "evaluate",
+                   "--processes", "2", "--lengths", "1x", "--", "runs/tiny"},
+                  options());
+  EXPECT_EQ(both.code, 0) << both.err;
+}
+
 // Seen failing without each of the comparisons.
 TEST(Ranks, ThatWouldMeasureDifferentThingsAreRefused) {
   trained().put("other.txt", small_text(4'000, 2));

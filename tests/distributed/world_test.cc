@@ -1,8 +1,10 @@
 #include "distributed/world.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "distributed/ranks.h"
@@ -24,6 +26,26 @@ TEST(World, GathersTextsAndNumbersByRank) {
       EXPECT_EQ(world.gather(texts[own]), texts);
       EXPECT_EQ(world.gather(numbers[own]), numbers);
       world.barrier();
+    });
+  }
+}
+
+// Seen failing with all of the machine's processors.
+TEST(World, SharesTheProcessorsThatARankMayRunOn) {
+  const auto all = std::ssize(allowed_processors());
+  for (const bool bound : {false, true}) {
+    run_ranks(2, [&](World& world) {
+      if (bound && world.is_first()) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(allowed_processors().front(), &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        EXPECT_EQ(allowed_processors().size(), 1U);
+      }
+      const auto expected = !bound                         ? std::max<std::int64_t>(1, all / 2)
+                            : world.is_first() || all == 1 ? 1
+                                                           : all;
+      EXPECT_EQ(world.share_of_processors(), expected);
     });
   }
 }

@@ -22,7 +22,7 @@ class CrossEntropyRow {
   static constexpr int kSharedBytes = kWarps * 2 * 4;
 
   ALIBI_KERNEL CrossEntropyRow(const DeviceCrossEntropy& a, Block& block) : a_(a), block_(block) {
-    row_ = a.logits_RV + static_cast<std::int64_t>(block.x()) * a.vocabulary;
+    row_ = a.logits_RV + block.x() * a.pitch;
     const int past = static_cast<int>(reinterpret_cast<std::uintptr_t>(row_) / 2 % kChunk);
     before_ = (kChunk - past) % kChunk;
     if (before_ > a.vocabulary) before_ = a.vocabulary;

@@ -28,6 +28,11 @@ Matrix<const float> fp32_rows(const torch::Tensor& w_OI) {
 
 torch::Tensor as_rows(const torch::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
 
+// Rows that may lie apart.
+torch::Tensor as_apart_rows(const torch::Tensor& x) {
+  return x.dim() == 2 && x.stride(1) == 1 ? x : as_rows(x);
+}
+
 torch::Tensor like_rows(const torch::Tensor& x, const torch::Tensor& rows_NC) {
   std::vector<std::int64_t> sizes = x.sizes().vec();
   sizes.back() = rows_NC.size(1);
@@ -93,6 +98,14 @@ const float* fp32_or_null(const torch::Tensor& bias_O) {
 }
 
 }  // namespace
+
+torch::Tensor aligned_product(const torch::Tensor& x_RI, const torch::Tensor& w_OI) {
+  const std::int64_t outputs = w_OI.size(0), step = 128 / x_RI.element_size();
+  const std::int64_t pitch = (outputs + step - 1) / step * step;
+  torch::Tensor y_RO = torch::empty({x_RI.size(0), pitch}, x_RI.options()).narrow(1, 0, outputs);
+  at::mm_out(y_RO, x_RI, w_OI.t());
+  return y_RO;
+}
 
 ProductItems::ProductItems(const PackedProduct& p) : product_(p), block_(block_rows(p.left.rows)) {
   row_blocks_ = (p.left.rows + block_ - 1) / block_;
@@ -160,6 +173,12 @@ torch::Tensor LinearProducts::forward(const torch::Tensor& x, const torch::Tenso
   }
   p.bias = fp32_or_null(bias_O);
   return like_rows(x, product(as_rows(x), forward_.data_ptr(), outputs_, p));
+}
+
+torch::Tensor LinearProducts::forward_aligned(const torch::Tensor& x_RI) const {
+  if (!x_RI.is_cuda()) return forward(x_RI, {});
+  RECORD_USER_SCOPE(kPart);
+  return aligned_product(x_RI, typed_OI_);
 }
 
 ProductItems LinearProducts::forward_items(const Rows& rows, const torch::Tensor& bias_O) const {
@@ -232,8 +251,9 @@ torch::Tensor LinearProducts::bias_gradient(const torch::Tensor& dy) {
 void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tensor& x,
                                      const torch::Tensor& dw_OI, bool add) const {
   RECORD_USER_SCOPE(kPart);
-  const torch::Tensor dy_NO = as_rows(dy), x_NI = as_rows(x);
+  const torch::Tensor x_NI = as_rows(x);
   if (kind_ == Kind::kLibtorch) {
+    const torch::Tensor dy_NO = as_apart_rows(dy);
     // A device's products give their sums as they are; otherwise they are rounded to bf16 first.
     if (dy_NO.is_cuda() && type_ == torch::kBFloat16) {
       ensure(dw_OI.scalar_type() == torch::kFloat, "weight gradients are fp32");
@@ -246,6 +266,7 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
     add ? dw_OI.add_(product_OI) : dw_OI.copy_(product_OI);
     return;
   }
+  const torch::Tensor dy_NO = as_rows(dy);
   ensure(x_NI.size(0) == dy_NO.size(0) && x_NI.size(1) == inputs_, "rows of one batch");
   const auto rows = bf16_rows(x_NI);
   const torch::Tensor packed =

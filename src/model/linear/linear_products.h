@@ -41,6 +41,9 @@ class LinearProducts : public torch::CustomClassHolder {
   // undefined.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias_O,
                         const torch::Tensor& base = {}) const;
+  // x w^T of rows (R, I), for a device's products: its rows begin at boundaries of 128 bytes, since
+  // others (a vocabulary of 50,257) would be written one number at a time.
+  torch::Tensor forward_aligned(const torch::Tensor& x_RI) const;
   // The same on memory: x [N][I] to y [N][O], kPacked only. `base` may be y.
   struct Rows {
     const std::uint16_t* x;
@@ -66,7 +69,8 @@ class LinearProducts : public torch::CustomClassHolder {
   // Gives up what input_gradient packed, which is needed once a backward pass.
   void forget_backward() { backward_ = torch::Tensor(); }
 
-  // dw = dy^T x, or dw += with `add`; dw is fp32 (fp64 where the weight is), contiguous.
+  // dw = dy^T x, or dw += with `add`; dw is fp32 (fp64 where the weight is), contiguous. Rows of dy
+  // may lie apart.
   void weight_gradient(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& dw_OI,
                        bool add) const;
   // dw = dy^T gelu(before).
@@ -86,6 +90,9 @@ class LinearProducts : public torch::CustomClassHolder {
   torch::Tensor typed_OI_;            // kLibtorch: in `type_`
   torch::Tensor forward_, backward_;  // kPacked: w^T, and w where it is in use
 };
+
+// x (R, I) by w (O, I), in rows that begin at boundaries of 128 bytes.
+torch::Tensor aligned_product(const torch::Tensor& x_RI, const torch::Tensor& w_OI);
 
 using SharedProducts = c10::intrusive_ptr<LinearProducts>;
 

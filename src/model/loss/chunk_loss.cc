@@ -84,12 +84,13 @@ ChunkLoss plain_chunk(const torch::Tensor& logits_RV, const torch::Tensor& targe
 ChunkLoss device_chunk(const RowQueue& queue, const torch::Tensor& logits_RV,
                        const torch::Tensor& target_R1, const ChunkScale& scale,
                        bool needs_gradient) {
-  ensure(logits_RV.is_contiguous() && target_R1.is_contiguous(), "rows follow one another");
+  ensure(logits_RV.stride(1) == 1 && target_R1.is_contiguous(), "logits of a row lie together");
   const torch::Tensor losses_R =
       torch::empty({logits_RV.size(0)}, logits_RV.options().dtype(torch::kFloat));
   const torch::Tensor log_sums_R = torch::empty_like(losses_R);
   const DeviceCrossEntropy a{.rows = static_cast<int>(logits_RV.size(0)),
                              .vocabulary = static_cast<int>(logits_RV.size(1)),
+                             .pitch = logits_RV.stride(0),
                              .logits_RV = bf16_data(logits_RV),
                              .targets_R = target_R1.data_ptr<std::int64_t>(),
                              .losses_R = losses_R.data_ptr<float>(),

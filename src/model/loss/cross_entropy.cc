@@ -45,7 +45,8 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
       const std::int64_t count = std::min(most, rows - first);
       const torch::Tensor h_RC = hidden_NC.narrow(0, first, count);
       const torch::Tensor target_R1 = targets_N.narrow(0, first, count).unsqueeze(1).contiguous();
-      const ChunkLoss chunk = chunk_loss(head.forward(h_RC, {}), target_R1, scale, needs_gradient);
+      const ChunkLoss chunk =
+          chunk_loss(head.forward_aligned(h_RC), target_R1, scale, needs_gradient);
       total += chunk.sum;
       if (options.z_loss > 0) squares += chunk.square_sum;
       if (!needs_gradient) continue;

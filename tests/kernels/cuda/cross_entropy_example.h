@@ -17,20 +17,22 @@
 
 namespace alibi {
 
-// `shift`: logits before the first row, whose memory begins at a boundary of 16 bytes.
+// `shift`: logits before the first row, whose memory begins at a boundary of 16 bytes; `gap`:
+// numbers behind each row that are none of it.
 struct LogitSizes {
-  int rows = 5, vocabulary = 100, shift = 0;
+  int rows = 5, vocabulary = 100, shift = 0, gap = 0;
+  int pitch() const { return vocabulary + gap; }
 };
 
 class LogitExample {
  public:
-  static constexpr std::uint16_t kGuard = 0x4321;  // before and behind the rows
+  static constexpr std::uint16_t kGuard = 0x4321;  // before, between and behind the rows
 
   explicit LogitExample(const LogitSizes& s, float size = 3)
       : sizes(s), losses(index(s.rows), 777), log_sums(index(s.rows), 777) {
     std::mt19937 generator(static_cast<unsigned>(s.vocabulary + 7 * s.rows));
     std::normal_distribution<float> normal(0, size);
-    memory.assign(index(s.shift) + index(s.rows) * index(s.vocabulary) + 8, kGuard);
+    memory.assign(index(s.shift) + index(s.rows) * index(s.pitch()) + 8, kGuard);
     for (int r = 0; r < s.rows; ++r) {
       for (int c = 0; c < s.vocabulary; ++c) at(r, c) = HostBlock::rounded(normal(generator));
       // Both ends, a row left out, others anywhere.
@@ -44,9 +46,7 @@ class LogitExample {
   }
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  std::uint16_t& at(int row, int column) {
-    return memory[index(sizes.shift) + index(row) * index(sizes.vocabulary) + index(column)];
-  }
+  std::uint16_t& at(int row, int column) { return memory[start_of(row) + index(column)]; }
   void set(int row, int column, float x) {
     at(row, column) = HostBlock::rounded(x);
     before = memory;
@@ -60,6 +60,7 @@ class LogitExample {
     DeviceCrossEntropy a;
     a.rows = sizes.rows;
     a.vocabulary = sizes.vocabulary;
+    a.pitch = sizes.pitch();
     a.logits_RV = &at(0, 0);
     a.targets_R = targets.data();
     a.losses_R = losses.data();
@@ -73,11 +74,17 @@ class LogitExample {
   double worst() const {
     double most = 0;
     for (int r = 0; r < sizes.rows; ++r) most = larger(most, worst_of_row(r));
-    const auto first = before.begin() + sizes.shift;
-    const auto end = first + std::ptrdiff_t{1} * sizes.rows * sizes.vocabulary;
-    const bool outside = std::equal(before.begin(), first, memory.begin()) &&
-                         std::equal(end, before.end(), memory.end() - (before.end() - end));
-    return outside ? most : INFINITY;
+    std::size_t i = 0;
+    const auto is_as_before = [&](std::size_t end) {
+      for (; i < end; ++i)
+        if (memory[i] != before[i]) return false;
+      return true;
+    };
+    for (int r = 0; r < sizes.rows; ++r) {
+      if (!is_as_before(start_of(r))) return INFINITY;
+      i += index(sizes.vocabulary);
+    }
+    return is_as_before(memory.size()) ? most : INFINITY;
   }
 
   LogitSizes sizes;
@@ -87,12 +94,15 @@ class LogitExample {
   std::vector<float> losses, log_sums;
 
  private:
+  std::size_t start_of(int row) const {
+    return index(sizes.shift) + index(row) * index(sizes.pitch());
+  }
   static double larger(double a, double b) { return !(b <= a) ? std::isnan(b) ? INFINITY : b : a; }
   static double off(double found, double expected, double bound) {
     return larger(0, std::abs(found - expected) / bound);
   }
   double worst_of_row(int row) const {
-    const std::size_t start = index(sizes.shift) + index(row) * index(sizes.vocabulary);
+    const std::size_t start = start_of(row);
     const auto x = [&](int c) { return double{HostBlock::widened(before[start + index(c)])}; };
     const auto found = [&](int c) { return double{HostBlock::widened(memory[start + index(c)])}; };
     const std::int64_t target = targets[index(row)];

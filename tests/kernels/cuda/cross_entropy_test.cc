@@ -30,6 +30,14 @@ TEST(DeviceCrossEntropyRows, AreTheFormulaAtEveryTail) {
   }
 }
 
+// Seen failing with rows a vocabulary apart.
+TEST(DeviceCrossEntropyRows, LeaveWhatStandsBetweenThem) {
+  for (const int gap : {1, 7, 8, 51}) {
+    LogitExample example({.rows = 4, .vocabulary = 8'205, .shift = 2, .gap = gap});
+    expect_formula(example, cat("gap ", gap));
+  }
+}
+
 TEST(DeviceCrossEntropyRows, TakeOneRowAndAQuarterOfAMillionLogits) {
   LogitExample one({.rows = 1, .vocabulary = 50'257});
   expect_formula(one, "one row");

@@ -233,9 +233,44 @@ TEST(PackedMlp, IsTheSameBitsForAnyThreadCount) {
   torch::set_num_threads(1);
 }
 
+// A vocabulary that is no multiple of anything: rows at boundaries of 128 bytes, numbers behind
+// them left alone, and gradients taken from rows that lie apart. Seen failing with a pitch of the
+// outputs.
+TEST(LinearProducts, OfAlignedRowsAreTheFormula) {
+  for (const torch::ScalarType type : {torch::kBFloat16, torch::kFloat, torch::kDouble}) {
+    for (const std::int64_t outputs : {1, 64, 130, 257}) {
+      const Example e(17, 64, outputs);
+      const torch::Tensor rounded_OI = e.w_OI.to(torch::kBFloat16).to(torch::kFloat);
+      const torch::Tensor x = e.x_NI.to(type), w = rounded_OI.to(type);
+      const torch::Tensor y = aligned_product(x, w);
+      EXPECT_EQ(y.sizes(), torch::IntArrayRef({17, outputs}));
+      EXPECT_EQ(y.stride(0) * y.element_size() % 128, 0);
+      EXPECT_LT(in_roundings(y, e.exact(e.x_NI).mm(e.exact_w().t()), 64), 1);
+      LinearProducts products(rounded_OI, type, Kind::kLibtorch);
+      const torch::Tensor dy = y.copy_(e.dy_NO);
+      EXPECT_LT(in_roundings(products.input_gradient(dy), e.exact(e.dy_NO).mm(e.exact(w)),
+                             double(outputs)),
+                1);
+      torch::Tensor dw = torch::full_like(e.w_OI, NAN);
+      products.weight_gradient(dy, x, dw, false);
+      EXPECT_LT(in_roundings(dw, e.exact(e.dy_NO).t().mm(e.exact(x)), 17), 0x1p14);
+    }
+  }
+}
+
 // Rounded to bf16 on their way they would be off by 2^-9.
-TEST(LinearProductsCuda, WeightGradientsKeepTheirSums) {
+TEST(LinearProductsCuda, AlignedRowsAreTheFormulaAndWeightGradientsKeepTheirSums) {
   if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  const Example odd(300, 64, 1'257);
+  LinearProducts head(odd.w_OI.cuda(), torch::kBFloat16, Kind::kLibtorch);
+  torch::Tensor logits = head.forward_aligned(odd.x_NI.cuda());
+  EXPECT_EQ(logits.stride(0), 1'280);
+  EXPECT_LT(in_roundings(logits.cpu(), odd.exact(odd.x_NI).mm(odd.exact_w().t()), 64), 1);
+  logits.copy_(odd.dy_NO);
+  const torch::Tensor dhead = torch::full_like(odd.w_OI, NAN).cuda();
+  head.weight_gradient(logits, odd.x_NI.cuda(), dhead, false);
+  EXPECT_LT(in_roundings(dhead.cpu(), odd.exact(odd.dy_NO).t().mm(odd.exact(odd.x_NI)), 300), 1);
+
   const Example e(1100, 72, 136);
   const torch::Tensor weight = e.w_OI.cuda(), x = e.x_NI.cuda(), dy = e.dy_NO.cuda();
   const torch::Tensor dw = e.exact(e.dy_NO).t().mm(e.exact(e.x_NI));

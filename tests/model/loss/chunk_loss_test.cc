@@ -41,7 +41,11 @@ void expect_the_formula(ChunkFunction chunk_of, torch::Device device) {
         const ChunkLoss expected =
             plain_chunk(c.logits_RV.to(torch::kDouble), c.target_R1, scale, true);
         for (const bool needs_gradient : {false, true}) {
-          const torch::Tensor logits_RV = c.logits_RV.clone().to(device);
+          // Rows apart, as a device's products leave them.
+          const torch::Tensor logits_RV =
+              torch::empty({9, vocabulary + 5}, c.logits_RV.options().device(device))
+                  .narrow(1, 0, vocabulary)
+                  .copy_(c.logits_RV);
           const ChunkLoss found =
               chunk_of(logits_RV, c.target_R1.to(device), scale, needs_gradient);
           // A vocabulary of one has a loss of 0.
@@ -115,7 +119,7 @@ TEST(ChunkLoss, AKernelThatIsWrongIsFoundAtItsFirstUse) {
                  "z-loss");
   EXPECT_KEYWORD(fault([](const DeviceCrossEntropy& a, void*) {
                    run_cross_entropy(a);
-                   a.logits_RV[2 * a.vocabulary] = 0x3f80;  // of the row left out
+                   a.logits_RV[2 * a.pitch] = 0x3f80;  // of the row left out
                    return 0;
                  }),
                  "gradient");

@@ -85,6 +85,8 @@ TEST_F(PtxCrossEntropy, IsTheFormulaAtEveryTail) {
   }
   LogitExample large({.rows = 1, .vocabulary = 262'144});
   expect_formula(large, "a large vocabulary");
+  LogitExample apart({.rows = 4, .vocabulary = 8'205, .shift = 2, .gap = 51});
+  expect_formula(apart, "rows apart");
 }
 
 TEST_F(PtxCrossEntropy, TakesTheZLossRowsLeftOutAndTargetsAnywhere) {
