@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/stop.h"
 
 namespace alibi {
 namespace {
@@ -17,19 +18,24 @@ Timing summarise(std::vector<double> seconds) {
   return {median, seconds.front(), seconds.back(), static_cast<int>(seconds.size())};
 }
 
+void call(const std::function<void()>& function) {
+  leave_if_stopped("bench");
+  function();
+}
+
 }  // namespace
 
 std::vector<Timing> time_in_turns(const std::vector<std::function<void()>>& functions,
                                   const Rounds& rounds) {
   for (int i = 0; i < rounds.warmup; ++i)
-    for (const auto& function : functions) function();
+    for (const auto& function : functions) call(function);
   std::vector<std::vector<double>> seconds(functions.size());
   const double start = seconds_now();
   for (int i = 0; i < rounds.most; ++i) {
     if (i >= rounds.least && seconds_now() - start > rounds.seconds) break;
     for (std::size_t f = 0; f < functions.size(); ++f) {
       const double before = seconds_now();
-      functions[f]();
+      call(functions[f]);
       seconds[f].push_back(seconds_now() - before);
     }
   }

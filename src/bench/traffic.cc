@@ -1,5 +1,6 @@
 #include "bench/bench.h"
 
+#include "base/stop.h"
 #include "base/strings.h"
 #include "bench/cases.h"
 #include "bench/textbook_attention.h"
@@ -34,6 +35,7 @@ BenchRecord count_traffic(std::int64_t head_width, const std::vector<std::int64_
                                                           .head_width = head_width,
                                                           .type = torch::kFloat},
                                                          1);
+    leave_if_stopped("bench");
     Traffic standard;
     standard_attention_forward(inputs, &standard);
     const auto total = static_cast<double>(standard.reads + standard.writes);

@@ -40,8 +40,9 @@ int report(BenchRecord record, const Options& options, const CommandLine& comman
   const Json json = bench_value(record, command_line.text());
   std::string text = format_table(record.table);
   for (const std::string& note : record.notes) text += note + "\n";
+  const int code = print_found({text + record.machine + "\n", json}, options.as_json);
   if (!options.output.empty()) write_file_atomic(options.output, bench_json(json));
-  return print_found({text + record.machine + "\n", json}, options.as_json);
+  return code;
 }
 
 // The shapes of --lengths for a model's heads.
@@ -194,7 +195,10 @@ Command part(std::shared_ptr<Options> options, Run run, Command own) {
       json_option(options->as_json)};
   all.insert(all.end(), own.options.begin(), own.options.end());
   own.options = std::move(all);
-  own.run = [options, run](const CommandLine& line) { return run(*options, line); };
+  own.run = [options, run](const CommandLine& line) {
+    if (!options->output.empty()) check_file_name(options->output, "--output");
+    return run(*options, line);
+  };
   return own;
 }
 
@@ -270,6 +274,7 @@ Command attention_part(const std::shared_ptr<Options>& options) {
             .meaning = "Sizes of fast memory, in numbers",
             .target = &options->fast_numbers,
             .commas = true,
+            .positive = true,
             .needs = "--traffic"},
            {.name = "!--without-libtorch",
             .meaning = "Leave LibTorch out",

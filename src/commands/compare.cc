@@ -116,16 +116,26 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
       {"perplexity", CurveFigure::kPerplexity}, {"loss", CurveFigure::kLoss}};
   if (comparison.measure == Measure::kBitsPerByte)
     figures = {{"bits-per-byte", CurveFigure::kBitsPerByte}};
+  std::set<std::string> stale = {"perplexity.svg", "perplexity.png",    "loss.svg",
+                                 "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
   for (const auto& [name, what] : figures) {
-    const std::filesystem::path file = folder / name;
-    write_file_atomic(file.string() + ".svg", curve_svg(curve_plot(curves, what)));
-    write_png(file.string() + ".svg", file.string() + ".png");  // where it can be done
+    const std::string svg = cat(name, ".svg"), png = cat(name, ".png");
+    write_file_atomic(folder / svg, curve_svg(curve_plot(curves, what)));
+    stale.erase(svg);
+    if (write_png(folder / svg, folder / png)) stale.erase(png);  // where it can be done
   }
+  std::error_code ignored;
+  for (const std::string& name : stale) std::filesystem::remove(folder / name, ignored);
   write_file_atomic(folder / "index.html", comparison_page(comparison));
 }
 
 // Reports of the same comparison are written anew.
 void refuse_others_report(const std::filesystem::path& output, const std::string& name) {
+  for (const char* other : {"curve.json", "answers.json"})
+    if (std::filesystem::exists(output / other))
+      throw usage_error(output.string(),
+                        cat("holds ", other, " of alibi evaluate, expected a comparison or none"),
+                        "name another folder");
   const std::filesystem::path file = output / "comparison.json";
   if (!std::filesystem::exists(file)) return;
   const Json report = parse_json(read_file(file), file.string());

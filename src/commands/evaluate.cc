@@ -76,19 +76,18 @@ Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& op
     LoadedModel loaded =
         load_for_evaluation(one, world, options.text, rule, reads ? &text : nullptr);
     const CurveText described = describe_text(text, loaded.tokenizer);
+    const std::string kernel = loaded.model->attention_kernel(
+        {.length = one.lengths.front(), .documents = loaded.config.data.separate_documents},
+        loaded.device);
     if (set.curves.empty()) {
       set.text = described;
       set.protocol = one.protocol;
-      set.protocol.kernel = loaded.model->attention_kernel(
-          {.length = one.lengths.front(), .documents = loaded.config.data.separate_documents},
-          loaded.device);
+      set.protocol.kernel = kernel;
       key_tokens = load_key_tokens(one, world, loaded, text.sample);
       set.key_tokens = key_tokens.rule;
     }
-    if (described.sha256 != set.text.sha256) {
-      throw usage_error("evaluate", one.name + " holds out another text than the first checkpoint",
-                        "name one text for all: --text FILE");
-    }
+    refuse_other_text(one.name, described, set.text);
+    if (kernel != set.protocol.kernel) set.protocol.kernel.clear();  // no one line is true of all
     set.curves.push_back(measure(loaded, one, text.sample, key_tokens, world));
   }
   return measured;
@@ -127,8 +126,8 @@ void check_earlier(const Options& options, bool asks, const std::string& command
     return;
   }
   if (options.overwrite) return;
-  for (const char* name :
-       {"index.html", "curve.csv", "curve.svg", "answers.csv", "comparison.json"}) {
+  for (const char* name : {"index.html", "curve.csv", "curve.svg", "answers.csv", "answers.jsonl",
+                           "key_tokens.json", "comparison.json"}) {
     const auto file = std::filesystem::path(options.output) / name;
     if (std::filesystem::exists(file))
       throw usage_error(file.string(), "is there, and was not written by alibi evaluate",
@@ -140,7 +139,10 @@ void write_files(const Measured& measured, const std::filesystem::path& folder,
                  const std::string& title) {
   const auto& [set, key_tokens] = measured;
   make_folders(folder);
-  if (!key_tokens.is_key.empty())
+  std::error_code ignored;
+  if (key_tokens.is_key.empty())
+    std::filesystem::remove(folder / "key_tokens.json", ignored);  // of what is replaced
+  else
     write_file_atomic(folder / "key_tokens.json",
                       key_token_list_json(as_list(key_tokens, set.text.sha256)));
   write_file_atomic(folder / "curve.json", curve_json(set));

@@ -74,7 +74,11 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
     EvaluationText filler;
     LoadedModel loaded =
         load_for_evaluation(one, world, request.text, rule, reads ? &filler : nullptr);
-    if (reads && set.results.empty()) set.text = describe_text(filler, loaded.tokenizer);
+    if (reads) {
+      const CurveText described = describe_text(filler, loaded.tokenizer);
+      if (set.results.empty()) set.text = described;
+      refuse_other_text(one.name, described, set.text);
+    }
     set.results.push_back(measure(loaded, one, filler.sample, world));
     const Questions questions = questions_of(rules, loaded.tokenizer, filler.sample);
     set.unit = questions.unit;

@@ -1,5 +1,6 @@
 #include "commands/evaluation_plan.h"
 
+#include <map>
 #include <set>
 
 #include "base/checksums.h"
@@ -88,6 +89,14 @@ void refuse_other_tokenizers(const std::vector<EvaluationCase>& cases) {
   }
 }
 
+// Several checkpoints of one run: "NAME step-00000032".
+void tell_apart(std::vector<EvaluationCase>& cases) {
+  std::map<std::string, int> named;
+  for (const EvaluationCase& one : cases) ++named[one.name];
+  for (EvaluationCase& one : cases)
+    if (named[one.name] > 1) one.name += " " + one.plan.folder.filename().string();
+}
+
 }  // namespace
 
 std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
@@ -97,6 +106,7 @@ std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
     refuse_other_protocol(cases.front(), cases.back());
   }
   refuse_other_tokenizers(cases);
+  tell_apart(cases);
   return cases;
 }
 
@@ -104,10 +114,11 @@ void share_evaluation(std::vector<EvaluationCase>& cases, const EvaluationReques
                       World& world) {
   std::string checkpoints, rules = cat("--lengths ", request.lengths);
   for (const std::string& key : request.overrides) rules += " --set " + key;
+  // One number for all: each may have been trained with its own.
+  const std::int64_t threads =
+      set_threads(threads_of_rank(cases.front().plan.config.runtime.threads, world));
   for (EvaluationCase& one : cases) {
-    std::int64_t& threads = one.plan.config.runtime.threads;
-    threads = threads_of_rank(threads, world);
-    set_threads(threads);
+    one.plan.config.runtime.threads = threads;
     // Who shares a machine may be known only now.
     one.plan.device = open_device(one.plan.config.runtime.device, world.local_rank());
     one.protocol.device = describe_device(one.plan.device);

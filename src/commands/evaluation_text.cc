@@ -92,4 +92,10 @@ CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) 
           size.words};
 }
 
+void refuse_other_text(const std::string& run, const CurveText& text, const CurveText& first) {
+  if (text.sha256 == first.sha256) return;
+  throw usage_error("evaluate", run + " holds out another text than the first checkpoint",
+                    "name one text for all: --text FILE");
+}
+
 }  // namespace alibi

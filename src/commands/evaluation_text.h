@@ -35,4 +35,8 @@ KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedM
 
 CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer);
 
+// Throws Error where a run holds out another text than the first: what is held side by side is of
+// one.
+void refuse_other_text(const std::string& run, const CurveText& text, const CurveText& first);
+
 }  // namespace alibi

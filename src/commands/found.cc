@@ -40,7 +40,7 @@ int print_found(const Found& found, bool as_json) {
                            {.indent = 1, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace}) +
                     "\n"
               : found.text;
-  std::fputs(text.c_str(), stdout);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }
 

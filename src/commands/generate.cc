@@ -49,7 +49,7 @@ void refuse_without_effect(const Options& options) {
 }
 
 int run(Options options) {
-  refuse_without_effect(options);
+  if (options.prompts.file.empty()) refuse_without_effect(options);  // lines have their own
   if (!options.prompts.file.empty() && !options.prompt_file.empty())
     throw usage_error("--prompts", "stands beside --prompt-file", "leave one of them out");
   if (!options.prompts.file.empty() && options.as_json)
@@ -68,6 +68,9 @@ int run(Options options) {
     throw usage_error(options.prompt_file.empty() ? "--prompt" : options.prompt_file,
                       cat("is not valid UTF-8 at byte ", bad));
   const std::vector<std::int32_t> prompt = prompt_tokens(loaded.tokenizer, text);
+  options.generate.tokens =
+      tokens_that_fit(loaded.config.model, std::ssize(prompt), options.generate.tokens,
+                      options.prompt_file.empty() ? "--prompt" : options.prompt_file);
   StreamDecoder decoder(loaded.tokenizer, text.empty());
   const auto write = [&](const std::string& piece) {
     if (options.as_json) return true;  // all at the end

@@ -129,7 +129,8 @@ class PromptFile {
     if (!row.error.empty()) return;
     try_on(row, [&] {
       row.request.prompt = prompt_tokens(loaded_.tokenizer, row.prompt);
-      fit(row.request, place_of(row));
+      row.request.tokens = tokens_that_fit(loaded_.config.model, std::ssize(row.request.prompt),
+                                           row.request.tokens, place_of(row));
     });
   }
 
@@ -174,18 +175,6 @@ class PromptFile {
     row.request_digest =
         digest(cat(row.id ? write_json(*row.id) : "", " ", request.tokens, " ",
                    request.sample.temperature, " ", request.sample.seed, " ", row.prompt));
-  }
-
-  // The last token is chosen, not read.
-  void fit(Request& request, const std::string& place) const {
-    const auto limit = position_limit(loaded_.config.model);
-    if (!limit) return;
-    if (std::ssize(request.prompt) > *limit)
-      throw Error(place,
-                  cat("has a prompt of ", request.prompt.size(),
-                      " tokens, expected at most model.max_sequence_length ", *limit),
-                  "shorten it");
-    request.tokens = std::min(request.tokens, *limit - std::ssize(request.prompt) + 1);
   }
 
   std::string name_;
@@ -386,6 +375,18 @@ class PromptJob {
 };
 
 }  // namespace
+
+std::int64_t tokens_that_fit(const ModelConfig& model, std::int64_t prompt, std::int64_t tokens,
+                             const std::string& place) {
+  const auto limit = position_limit(model);
+  if (!limit) return tokens;
+  if (prompt > *limit)
+    throw Error(place,
+                cat("has a prompt of ", prompt,
+                    " tokens, expected at most model.max_sequence_length ", *limit),
+                "shorten it");
+  return std::min(tokens, *limit - prompt + 1);
+}
 
 std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::string& text) {
   std::vector<std::int32_t> tokens = {tokenizer.end()};

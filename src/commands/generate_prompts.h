@@ -26,6 +26,12 @@ struct PromptsOptions {
 int generate_prompts(LoadedModel& loaded, const PromptsOptions& prompts,
                      const GenerateOptions& options);
 
+// How many of the tokens asked for the model has positions for, behind a prompt of so many: the
+// last one is chosen, not read. Throws Error naming `place` where the prompt is longer than they
+// are.
+std::int64_t tokens_that_fit(const ModelConfig& model, std::int64_t prompt, std::int64_t tokens,
+                             const std::string& place);
+
 // The prompt's tokens: documents begin after an end token.
 std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::string& text);
 

@@ -92,7 +92,8 @@ int run(const Options& options) {
   });
   log_info(summary(config, parameters));
   for (const std::string& note : foreign.notes) log_info("note: " + note);
-  log_info(cat("to train on, from this folder: alibi train ", (target / "train.json").string(),
+  log_info(cat("to train on, from this folder: alibi train ",
+               quoted_for_shell((target / "train.json").string()),
                " --set 'data.train=[\"FILE\"]'"));
   if (has_table)
     log_info(cat("with linear biases instead of its table of positions: ",

@@ -66,12 +66,17 @@ int inspect_bias(const Options& options) {
 
 // Bytes of a character that is cut, as sentencepiece writes them: "<0xE2>".
 std::string whole_characters(const std::string& piece) {
-  if (first_invalid_utf8(piece) == std::string::npos) return piece;
+  const bool whole = first_invalid_utf8(piece) == std::string::npos;
   std::string text;
   for (const char c : piece) {
-    std::array<char, 8> cut;
-    std::snprintf(cut.data(), cut.size(), "<0x%02X>", static_cast<unsigned char>(c));
-    text += static_cast<unsigned char>(c) < 0x80 ? std::string(1, c) : cut.data();
+    const auto byte = static_cast<unsigned char>(c);
+    // A terminal obeys control characters.
+    const bool is_shown = byte >= 0x80   ? whole
+                          : byte >= 0x20 ? byte != 0x7F
+                                         : c == '\n' || c == '\t';
+    std::array<char, 8> number;
+    std::snprintf(number.data(), number.size(), "<0x%02X>", byte);
+    text += is_shown ? std::string(1, c) : number.data();
   }
   return text;
 }

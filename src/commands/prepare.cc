@@ -14,6 +14,7 @@
 #include "commands/prepare_task.h"
 #include "commands/text_progress.h"
 #include "config/load.h"
+#include "data/make_prepared.h"
 #include "data/piped_text.h"
 #include "data/prepare.h"
 #include "device/device.h"
@@ -60,7 +61,7 @@ std::unique_ptr<PipedText> read_pipe(const Options& options) {
   TaskProgress line(stderr, "reading standard input", 0, "bytes");
   try {
     auto piped = std::make_unique<PipedText>(
-        STDIN_FILENO, folder.string() + ".input.jsonl",
+        STDIN_FILENO, name_beside(folder, "input.jsonl"),
         [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
     line.finish();
     return piped;

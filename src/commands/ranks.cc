@@ -171,7 +171,8 @@ void Ranks::check_others() const {
   for (std::size_t i = 0; i < others_.size(); ++i) {
     if (!others_[i]->ended(0)) continue;
     throw Error(cat("rank ", i + 1),
-                cat("ended with exit code ", others_[i]->result().code, ", expected it to join"),
+                cat("ended with exit code ", others_[i]->result().code, ", expected it to join",
+                    last_line_of(i + 1)),
                 is_temporary_ ? "" : cat("see ", log_of(i + 1).string()));
   }
 }

@@ -60,8 +60,12 @@ std::string curve_section(const ModelCard& card) {
     const bool first = point.length == batch_shape(card.config.batch).length;
     text += cat("| ", point.length, first ? " (trained)" : "", " | ",
                 significant(point.perplexity, 4), " | ",
-                first ? "" : cat(point.change >= 0 ? "+" : "", fixed(100 * point.change, 1), " %"),
-                " | ", fixed(point.bits_per_byte, 4), " |\n");
+                first ? ""
+                : !std::isfinite(point.change)
+                    ? "-"
+                    : cat(point.change >= 0 ? "+" : "", fixed(100 * point.change, 1), " %"),
+                " | ", std::isfinite(point.bits_per_byte) ? fixed(point.bits_per_byte, 4) : "-",
+                " |\n");
   }
   text += "\n" + card.curve->measured + "\n\n";
   if (!card.curve->usable.empty())

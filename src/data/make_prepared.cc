@@ -16,7 +16,7 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path lock_of(const fs::path& folder) { return folder.string() + ".lock"; }
+fs::path lock_of(const fs::path& folder) { return name_beside(folder, "lock"); }
 
 // Waits while another process holds the lock.
 FileLock wait_for_lock(const fs::path& path, const PrepareProgress& progress) {
@@ -54,7 +54,7 @@ std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProg
 PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path& made) {
   std::error_code ignored;
   try {
-    StagedPath staged(folder, folder.string() + ".tmp");
+    StagedPath staged(folder, name_beside(folder, "tmp"));
     remove_tree(staged.path());
     make_folders(staged.path());
     fill(staged.path());
@@ -72,6 +72,10 @@ PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path
 }
 
 }  // namespace
+
+fs::path name_beside(const fs::path& folder, const std::string& what) {
+  return folder.parent_path() / cat(".", folder.filename().string(), ".alibi-", what);
+}
 
 PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
                           const PrepareProgress& progress) {

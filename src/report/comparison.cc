@@ -119,22 +119,40 @@ double measured(const Comparison& c, const ComparedPoint& point) {
 
 // "alibi, all others measurably worse": who is lowest at the length of that index.
 std::string lowest_at(const Comparison& c, std::size_t index) {
-  const ComparedVariant* lowest = nullptr;
-  std::vector<std::string> close;
+  const ComparedVariant *lowest = nullptr, *reference = nullptr;
+  std::vector<std::string> close, worse, unknown;
   for (const ComparedVariant& variant : c.variants) {
     const double value = measured(c, variant.points[index]);
-    if (std::isfinite(value) && (lowest == nullptr || value < measured(c, lowest->points[index])))
-      lowest = &variant;
-    if (variant.points[index].verdict == Verdict::kNoise) close.push_back(variant.name);
+    if (!std::isfinite(value)) continue;
+    if (lowest == nullptr || value < measured(c, lowest->points[index])) lowest = &variant;
+    if (variant.name == c.reference) {
+      reference = &variant;
+      continue;
+    }
+    const Verdict verdict = variant.points[index].verdict;
+    (verdict == Verdict::kNoise     ? close
+     : verdict == Verdict::kUnknown ? unknown
+                                    : worse)
+        .push_back(variant.name);
   }
   if (lowest == nullptr) return "";
   if (c.seeds.size() < 2) return lowest->name + "; one seed does not show whether that is noise";
-  if (lowest->name == c.reference) {
-    return lowest->name + (close.empty() ? ", all others measurably worse"
-                                         : ", within noise of " + join(close, ", "));
+  if (reference == nullptr) return cat(lowest->name, "; ", c.reference, " has no loss there");
+  if (lowest != reference) {
+    const Verdict verdict = lowest->points[index].verdict;
+    if (verdict == Verdict::kUnknown)
+      return cat(lowest->name, "; too few seeds show whether ", c.reference, " is worse");
+    return cat(lowest->name,
+               verdict == Verdict::kNoise ? ", within noise of " : ", measurably lower than ",
+               c.reference);
   }
-  const bool noise = lowest->points[index].verdict == Verdict::kNoise;
-  return cat(lowest->name, noise ? ", within noise of " : ", measurably lower than ", c.reference);
+  if (close.empty() && unknown.empty())
+    return lowest->name +
+           (worse.empty() ? ", the only one measured" : ", all others measurably worse");
+  return cat(lowest->name, close.empty() ? "" : ", within noise of " + join(close, ", "),
+             unknown.empty()
+                 ? ""
+                 : "; too few seeds show whether these are worse: " + join(unknown, ", "));
 }
 
 // Who wins at which length, one for each stretch of lengths with one answer: "at 64 to 128 tokens:

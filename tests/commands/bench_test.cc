@@ -1,6 +1,8 @@
 // Every benchmark runs on a tiny shape and writes figures that make sense.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -122,6 +124,30 @@ TEST(Bench, AttentionTakesInputsFromATrainedModel) {
   EXPECT_EQ(place.run({"bench", "attention", "--text", "text.txt"}).code, 2);
   EXPECT_EQ(place.run({"bench", "attention", "--set", "model.position=rotary"}).code, 2);
   EXPECT_EQ(place.run({"bench", "attention", "tiny.json", "--checkpoint", "runs/tiny"}).code, 2);
+}
+
+TEST(Bench, RefusesAFileThatCannotBeWrittenBeforeItMeasures) {
+  const TemporaryFolder folder;
+  ProgramOptions options;
+  options.folder = folder.path();
+  const ProgramResult result =
+      run_program({"bench", "gemm", "--seconds", "1000", "--output", "none/x.json"}, options);
+  EXPECT_EQ(result.code, 2);
+  EXPECT_ERROR_AT(result.err, "--output", "none");
+}
+
+TEST(Bench, ASignalEndsIt) {
+  const TemporaryFolder folder;
+  ProgramOptions options;
+  options.folder = folder.path();
+  std::vector<std::string> words = {"bench", "attention", "--seconds", "1000", "--lengths", "64"};
+  words.insert(words.end(), kTiny.begin(), kTiny.end());
+  RunningProgram running(words, options);
+  ::usleep(1'000'000);
+  running.signal(SIGTERM);
+  const ProgramResult result = running.wait();
+  EXPECT_EQ(result.code, 128 + SIGTERM) << result.err;
+  EXPECT_ERROR_AT(result.err, "bench", SIGTERM);
 }
 
 TEST(Bench, TokenizeCountsBytes) {

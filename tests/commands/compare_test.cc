@@ -235,6 +235,12 @@ TEST(Compare, TakesKeptFiguresInPlaceOfRuns) {
   std::filesystem::remove_all(place.path("all"));
   const ProgramResult again = place.works({"compare", "two.json", "--output", "other"});
   EXPECT_EQ(trained_runs(again), 0) << again.err;
+  // Of alibi evaluate, whose page has the same name.
+  std::filesystem::create_directory(place.path("curves"));
+  place.put("curves/curve.json", "{}");
+  const ProgramResult taken = place.run({"compare", "two.json", "--output", "curves"});
+  EXPECT_EQ(taken.code, 2);
+  EXPECT_ERROR_AT(taken.err, "curves", "curve.json");
   nlohmann::json other = place.json("other/comparison.json");
   for (const char* part : {"variants", "runs", "tasks", "protocol", "text"})
     EXPECT_EQ(other[part], json[part]) << part;

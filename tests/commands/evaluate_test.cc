@@ -188,6 +188,30 @@ TEST(Evaluate, OnePassAndStreamingAreProtocolsOfTheirOwn) {
   EXPECT_ERROR_AT(refused.err, "/evaluate/sinks", 16, 15);
 }
 
+// Seen failing with one name for both.
+TEST(Evaluate, CheckpointsOfOneRunAreToldApart) {
+  trained().works({"evaluate", "runs/tiny", "runs/tiny/checkpoints/step-00000015", "--output",
+                   "two", "--lengths", "1x"});
+  const auto curves = trained().json("two/curve.json")["curves"];
+  ASSERT_EQ(curves.size(), 2U);
+  EXPECT_NE(curves[0]["name"], curves[1]["name"]);
+  EXPECT_NAMES(curves[1]["name"].get<std::string>(), "tiny", "step-00000015");
+}
+
+// Seen failing with the first run's text named for both.
+TEST(Evaluate, RunsThatHoldOutOtherTextsAreNotAskedSideBySide) {
+  const CliFixture place;
+  place.works({"train", "tiny.json"});
+  place.put("other.txt", small_text(40'000, 2));
+  place.works(
+      {"train", "tiny.json", "--set", "run.name=other", "--set", "data.valid=[\"other.txt\"]"});
+  const ProgramResult result =
+      place.run({"evaluate", "runs/tiny", "runs/other", "--lengths", "64,256", "--set",
+                 "evaluate.task=passkey", "--set", "evaluate.answers.trials=1"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_ERROR_AT(result.err, "evaluate", "other", "--text");
+}
+
 TEST(Evaluate, PasskeysAreAskedByLengthAndDepth) {
   const ProgramResult result = trained().works(
       {"evaluate", "runs/tiny", "--lengths", "64,256", "--set", "evaluate.task=passkey", "--set",

@@ -63,6 +63,23 @@ TEST_F(Prompts, AreAnsweredInTheirOrderAndBadOnesAreNamed) {
 }
 
 // Seen failing with what was written before a stop made again, and with half a line left.
+// Seen failing with an error in place of the text that was written.
+TEST(Generate, EndsWhereThePositionsOfTheModelEnd) {
+  const CliFixture place;
+  place.works({"train", "tiny.json", "--set", "model.position=learned"});
+  const ProgramResult result = place.works({"generate", "runs/tiny", "--prompt", "It was",
+                                            "--tokens", "5000", "--json", "--ignore-end"});
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_LT(json["tokens"], 5000);
+  EXPECT_GT(json["tokens"], 8);
+  EXPECT_EQ(json["finish_reason"], "length");
+}
+
+TEST_F(Prompts, TakeOptionsThatTheirLinesMayNeed) {
+  place_.put("prompts.jsonl", "{\"prompt\": \"It was\", \"temperature\": 0.8}\n");
+  EXPECT_EQ(generate("", {"--temperature", "0", "--seed", "7", "--top-k", "5"}).code, 0);
+}
+
 TEST_F(Prompts, GoOnAfterAStop) {
   std::string prompts;
   for (int i = 0; i < 60; ++i) prompts += "{\"prompt\": \"number " + std::to_string(i) + "\"}\n";

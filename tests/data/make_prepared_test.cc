@@ -65,7 +65,7 @@ TEST_F(MakePrepared, WhatIsDamagedOrLeftBehindIsMadeAgain) {
   int fills = 0;
   const std::string hash = open(fills).data_hash;
   write_file_atomic(folder() / "prepared.json", "{}");
-  make_folders(folder().string() + ".tmp/left");
+  make_folders(name_beside(folder(), "tmp") / "left");
   EXPECT_EQ(open(fills).data_hash, hash);
   EXPECT_EQ(fills, 2);
   EXPECT_EQ(notes_, 1);

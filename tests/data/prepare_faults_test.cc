@@ -145,7 +145,7 @@ TEST(PrepareFaults, AKilledProcessLeavesNothingThatCounts) {
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(test.complete(), 0);
   for (const auto& entry : fs::directory_iterator(test.name("cache")))
-    if (entry.path().extension() == ".tmp") put(entry.path() / "left", "x");
+    if (entry.path().extension() == ".alibi-tmp") put(entry.path() / "left", "x");
   const PreparedText again = test.prepare();
   EXPECT_FALSE(again.from_cache);
   EXPECT_FALSE(fs::exists(again.folder / "left"));
