@@ -29,6 +29,10 @@ def beyond(variant):
     return [point for point in variant["points"] if point["length"] >= variant["trained_length"]]
 
 
+def was_run(variant):
+    return variant["parameters"] > 0
+
+
 def holds_until(variant):
     last = variant["trained_length"]
     for point in beyond(variant):
@@ -74,13 +78,13 @@ def first_lines(comparison):
         f"{v['name']} {from_reference(comparison, v)}"
         for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
     print(f"Holds up to (perplexity at most {100 * HOLDS:.0f} % above that at 1x, tokens): " +
-          ", ".join(f"{v['name']} {holds_until(v)}" for v in variants.values()) + ".\n")
+          ", ".join(f"{v['name']} {holds_until(v)}" for v in variants.values() if was_run(v)) + ".\n")
 
 
 def curves_table(comparison):
     lengths = [point["length"] for point in comparison["variants"][0]["points"]]
     print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " |\n|---" * 1 + "|---" * len(lengths) + "|")
-    for variant in comparison["variants"]:
+    for variant in filter(was_run, comparison["variants"]):
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
         print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + " |")
 
@@ -115,14 +119,16 @@ def usable_line(comparison):
     """By intervals over seeds: arms with one are left out."""
     usable = [f"{variant['name']} {usable_length(variant):,}" for variant in comparison["variants"]
               if any(point["context_gain_low"] is not None for point in beyond(variant)[1:])]
-    print(f"\nLongest context that helps, by seeds (loss at most {USABLE:g} nats above its best, and what longer context than 1x brings shown to be a gain; at "
-          f"least that of training): {', '.join(usable)}.")
+    if usable:
+        print(f"\nLongest context that helps, by seeds (loss at most {USABLE:g} nats above its best, and what longer context than 1x brings shown to be a gain; at "
+              f"least that of training): {', '.join(usable)}.")
 
 
 def seeds_line(comparison):
     """Arms of which some seeds were not run."""
     if len(comparison["seeds"]) == 1:
-        return ""
+        waiting = [variant["name"] for variant in comparison["variants"] if not was_run(variant)]
+        return f" ({', '.join(waiting)} not run yet)" if waiting else ""
     runs = {variant["name"]: len(losses_at_1x(comparison, variant["name"])) for variant in comparison["variants"]}
     fewer = [f"{name} {count}" for name, count in runs.items() if count < len(comparison["seeds"])]
     return f" ({', '.join(fewer)} so far)" if fewer else ""
@@ -164,7 +170,7 @@ def trend_table(comparison):
     for variant in comparison["variants"]:
         method, _ = variant["name"].rsplit("-", 1)
         methods += [method] if method not in methods else []
-        if variant["parameters"] == 0:
+        if not was_run(variant):
             continue
         tokens = variant["train_targets"] / variant["parameters"]
         losses.setdefault(round(tokens, 1), {})[method] = at_1x(variant)["perplexity"]
@@ -176,12 +182,12 @@ def trend_table(comparison):
 
 def case_section(case):
     comparison = json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8"))
-    variant = next((one for one in comparison["variants"] if one["parameters"]), None)  # that has a run
+    variant = next(filter(was_run, comparison["variants"]), None)
     if variant is None:
         print(f"\n## {comparison['title']}\n\nEvery run failed.")
         return
     tokens = max(one["train_targets"] for one in comparison["variants"])
-    trained = [one["train_targets"] / one["parameters"] for one in comparison["variants"] if one["parameters"]] if case.name.endswith("trend") else [
+    trained = [one["train_targets"] / one["parameters"] for one in filter(was_run, comparison["variants"])] if case.name.endswith("trend") else [
         variant["train_targets"] / variant["parameters"]]
     text = int((case / "train_tokens").read_text(encoding="utf-8"))
     seeds = len(comparison["seeds"])
