@@ -120,7 +120,8 @@ double measured(const Comparison& c, const ComparedPoint& point) {
 // "alibi, all others measurably worse": who is lowest at the length of that index.
 std::string lowest_at(const Comparison& c, std::size_t index) {
   const ComparedVariant *lowest = nullptr, *reference = nullptr;
-  std::vector<std::string> close, worse, unknown;
+  std::vector<std::string> close, unknown;
+  bool is_alone = true;
   for (const ComparedVariant& variant : c.variants) {
     const double value = measured(c, variant.points[index]);
     if (!std::isfinite(value)) continue;
@@ -129,11 +130,10 @@ std::string lowest_at(const Comparison& c, std::size_t index) {
       reference = &variant;
       continue;
     }
+    is_alone = false;
     const Verdict verdict = variant.points[index].verdict;
-    (verdict == Verdict::kNoise     ? close
-     : verdict == Verdict::kUnknown ? unknown
-                                    : worse)
-        .push_back(variant.name);
+    if (verdict == Verdict::kNoise) close.push_back(variant.name);
+    if (verdict == Verdict::kUnknown) unknown.push_back(variant.name);
   }
   if (lowest == nullptr) return "";
   if (c.seeds.size() < 2) return lowest->name + "; one seed does not show whether that is noise";
@@ -147,8 +147,7 @@ std::string lowest_at(const Comparison& c, std::size_t index) {
                c.reference);
   }
   if (close.empty() && unknown.empty())
-    return lowest->name +
-           (worse.empty() ? ", the only one measured" : ", all others measurably worse");
+    return lowest->name + (is_alone ? ", the only one measured" : ", all others measurably worse");
   return cat(lowest->name, close.empty() ? "" : ", within noise of " + join(close, ", "),
              unknown.empty()
                  ? ""

@@ -62,7 +62,6 @@ TEST_F(Prompts, AreAnsweredInTheirOrderAndBadOnesAreNamed) {
   EXPECT_EQ(plain("It was" + found[0]["text"].get<std::string>() + "\n"), plain(one.out));
 }
 
-// Seen failing with what was written before a stop made again, and with half a line left.
 // Seen failing with an error in place of the text that was written.
 TEST(Generate, EndsWhereThePositionsOfTheModelEnd) {
   const CliFixture place;
@@ -80,6 +79,7 @@ TEST_F(Prompts, TakeOptionsThatTheirLinesMayNeed) {
   EXPECT_EQ(generate("", {"--temperature", "0", "--seed", "7", "--top-k", "5"}).code, 0);
 }
 
+// Seen failing with what was written before a stop made again, and with half a line left.
 TEST_F(Prompts, GoOnAfterAStop) {
   std::string prompts;
   for (int i = 0; i < 60; ++i) prompts += "{\"prompt\": \"number " + std::to_string(i) + "\"}\n";

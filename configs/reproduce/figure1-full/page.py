@@ -149,18 +149,47 @@ def devices_line(case, comparison):
     return most + "".join(f"; {', '.join(runs[device])}: {device}" for device in others)
 
 
-def rates_line(case):
-    """Which rate each method takes, in runs of which length it was chosen, and where it is the lowest or the highest tried."""
+def best_rates(case):
+    """{method: rate chosen}, {method: {rate: loss}} and the trials."""
     losses, trials = {}, json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))
     for run in trials["runs"]:
         if run["failure"]:
             continue
         method, rate = re.fullmatch(r"(.*?)-([0-9][0-9.e-]*)", run["variant"]).groups()
         losses.setdefault(method, {})[float(rate)] = run["losses"][0]["loss"]
-    best = {method: min(rates, key=rates.get) for method, rates in losses.items()}
+    return {method: min(rates, key=rates.get) for method, rates in losses.items()}, losses, trials
+
+
+def rates_line(case):
+    """Which rate each method takes, in runs of which length it was chosen, and where it is the lowest or the highest tried."""
+    best, losses, trials = best_rates(case)
     at_edge = [method for method, rate in best.items() if rate in (min(losses[method]), max(losses[method]))]
     print(f"Learning rates (of trials on {trials['variants'][0]['train_targets'] / 1e6:.1f}M tokens): " + ", ".join(f"{method} {rate:g}" for method, rate in best.items())
           + (f"; the lowest or highest that was tried: {', '.join(at_edge)}" if at_edge else "; all lie between others that were tried") + ".\n")
+
+
+def other_rates(folder):
+    """full-length-rates/METHOD-LENGTH-RATE.json: curves of runs as those of the sections, but for the rate."""
+    files = sorted((folder / "full-length-rates").glob("*.json"))
+    if not files:
+        return
+    found, lower = {}, []
+    for file in files:
+        method, length, rate = file.stem.rsplit("-", 2)
+        points = json.loads(file.read_text(encoding="utf-8"))["curves"][0]["points"]
+        found.setdefault((int(length), method), {})[float(rate)] = next(p["loss"] for p in points if p["length"] == int(length))
+    print("\n## Other rates, after all of the tokens\n\nRates are chosen by short trials. Seed 0, Python source, each run on a CPU as the sections' but for `--set "
+          "optimizer.learning_rate`;\nbeside it seed 0 at the rate chosen, from the sections. Perplexity at 1x:\n")
+    print("| trained on | method | rate chosen | other rates |\n|---|---|---|---|")
+    for (length, method), losses in sorted(found.items()):
+        case = folder / ("default" if length == 512 else f"default-{length}")
+        chosen = losses_at_1x(json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8")), method)[0]
+        rate = best_rates(case)[0][method]
+        others = ", ".join(f"{math.exp(loss):.2f} at {other:g}" for other, loss in sorted(losses.items()))
+        print(f"| {length} | {method} | {math.exp(chosen):.2f} at {rate:g} | {others} |")
+        if min(losses.values()) < chosen:
+            lower.append(f"{method} trained on {length} tokens")
+    print(f"\nAnother rate than the one chosen is better after all of the tokens for {', '.join(lower) or 'none'}. Others were not tried.")
 
 
 def trend_table(comparison):
@@ -210,15 +239,14 @@ def main(folder):
 Every method on the same tokens, batches and seeds, each at the best of the learning rates tried (short trials with one seed, chosen on
 one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over three seeds. Press et al. 2021: trained at
 128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
-1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is neither its learning
-rate in short trials (after 2.6M tokens of Python source 4.077 nats at 0.008, 4.124 at 0.016) nor bf16 (4.070 by `--set
-runtime.precision=fp32`). But short trials choose too high a rate for it: after all 26M tokens, seed 0, perplexity at 512 is 14.58 at 0.004
-where it is 16.26 at the 0.008 chosen (both on a CPU); trained on 128 tokens 12.61 at 0.004, 12.99 at the 0.016 chosen (ALiBi: 12.42 at its 0.008).
+1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is in part
+its learning rate ("Other rates", below), and not bf16 (after 2.6M tokens 4.070 nats by `--set runtime.precision=fp32`, 4.077 in bf16).
 `CASES="default books default-trend" scripts/reproduce figure1-full` (books: after scripts/unpack-books) makes this page, and trains
 what is missing, on a CPU or a GPU; all of a text on two cores takes some ten hours (`--output results/mine`).""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)
+    other_rates(pathlib.Path(folder))
     waiting = [path.parent.parent for path in sorted(pathlib.Path(folder).glob("*/rates/comparison.json"))]
     waiting = [json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))["title"] for case in waiting if case not in cases]
     if waiting:

@@ -28,8 +28,8 @@ Matrix<const float> fp32_rows(const torch::Tensor& w_OI) {
 
 torch::Tensor as_rows(const torch::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
 
-// Rows that may lie apart.
-torch::Tensor as_apart_rows(const torch::Tensor& x) {
+// Without a copy where rows have a pitch of their own.
+torch::Tensor as_strided_rows(const torch::Tensor& x) {
   return x.dim() == 2 && x.stride(1) == 1 ? x : as_rows(x);
 }
 
@@ -253,7 +253,7 @@ void LinearProducts::weight_gradient(const torch::Tensor& dy, const torch::Tenso
   RECORD_USER_SCOPE(kPart);
   const torch::Tensor x_NI = as_rows(x);
   if (kind_ == Kind::kLibtorch) {
-    const torch::Tensor dy_NO = as_apart_rows(dy);
+    const torch::Tensor dy_NO = as_strided_rows(dy);
     // A device's products give their sums as they are; otherwise they are rounded to bf16 first.
     if (dy_NO.is_cuda() && type_ == torch::kBFloat16) {
       ensure(dw_OI.scalar_type() == torch::kFloat, "weight gradients are fp32");
