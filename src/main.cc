@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     return code;
   } catch (const alibi::Error& error) {
     alibi::log_error(error.what());
-    return static_cast<int>(error.exit_code());
+    return alibi::leave_process(static_cast<int>(error.exit_code()));
   } catch (const std::exception& error) {
     alibi::log_error(alibi::foreign_error(error));
   }

@@ -102,6 +102,8 @@ void fill_standard_descriptors() {
 std::string read_file(const fs::path& path, std::uint64_t limit) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) fail(path, "open", errno);
+  // Opening must not wait for a pipe's writer; reading from one that is there must.
+  ::fcntl(descriptor, F_SETFL, 0);
   std::string text;
   char buffer[1 << 16];
   while (true) {
@@ -119,9 +121,28 @@ std::string read_file(const fs::path& path, std::uint64_t limit) {
   return text;
 }
 
-StagedPath::StagedPath(fs::path target) : target_(std::move(target)), path_(target_) {
-  path_ += ".tmp";
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  const fs::file_type type = fs::symlink_status(path, code).type();
+  if (type == fs::file_type::none) fail(path, "open", code.value());
+  return type != fs::file_type::not_found;
 }
+
+fs::path name_beside(const fs::path& path, const std::string& what) {
+  return path.parent_path() / cat(".", path.filename().string(), ".alibi-", what);
+}
+
+Error of_target(const Error& error, const fs::path& path, const fs::path& target) {
+  std::string text = error.what();
+  for (std::size_t at = 0; (at = text.find(path.string(), at)) != std::string::npos;) {
+    text.replace(at, path.string().size(), target.string());
+    at += target.string().size();
+  }
+  return Error({Fault{"", std::move(text), ""}}, error.exit_code());
+}
+
+StagedPath::StagedPath(fs::path target)
+    : target_(std::move(target)), path_(name_beside(target_, "tmp")) {}
 
 StagedPath::StagedPath(fs::path target, fs::path path)
     : target_(std::move(target)), path_(std::move(path)), remove_recursively_(true) {}
@@ -154,8 +175,12 @@ void write_file_synced(const fs::path& path, std::string_view text) {
 
 void write_file_atomic(const fs::path& path, std::string_view text) {
   StagedPath staged(path);
-  write_file_synced(staged.path(), text);
-  staged.commit();
+  try {
+    write_file_synced(staged.path(), text);
+    staged.commit();
+  } catch (const Error& error) {
+    throw of_target(error, staged.path(), path);
+  }
 }
 
 void check_file_name(const std::filesystem::path& name, const std::string& option) {
@@ -164,6 +189,14 @@ void check_file_name(const std::filesystem::path& name, const std::string& optio
   if (std::filesystem::is_directory(name, ignored))
     throw usage_error(option, cat(name.string(), " is a folder, expected the name of a file"),
                       "name a file in it");
+  const fs::file_type found = fs::symlink_status(name, ignored).type();
+  if (found != fs::file_type::regular && found != fs::file_type::not_found) {
+    const char* const kind = found == fs::file_type::symlink ? "a link"
+                             : found == fs::file_type::fifo  ? "a pipe"
+                                                             : "no file";
+    throw usage_error(option, cat(name.string(), " is ", kind, ", expected a file or a free name"),
+                      "name another one, or leave it out to write to standard output");
+  }
   if (!std::filesystem::is_directory(folder, ignored))
     throw usage_error(option, cat(name.string(), ": found no folder ", folder.string()),
                       "make it, or name another file");

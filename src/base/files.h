@@ -42,10 +42,16 @@ void fill_standard_descriptors();
 // Whole file as text. Throws Error when it cannot be read or is larger than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1ull << 30);
 
+// A hidden name of this program's own in the same folder: "out" has ".out.alibi-WHAT".
+std::filesystem::path name_beside(const std::filesystem::path& path, const std::string& what);
+// The same error with `target` wherever its text names `path`: who reads it knows only the target.
+Error of_target(const Error& error, const std::filesystem::path& path,
+                const std::filesystem::path& target);
+
 // Output that is whole under its name, or not there: written beside it, then renamed.
 class StagedPath {
  public:
-  // A file, written to TARGET.tmp.
+  // A file, written to name_beside(target, "tmp").
   explicit StagedPath(std::filesystem::path target);
   // What is written to `path`, beside it: a file or a folder.
   StagedPath(std::filesystem::path target, std::filesystem::path path);
@@ -67,9 +73,13 @@ void write_file_synced(const std::filesystem::path& path, std::string_view text)
 // The same, beside it, then renamed over it: old or new, never half.
 void write_file_atomic(const std::filesystem::path& path, std::string_view text);
 
-// Throws a usage error at `option` where no file can stand under this name: a folder does, or its
-// folder is missing. What takes long to make is not made for nothing.
+// Throws a usage error at `option` where no file can stand under this name: a folder, link or
+// device does, or its folder is missing. What takes long to make is not made for nothing.
 void check_file_name(const std::filesystem::path& name, const std::string& option);
+
+// False where nothing stands under this name, not even a broken link. Throws Error where that
+// cannot be seen: a folder above it may not be entered.
+bool is_there(const std::filesystem::path& path);
 
 // "out/" names the folder "out".
 std::filesystem::path without_slash(const std::filesystem::path& path);

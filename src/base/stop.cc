@@ -5,17 +5,20 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <future>
 #include <initializer_list>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
 
 namespace alibi {
 namespace {
 
 // A mutable global: a handler has no other way.
 std::atomic<int> requested = 0;
+std::atomic<bool> abandoned_work = false;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may set it");
 
 // The end of a terminal may be told twice, by its shell and by the kernel: no second wish.
@@ -51,18 +54,25 @@ void leave_if_stopped(const std::string& place) {
   if (stop_signal() != 0) throw stopped_error(place, stop_signal(), "nothing was written");
 }
 
-LeaveWhenStopped::LeaveWhenStopped(std::string place)
-    : watch_([place = std::move(place)](const std::stop_token& over) {
-        while (!over.stop_requested()) {
-          try {
-            leave_if_stopped(place);
-          } catch (const Error& error) {
-            log_error(error.what());
-            _exit(static_cast<int>(error.exit_code()));
-          }
-          std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        }
-      }) {}
+void run_unless_stopped(const std::string& place, std::function<void()> work) {
+  std::packaged_task<void()> task(std::move(work));
+  std::future<void> result = task.get_future();
+  std::thread thread(std::move(task));
+  while (result.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) {
+    if (stop_signal() == 0) continue;
+    abandoned_work = true;
+    thread.detach();
+    leave_if_stopped(place);
+  }
+  thread.join();
+  result.get();
+}
+
+int leave_process(int code) {
+  if (!abandoned_work) return code;
+  std::fflush(nullptr);
+  _exit(code);  // what the work still uses is not destroyed under it
+}
 
 void request_stop(int signal) { requested = signal; }
 void clear_stop() { requested = 0; }

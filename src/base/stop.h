@@ -3,8 +3,8 @@
 // is not, so that the end of a child process is reported.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <thread>
 
 namespace alibi {
 
@@ -12,15 +12,12 @@ void install_stop_handlers();
 int stop_signal();  // 0 while nobody asked, else the signal's number
 // Throws stopped_error, "nothing was written", where somebody asked.
 void leave_if_stopped(const std::string& place);
-// While it lives a stop is heeded at once, by a library's loop that cannot ask: says so and leaves
-// the process. For work whose halves nobody will find.
-class LeaveWhenStopped {
- public:
-  explicit LeaveWhenStopped(std::string place);
-
- private:
-  std::jthread watch_;
-};
+// For a library's loop that cannot ask: `work` runs on a thread of its own. Throws its exception,
+// or stopped_error at once where somebody asks to stop; `work` then goes on, so it owns whatever it
+// touches, and the process leaves by leave_process().
+void run_unless_stopped(const std::string& place, std::function<void()> work);
+// The exit code of main(). Does not return where abandoned work still runs.
+int leave_process(int code);
 void request_stop(int signal);  // the same from code, for tests
 void clear_stop();              // for tests
 

@@ -9,7 +9,7 @@
 //       weights.safetensors
 //       optimizer.safetensors
 //     step-00000123.old/        only after a kill while step 123 was saved a second time
-//     .tmp-PID-step-00000124/   a save not finished; the next save removes those of dead processes
+//     .tmp-PID-step-00000124/   a save not finished; the next save removes it
 //
 // A save fsyncs every file, the folder, renames it once and fsyncs the folder above. No file names
 // the newest checkpoint: it is the one with the highest step whose manifest verifies.

@@ -58,6 +58,8 @@ void check_counts(const Progress& p, const std::string& place) {
   check("validated_step", p.validated_step, p.step);
   check("skipped_steps", p.skipped_steps, p.step);
   check("skipped_in_a_row", p.skipped_in_a_row, p.step);
+  check("evaluations_without_improvement", p.evaluations_without_improvement, p.step);
+  check("rollbacks", p.rollbacks, kMostTokens);
   if (!(p.train_seconds >= 0)) {
     throw Error(place + ": /train_seconds", cat("is ", p.train_seconds, ", expected 0 or more"));
   }

@@ -45,15 +45,15 @@ void write_content(const fs::path& folder, const Checkpoint& checkpoint, bool be
 }
 
 // A folder cannot be renamed over a full one, so an older save of the step is renamed first, under
-// a name that still counts as a checkpoint: at every moment one of the two is there.
+// a name that still counts as a checkpoint: at every moment one of the two is there. Where a kill
+// left both, the whole one of them stays until the new one is there.
 void commit(StagedPath& staged, const fs::path& target) {
   fs::path replaced = target;
   replaced += kReplacedSuffix;
   std::error_code ignored;
-  if (fs::exists(target, ignored)) {
-    if (fs::exists(replaced, ignored)) discard_folder(replaced);
-    rename_durably(target, replaced);
-  }
+  if (fs::exists(target, ignored) && fs::exists(replaced, ignored))
+    discard_folder(checkpoint_faults(target).empty() ? replaced : target);
+  if (fs::exists(target, ignored)) rename_durably(target, replaced);
   staged.commit();
   if (fs::exists(replaced, ignored)) discard_folder(replaced);
 }

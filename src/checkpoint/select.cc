@@ -18,11 +18,6 @@ namespace {
 constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kBest = "best";
 
-bool is_there(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(path, code);
-}
-
 bool is_folder(const fs::path& path) {
   std::error_code code;
   return fs::is_directory(path, code);

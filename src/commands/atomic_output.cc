@@ -32,13 +32,6 @@ void remove_left_over(const fs::path& folder, const std::string& name) {
   for (const fs::path& path : dead) fs::remove_all(path, ignored);
 }
 
-// The user knows the target's name, not the one beside it.
-std::string with_target(std::string text, const std::string& path, const std::string& target) {
-  for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path, at))
-    text.replace(at, path.size(), target);
-  return text;
-}
-
 }  // namespace
 
 void refuse_existing(const fs::path& given) {
@@ -62,8 +55,7 @@ void write_atomically(const fs::path& given, const std::function<void(const fs::
     staged.commit();
   } catch (const Error& error) {
     remove_empty_folders(folder, made);
-    throw Error({Fault{"", with_target(error.what(), path.string(), target.string()), ""}},
-                error.exit_code());
+    throw of_target(error, path, target);
   } catch (...) {
     remove_empty_folders(folder, made);
     throw;

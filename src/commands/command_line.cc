@@ -34,8 +34,15 @@ void declare_range(CLI::Option& declared, const Option& option) {
     declared.check(CLI::Range(static_cast<int>(least), static_cast<int>(most)));
 }
 
+// Of a script's variable that is not set: never the same as leaving the option out.
+std::string refuse_empty(const std::string& value) {
+  return value.empty() ? "is empty, expected a value" : "";
+}
+
 void declare(CLI::App& app, const Option& option, Found& found) {
   CLI::Option* declared = declare_target(app, option);
+  if (std::holds_alternative<std::string*>(option.target) && !option.may_be_empty)
+    declared->check(CLI::Validator(refuse_empty, ""));
   declared->required(option.required);
   if (option.one_value) declared->allow_extra_args(false);
   if (option.commas) declared->delimiter(',');

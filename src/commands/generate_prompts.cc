@@ -53,19 +53,6 @@ std::string job_of(const LoadedModel& loaded, const GenerateOptions& options) {
   return sha256_hex(all).substr(0, 8);
 }
 
-// Throws unless the name is that of a file, or free: what is neither cannot be gone on with.
-void check_output_name(const std::string& name) {
-  check_file_name(name, "--output");
-  std::error_code ignored;
-  const fs::file_type type = fs::symlink_status(name, ignored).type();
-  if (type == fs::file_type::not_found || type == fs::file_type::regular) return;
-  const char* const kind = type == fs::file_type::symlink ? "a link"
-                           : type == fs::file_type::fifo  ? "a pipe"
-                                                          : "no file";
-  throw usage_error("--output", cat(name, " is ", kind, ", expected a file or a free name"),
-                    "name another one, or leave it out to write to standard output");
-}
-
 // Keeps other processes from writing the file, which it makes where it is missing.
 std::unique_ptr<FileLock> lock_output(const std::string& name) {
   try {
@@ -192,7 +179,7 @@ class ResultFile {
     std::error_code ignored;
     if (fs::equivalent(name_, prompts.file, ignored))
       throw usage_error("--output", "names the file of prompts", "name another one");
-    check_output_name(name_);
+    check_file_name(name_, "--output");
     lock_ = lock_output(name_);
     read_done();
     file_.emplace(name_, OutputFile::Mode::kAppend);

@@ -57,6 +57,7 @@ int inspect_bias(const Options& options) {
                 options.length - 1, ": ", significant(-slopes[h] * far, 6), "\n");
   }
   if (!options.output.empty()) {
+    check_file_name(options.output, "--out");
     write_file_atomic(options.output, bias_svg(slopes, options.length));
     text += "written: " + options.output + "\n";
   }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -53,22 +54,27 @@ void check_pipe(const Options& options) {
                       "for example zcat a.jsonl.gz | alibi prepare - --output FOLDER");
 }
 
-// What comes through the pipe becomes data.train.
-std::unique_ptr<PipedText> read_pipe(const Options& options) {
-  check_pipe(options);
-  const std::filesystem::path folder = std::filesystem::absolute(without_slash(options.output));
-  const std::filesystem::path made = make_folders(folder.parent_path());
+// Folders above an output; those that were made for it go when nothing came into them.
+class FoldersAbove {
+ public:
+  explicit FoldersAbove(const std::filesystem::path& output)
+      : path_(output.parent_path()), made_(make_folders(path_)) {}
+  ~FoldersAbove() { remove_empty_folders(path_, made_); }
+  FoldersAbove(const FoldersAbove&) = delete;
+  FoldersAbove& operator=(const FoldersAbove&) = delete;
+
+ private:
+  std::filesystem::path path_, made_;
+};
+
+// What comes through the pipe, kept beside `folder`, becomes data.train.
+std::unique_ptr<PipedText> read_pipe(const std::filesystem::path& folder) {
   TaskProgress line(stderr, "reading standard input", 0, "bytes");
-  try {
-    auto piped = std::make_unique<PipedText>(
-        STDIN_FILENO, name_beside(folder, "input.jsonl"),
-        [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
-    line.finish();
-    return piped;
-  } catch (...) {
-    remove_empty_folders(folder.parent_path(), made);
-    throw;
-  }
+  auto piped = std::make_unique<PipedText>(
+      STDIN_FILENO, name_beside(folder, "input.jsonl"),
+      [&](std::int64_t bytes) { line.show(static_cast<double>(bytes)); });
+  line.finish();
+  return piped;
 }
 
 int run(const Options& options) {
@@ -81,8 +87,15 @@ int run(const Options& options) {
   Config config = load_config(files, options.overrides);
   if (config.data.train.empty() && !is_piped)
     throw usage_error("/data/train", "names no text", "--set 'data.train=[\"FILE\"]'");
-  const std::unique_ptr<PipedText> piped = is_piped ? read_pipe(options) : nullptr;
-  if (piped) config.data.train = {piped->file().string()};
+  std::optional<FoldersAbove> above;
+  std::unique_ptr<PipedText> piped;
+  if (is_piped) {
+    check_pipe(options);
+    const auto folder = std::filesystem::absolute(without_slash(options.output));
+    above.emplace(folder);
+    piped = read_pipe(folder);
+    config.data.train = {piped->file().string()};
+  }
   TextProgress progress;
   const int threads = set_threads(config.runtime.threads);
   const PreparedText text =

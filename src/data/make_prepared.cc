@@ -53,16 +53,23 @@ std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProg
 // it.
 PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path& made) {
   std::error_code ignored;
+  const fs::path beside = name_beside(folder, "tmp");
+  const auto clean_up = [&] {
+    fs::remove(lock_of(folder), ignored);
+    remove_empty_folders(folder.parent_path(), made);
+  };
   try {
-    StagedPath staged(folder, name_beside(folder, "tmp"));
+    StagedPath staged(folder, beside);
     remove_tree(staged.path());
     make_folders(staged.path());
     fill(staged.path());
     sync_folder(staged.path());
     staged.commit();
+  } catch (const Error& error) {
+    clean_up();
+    throw of_target(error, beside, folder);
   } catch (...) {
-    fs::remove(lock_of(folder), ignored);
-    remove_empty_folders(folder.parent_path(), made);
+    clean_up();
     throw;
   }
   fs::remove(lock_of(folder), ignored);
@@ -72,10 +79,6 @@ PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path
 }
 
 }  // namespace
-
-fs::path name_beside(const fs::path& folder, const std::string& what) {
-  return folder.parent_path() / cat(".", folder.filename().string(), ".alibi-", what);
-}
 
 PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
                           const PrepareProgress& progress) {

@@ -12,7 +12,6 @@ namespace alibi {
 
 // ".NAME.alibi-WHAT" beside a folder, for what is there only while it is made: a name that is
 // nobody's.
-std::filesystem::path name_beside(const std::filesystem::path& folder, const std::string& what);
 
 // Writes prepared text into a folder, which is there and empty.
 using FillFolder = std::function<void(const std::filesystem::path& folder)>;

@@ -19,7 +19,11 @@ namespace {
 
 void note_shared_files(const NamedText& text, const PrepareProgress& progress) {
   for (const fs::path& file : text.valid.files) {
-    if (std::ranges::find(text.train.files, file) != text.train.files.end())
+    const auto same = [&](const fs::path& other) {
+      std::error_code ignored;
+      return fs::equivalent(file, other, ignored);
+    };
+    if (std::ranges::any_of(text.train.files, same))
       progress.say(cat("note: ", file.string(), " is in data.train and in data.valid"));
   }
 }
@@ -56,8 +60,14 @@ PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokeniz
   const Recipe recipe{text, data.valid_fraction, choose_tokenizer(tokenizer, text.kind())};
   const fs::path root =
       data.cache_folder.empty() ? cache_folder() / "prepared" : fs::path(data.cache_folder);
-  const fs::path folder = root / cache_name(recipe);
-  const auto fill = [&](const fs::path& path) { prepare(recipe, threads, progress, path); };
+  const std::string name = cache_name(recipe);
+  const fs::path folder = root / name;
+  const auto fill = [&](const fs::path& path) {
+    prepare(recipe, threads, progress, path);
+    // Files are read several times, and the name stands for what was read first.
+    if (cache_name(recipe) != name)
+      throw Error(cat("text of ", folder.string()), "changed while it was read", "run it again");
+  };
   return open_or_make(folder, fill, progress);
 }
 

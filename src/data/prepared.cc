@@ -89,6 +89,7 @@ void fields(Fields& f, PreparedFile& file) {
 namespace {
 
 constexpr std::uint64_t kLargestJson = 16 << 20;
+constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;  // no text is larger
 template <class T>
 void expect(const std::string& place, const T& found, const T& expected) {
   if (found != expected) throw Error(place, cat("is ", found, ", expected ", expected), kAgain);
@@ -121,6 +122,16 @@ TokenShards open_split(const PreparedSplit& split, const fs::path& folder, const
   }
   expect(place + "/statistics/tokens", split.statistics.tokens, shards.size());
   expect(place + "/statistics/documents", split.statistics.documents, shards.documents());
+  const SplitStatistics& counted = split.statistics;
+  const auto check = [&](const char* of, std::int64_t found, std::int64_t most) {
+    if (found > most)
+      throw Error(cat(place, "/statistics/", of), cat("is ", found, ", expected at most ", most),
+                  kAgain);
+  };
+  check("bytes", counted.bytes, kMostBytes);
+  check("unknown", counted.unknown, counted.tokens);
+  check("byte_fallback", counted.byte_fallback, counted.tokens);
+  check("changed_documents", counted.changed_documents, counted.documents);
   return shards;
 }
 

@@ -179,6 +179,11 @@ GgufContent parse_gguf(std::span<const std::byte> bytes, const std::string& plac
     if (value && !content.keys.emplace(name, std::move(*value)).second)
       cursor.bad(cat("duplicate key ", shown(name)));
   }
+  if (const auto key = content.keys.find("general.alignment"); key != content.keys.end()) {
+    const auto* alignment = std::get_if<std::uint32_t>(&key->second);
+    if (alignment == nullptr || *alignment != gguf::kAlignment)
+      cursor.bad(cat("has another general.alignment than ", gguf::kAlignment));
+  }
   std::vector<Placed> placed;
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < tensors; ++i) {

@@ -123,10 +123,9 @@ Fault changed_file(const Manifest& manifest, const ManifestFile& entry, const fs
 
 std::vector<Fault> file_faults(const Manifest& manifest, const ManifestFile& entry,
                                const fs::path& path) {
-  std::error_code code;
-  if (!fs::exists(fs::symlink_status(path, code))) return {{path.string(), "is missing", ""}};
-  if (!is_plain_file(path)) return {{path.string(), "is not a regular file", ""}};
   try {
+    if (!is_there(path)) return {{path.string(), "is missing", ""}};
+    if (!is_plain_file(path)) return {{path.string(), "is not a regular file", ""}};
     const MappedFile file(path);
     if (file.bytes().size() != entry.size) {
       return {{path.string(),
@@ -170,8 +169,7 @@ Manifest parse_manifest(std::string_view text, const std::string& place) {
 
 Manifest read_manifest(const fs::path& folder) {
   const fs::path path = folder / kManifestName;
-  std::error_code code;
-  if (!fs::exists(fs::symlink_status(path, code))) throw Error(path.string(), "is missing");
+  if (!is_there(path)) throw Error(path.string(), "is missing");
   if (!is_plain_file(path)) throw Error(path.string(), "is not a regular file");
   return parse_manifest(read_file(path, kLargestManifest), path.string());
 }

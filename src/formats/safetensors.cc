@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/json/parse.h"
 #include "base/json/reader.h"
 #include "base/printable.h"
@@ -126,9 +127,8 @@ void check_layout(std::vector<Placed>& layout, std::uint64_t data_size, const st
 // Before it is opened: opening a pipe would wait for its writer.
 const std::filesystem::path& regular_file(const std::filesystem::path& path) {
   std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) throw Error(path.string(), "does not exist");
-  if (!std::filesystem::is_regular_file(status))
+  if (!is_there(path)) throw Error(path.string(), "does not exist");
+  if (!std::filesystem::is_regular_file(path, code))
     throw Error(path.string(), "is not a regular file");
   return path;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -142,7 +143,7 @@ std::string fault_of(const std::vector<LineReader::Message>& messages) {
     if (!role || !content)
       return cat("message ", i + 1, " has no \"", role ? "content" : "role", "\" that is a string");
     if (std::ranges::find(known, *role) == known.end())
-      return cat("message ", i + 1, " has the role \"", *role, "\"");
+      return cat("message ", i + 1, " has the role ", shown(*role));
   }
   return "";
 }
@@ -214,6 +215,9 @@ void check_utf8(std::string_view text, const std::string& place) {
 
 LineDocument read_any_line(std::string_view line, const std::string& place) {
   check_utf8(line, place);
+  // The parser takes a zero byte for the end of its input, so whatever follows one would be lost.
+  if (const std::size_t zero = line.find('\0'); zero != line.npos)
+    throw Error(place, cat("holds a zero byte, at byte ", zero), kExpected);
   LineReader reader;
   if (!json::sax_parse(line.begin(), line.end(), &reader))
     throw Error(place, reader.problem, kExpected);

@@ -3,6 +3,7 @@
 
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -29,6 +30,7 @@ std::string message_of(int code) {
 
 struct Patterns::Compiled {
   pcre2_code* code = nullptr;
+  pcre2_code* code_for_valid = nullptr;  // where `code` is not compiled to machine code
   pcre2_match_context* limits = nullptr;
   std::string shown;
 
@@ -37,6 +39,7 @@ struct Patterns::Compiled {
   Compiled& operator=(const Compiled&) = delete;
   ~Compiled() {
     pcre2_match_context_free(limits);
+    pcre2_code_free(code_for_valid);
     pcre2_code_free(code);
   }
 };
@@ -121,6 +124,7 @@ class Translation {
     const bool option = next_is("(?") && !next_is("(?:") && !next_is("(?=") && !next_is("(?!") &&
                         !next_is("(?<=") && !next_is("(?<!") && !next_is("(?>") && !next_is("(?i:");
     if (option) refuse(cat(pattern_.substr(at_, 4)));
+    if (next_is("(*")) refuse("(*");  // a verb of PCRE2's
     if (next_is("}+")) refuse("}+");
     if (next_is("{,")) refuse("{,");
     out_ += c;
@@ -139,14 +143,20 @@ Patterns::Patterns(const std::vector<std::string>& oniguruma, const std::string&
     auto compiled = std::make_shared<Compiled>();
     compiled->shown = pattern;
     const std::string translated = Translation(pattern, place).run();
-    int fault = 0;
-    PCRE2_SIZE at = 0;
-    compiled->code = pcre2_compile(
-        reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_MATCH_INVALID_UTF, &fault, &at, nullptr);
-    if (compiled->code == nullptr)
-      throw Error(place, cat("pattern ", pattern, ": ", message_of(fault)));
-    pcre2_jit_compile(compiled->code, PCRE2_JIT_COMPLETE);  // without it, slower
+    const auto compile = [&](std::uint32_t option) {
+      int fault = 0;
+      PCRE2_SIZE at = 0;
+      pcre2_code* const code =
+          pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | option, &fault, &at, nullptr);
+      if (code == nullptr) throw Error(place, cat("pattern ", pattern, ": ", message_of(fault)));
+      return code;
+    };
+    compiled->code = compile(PCRE2_MATCH_INVALID_UTF);
+    // Without it, as where memory that is written must not be run, each match would check the rest
+    // of the text for UTF-8 again.
+    if (pcre2_jit_compile(compiled->code, PCRE2_JIT_COMPLETE) != 0)
+      compiled->code_for_valid = compile(0);
     compiled->limits = pcre2_match_context_create(nullptr);
     ensure(compiled->limits != nullptr, "there is memory for a few numbers");
     pcre2_set_match_limit(compiled->limits, kMostSteps);
@@ -156,40 +166,44 @@ Patterns::Patterns(const std::vector<std::string>& oniguruma, const std::string&
 }
 
 void Patterns::cut(std::string_view text, const std::function<void(std::string_view)>& take) const {
-  cut_from(0, text, take);
+  const bool checks = std::ranges::any_of(
+      compiled_, [](const auto& compiled) { return compiled->code_for_valid != nullptr; });
+  cut_from(0, text, checks && first_invalid_utf8(text) == text.npos, take);
 }
 
-void Patterns::cut_from(std::size_t pattern, std::string_view text,
+void Patterns::cut_from(std::size_t pattern, std::string_view text, bool valid,
                         const std::function<void(std::string_view)>& take) const {
   if (text.empty()) return;
   if (pattern == compiled_.size()) return take(text);
   const Compiled& compiled = *compiled_[pattern];
+  const bool unchecked = valid && compiled.code_for_valid != nullptr;
+  const pcre2_code* const code = unchecked ? compiled.code_for_valid : compiled.code;
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
-      pcre2_match_data_create_from_pattern(compiled.code, nullptr), &pcre2_match_data_free);
+      pcre2_match_data_create_from_pattern(code, nullptr), &pcre2_match_data_free);
   ensure(match != nullptr, "there is memory for a match");
   std::size_t done = 0, from = 0;
   while (from < text.size()) {
     const auto match_with = [&](std::uint32_t flags) {
-      return pcre2_match(compiled.code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                         from, flags, match.get(), compiled.limits);
+      return pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, flags,
+                         match.get(), compiled.limits);
     };
-    int found = match_with(0);
+    int found = match_with(unchecked ? PCRE2_NO_UTF_CHECK : 0);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = match_with(PCRE2_NO_JIT);  // on the heap
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) throw Error(cat("pattern ", compiled.shown), message_of(found));
     const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(match.get());
     if (ends[1] == ends[0]) {  // an empty match is a cut, too
-      if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), take);
+      if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), valid, take);
       done = ends[0];
       from = ends[1] + 1;
       while (from < text.size() && inside_character(text[from])) ++from;
       continue;
     }
-    if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), take);
-    cut_from(pattern + 1, text.substr(ends[0], ends[1] - ends[0]), take);
+    if (ends[0] > done) cut_from(pattern + 1, text.substr(done, ends[0] - done), valid, take);
+    cut_from(pattern + 1, text.substr(ends[0], ends[1] - ends[0]), valid, take);
     done = from = ends[1];
   }
-  if (done < text.size()) cut_from(pattern + 1, text.substr(done), take);
+  if (done < text.size()) cut_from(pattern + 1, text.substr(done), valid, take);
 }
 
 }  // namespace alibi

@@ -2,8 +2,8 @@
 //
 // The files are written for Oniguruma. What differs is translated: \s is Unicode's white space
 // (PCRE2 counts U+180E, too), ^ and $ stand at lines, a class within a class is a union, \p{NAME} a
-// script; what is not known to mean the same (\w, \b, \h, (?i), [[:punct:]], {1,3}+) is refused.
-// Letters and numbers are those of PCRE2's version of Unicode.
+// script; what is not known to mean the same (\w, \b, \h, (?i), (*VERB), [[:punct:]], {1,3}+) is
+// refused. Letters and numbers are those of PCRE2's version of Unicode.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class Patterns {
 
  private:
   struct Compiled;
-  void cut_from(std::size_t pattern, std::string_view text,
+  void cut_from(std::size_t pattern, std::string_view text, bool valid,
                 const std::function<void(std::string_view)>& take) const;
   std::vector<std::shared_ptr<const Compiled>> compiled_;
 };

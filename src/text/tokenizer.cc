@@ -65,7 +65,8 @@ std::size_t byte_level_cut(const ByteLevelBpe& bpe, std::string_view text, std::
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
   if (!bpe.cuts_between_words()) return text.size();
-  for (std::size_t at = text.find(' ', from); at + 1 < text.size(); at = text.find(' ', at + 1)) {
+  const std::size_t last = text.size() - 1;
+  for (std::size_t at = text.find(' ', from); at < last; at = text.find(' ', at + 1)) {
     if (plain(at - 1) && plain(at + 1)) return at;
   }
   return text.size();

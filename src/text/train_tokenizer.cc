@@ -4,6 +4,7 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -148,15 +149,19 @@ std::string train_tokenizer(const TextSource& source, const TokenizerTraining& t
   say(cat("training a tokenizer of ", vocabulary, " tokens on ",
           human_bytes(static_cast<double>(sampler.bytes())), " of ",
           human_bytes(static_cast<double>(source.bytes))));
-  Lines lines(sampler.take());
-  std::string model;
-  const auto status = [&] {
-    const LeaveWhenStopped watch("prepare");
-    return sentencepiece::SentencePieceTrainer::Train(options(vocabulary), &lines, &model);
-  }();
-  if (!status.ok()) refuse(status.ToString(), place, vocabulary);
+  struct Work {
+    Lines lines;
+    std::string model;
+    sentencepiece::util::Status status;
+  };
+  const auto work = std::make_shared<Work>(Work{Lines(sampler.take()), {}, {}});
+  run_unless_stopped("prepare", [work, vocabulary] {
+    work->status =
+        sentencepiece::SentencePieceTrainer::Train(options(vocabulary), &work->lines, &work->model);
+  });
+  if (!work->status.ok()) refuse(work->status.ToString(), place, vocabulary);
   say(cat("tokenizer trained in ", human_seconds(seconds_now() - start)));
-  return model;
+  return std::move(work->model);
 }
 
 }  // namespace alibi

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -44,6 +47,32 @@ TEST(Files, ReadStopsAtTheLimit) {
   EXPECT_ERROR_AT(error_text([] { read_file("/dev/zero", 1 << 20); }), "/dev/zero");
 }
 
+// A config from <(...) comes when its writer is ready. Seen failing with a pipe read as it was
+// opened.
+TEST(Files, ReadWaitsForThePipesWriter) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::jthread writer([end = ends[1]] {
+    for (const char* part : {"one ", "two"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_GT(::write(end, part, std::strlen(part)), 0);
+    }
+    ::close(end);
+  });
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "one two");
+  ::close(ends[0]);
+}
+
+TEST(Files, WhatCannotBeSeenIsNotMissing) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(is_there(folder.path() / "a"));
+  EXPECT_TRUE(is_there(folder.path()));
+  std::filesystem::create_symlink("nowhere", folder.path() / "link");
+  EXPECT_TRUE(is_there(folder.path() / "link"));
+  EXPECT_NAMES(error_text([&] { is_there(folder.path() / std::string(300, 'a')); }),
+               std::strerror(ENAMETOOLONG));
+}
+
 TEST(Files, LockIsExclusive) {
   const TemporaryFolder folder;
   const FileLock held(folder.path() / "lock", "the folder");
@@ -67,7 +96,7 @@ TEST(Files, NothingIsWrittenThroughALinkOrIntoAPipe) {
   const TemporaryFolder folder;
   const auto at = [&](const char* name) { return folder.path() / name; };
   write_file_atomic(at("victim"), "as it was");
-  std::filesystem::create_symlink(at("victim"), at("file.tmp"));
+  std::filesystem::create_symlink(at("victim"), name_beside(at("file"), "tmp"));
   EXPECT_THROW(write_file_atomic(at("file"), "new"), Error);
   EXPECT_EQ(read_file(at("victim")), "as it was");
   write_file_atomic(at("file"), "new");  // the link is gone with the failed attempt

@@ -95,6 +95,8 @@ TEST(Progress, RefusesCountsThatNoRunHas) {
       {"\"best_step\": 0", "\"best_step\": 8"},
       {"\"finished\": false", "\"finished\": false, \"train_seconds\": -1"},
       {"\"finished\": false", "\"finished\": false, \"train_seconds\": null"},
+      {"\"rollbacks\": 0", "\"rollbacks\": 9223372036854775807"},
+      {"\"evaluations_without_improvement\": 0", "\"evaluations_without_improvement\": 8"},
       {"\"validated_step\": 0", "\"validated_step\": 8"}};
   for (const auto& [from, to] : wrong)
     EXPECT_THROW(parse_progress(replaced(text, from, to), "progress.json"), Error) << to;

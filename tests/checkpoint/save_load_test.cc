@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "base/system_calls.h"
 #include "checkpoint/example.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/load_model.h"
@@ -52,6 +53,26 @@ TEST(SaveLoad, GoesOnAfterAKillBetweenTheTwoRenames) {
   EXPECT_TRUE(fs::exists(folder.path() / "step-00000005.old"));
   save_checkpoint(folder.path(), example_checkpoint(5));
   EXPECT_FALSE(fs::exists(folder.path() / "step-00000005.old"));
+}
+
+// Killed between its second save and the removal of the first, then damaged. Seen failing with the
+// first, the only whole one, removed before the third was there.
+TEST(SaveLoad, TheWholeOneOfTwoStaysUntilTheNextIsThere) {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), example_checkpoint(5));
+  const fs::path old = folder.path() / "step-00000005.old";
+  fs::copy(path, old, fs::copy_options::recursive);
+  write_file_atomic(path / "config.json", "damaged");
+  bool whole = true;
+  set_system_call_hook([&](SystemCall, const fs::path&) {
+    whole = whole && newest_valid_checkpoint(folder.path(), nullptr).has_value();
+    return 0;
+  });
+  save_checkpoint(folder.path(), example_checkpoint(5));
+  set_system_call_hook({});
+  EXPECT_TRUE(whole);
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(same_checkpoint(load_checkpoint(path, Load::kAll), example_checkpoint(5)));
 }
 
 // Whoever saves holds the run: what lies there half made is nobody's, whatever process has its

@@ -94,6 +94,7 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
            {"train", "tiny.json", "--set", "model.heads=\xff"},
            {"train"},
            {"prepare", "missing.json"},
+           {"prepare", "tiny.json", "--output", ""},  // a variable that is not set
            {"prepare", "tiny.json", "--set", "model.heads=4"},
            {"inspect", "bias", "--set", "run.seed=3"},
            {"inspect", "model", "--set", "run.seed=3"},

@@ -316,11 +316,14 @@ TEST(Inspect, SaysWhichLengthsPositionsCannotReach) {
 TEST(Inspect, RefusesAPageThatCannotBeWrittenBeforeItMeasures) {
   const CliFixture place;
   place.works({"train", "tiny.json", "--set", "run.train_tokens=1280"});
-  for (const char* name : {"missing/a.html", "runs"}) {
+  std::filesystem::create_symlink("elsewhere", place.path("link"));
+  for (const char* name : {"missing/a.html", "runs", "link"}) {
     const ProgramResult result = place.run({"inspect", "attention", "runs/tiny", "--out", name});
     EXPECT_EQ(result.code, 2) << result.err;
     EXPECT_ERROR_AT(result.err, "--out", name);
     EXPECT_EQ(result.err.find("measuring"), std::string::npos) << result.err;
+    // Seen failing: a link such as /dev/stdout was replaced.
+    EXPECT_ERROR_AT(place.run({"inspect", "bias", "--out", name}).err, "--out", name);
   }
   const ProgramResult wrong =
       place.run({"inspect", "attention", "runs/tiny", "--lengths", "1x,0x"});

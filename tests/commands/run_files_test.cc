@@ -125,10 +125,10 @@ TEST(RunFiles, ALogThatCannotBeWrittenEndsNoRun) {
 // Seen failing with files that end with the first write that fails.
 TEST(RunFiles, AreMadeGoodByTheNextWrite) {
   const CliFixture place;
-  const auto in_the_way = place.path("runs/tiny/report.html.tmp");
+  const auto in_the_way = place.path("runs/tiny/.report.html.alibi-tmp");
   std::filesystem::create_directories(in_the_way);
   RunningProgram program(train({"--resume", "--set", "run.train_tokens=4000000"}), place.options());
-  ASSERT_TRUE(program.wait_for_output("report.html.tmp"));
+  ASSERT_TRUE(program.wait_for_output("report.html"));
   std::filesystem::remove(in_the_way);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().code, 128 + SIGTERM);

@@ -162,6 +162,31 @@ TEST(PrepareFaults, ASignalStopsCleanly) {
   EXPECT_FALSE(fs::exists(test.name("cache")));
 }
 
+// The cache's name is of the text that was read first. Seen failing with the other text kept under
+// it for good.
+TEST(PrepareFaults, TextThatChangesMeanwhileIsNotKept) {
+  const Faulty test;
+  const std::string text = read_file(test.name("a.txt"));
+  PrepareProgress progress;
+  progress.bytes = [&](std::int64_t, std::int64_t) {
+    put(test.name("a.txt"), text.substr(0, text.size() - 1));
+  };
+  EXPECT_NAMES(error_text([&] { test.prepare(progress); }), test.data.cache_folder);
+  EXPECT_EQ(test.complete(), 0);
+  put(test.name("a.txt"), text);
+  EXPECT_FALSE(test.prepare().from_cache);
+}
+
+TEST(PrepareFaults, AFileOfBothSplitsIsNotedHoweverItIsNamed) {
+  Faulty test(small_text(10'000));
+  test.data.valid = {test.name("./a.txt")};
+  std::string notes;
+  PrepareProgress progress;
+  progress.note = [&](const std::string& line) { notes += line + "\n"; };
+  test.prepare(progress);
+  EXPECT_NAMES(notes, "data.train", "data.valid", test.data.valid.front());
+}
+
 TEST(PrepareFaults, TwoProcessesMakeItOnce) {
   const Faulty test(small_text(8'000'000));
   const pid_t child = fork();
@@ -198,6 +223,8 @@ TEST(PrepareFaults, DamagedPreparedTextIsNamed) {
       {"\"sha256\": \"", "\"sha256\": \"0"},
       {"\"valid\"", "\"other\""},
       {"\"hold_out\"", "\"x\""},
+      {"\"unknown\": ", "\"unknown\": 9223372036854775"},
+      {"\"bytes\": ", "\"bytes\": 9999999999999"},
       {"\"documents\": 1", "\"documents\": 1.5"}};
   for (const auto& [from, to] : changes) {
     std::string changed = sound;

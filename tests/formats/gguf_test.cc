@@ -126,5 +126,14 @@ TEST(Gguf, RefusesWhatLies) {
   EXPECT_NAMES(fault_of(twice.bytes()), "\"a.flag\"");
 }
 
+// Seen failing: tensors of such a file lie elsewhere than where they were read.
+TEST(Gguf, RefusesAnotherAlignmentThanItReads) {
+  Example example;
+  example.keys.emplace_back("general.alignment", std::uint32_t{32});
+  EXPECT_EQ(fault_of(example.bytes()), "");
+  example.keys.back().second = std::uint32_t{64};
+  EXPECT_NAMES(fault_of(example.bytes()), "file", "general.alignment", 32);
+}
+
 }  // namespace
 }  // namespace alibi

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
@@ -69,6 +70,7 @@ const std::vector<std::string> kOtherLines = {
     "{\"text\": \"\xff\"}",
     "{\"text\": \"a\tb\"}",
     "{\"text\": \"a",
+    std::string("{\"text\": \"a\"}\0{\"text\": \"b\"}", 27),
     "",
 };
 
@@ -82,6 +84,12 @@ TEST(JsonLine, OtherLinesAndFaultsAreTheReferences) {
   const std::string deep(100000, '[');
   EXPECT_FALSE(is_fast(R"({"text": "a", "deep": )" + deep + "}"));
   EXPECT_FALSE(is_fast(R"({"text": ")" + std::string(std::size_t{5} << 20, 'a') + R"("})"));
+}
+
+// A writer that crashed leaves runs of them. Seen failing: what stands behind was lost.
+TEST(JsonLine, AZeroByteIsRefused) {
+  const std::string line("{\"text\": \"a\"}\0{\"text\": \"b\"}", 27);
+  EXPECT_ERROR_AT(error_text([&] { read_line(line, "file: line 3"); }), "file: line 3", 13);
 }
 
 // Seen failing with a fast reader that takes the first of two keys.
