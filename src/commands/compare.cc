@@ -112,15 +112,20 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   make_folders(folder);
   write_file_atomic(folder / "comparison.json", comparison_json(comparison));
   write_file_atomic(folder / "comparison.csv", comparison_csv(comparison));
-  std::vector<std::pair<const char*, CurveFigure>> figures = {
-      {"perplexity", CurveFigure::kPerplexity}, {"loss", CurveFigure::kLoss}};
-  if (comparison.measure == Measure::kBitsPerByte)
-    figures = {{"bits-per-byte", CurveFigure::kBitsPerByte}};
+  std::vector<std::pair<std::string, PlotSpec>> plots;
+  if (comparison.measure == Measure::kBitsPerByte) {
+    plots = {{"bits-per-byte", curve_plot(curves, CurveFigure::kBitsPerByte)}};
+  } else {
+    plots = {{"perplexity", curve_plot(curves, CurveFigure::kPerplexity)},
+             {"loss", curve_plot(curves, CurveFigure::kLoss)}};
+  }
+  for (const ComparedTask& task : comparison.tasks)
+    plots.emplace_back("task-" + task.name, task_plot(comparison, task));
   std::set<std::string> stale = {"perplexity.svg", "perplexity.png",    "loss.svg",
                                  "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
-  for (const auto& [name, what] : figures) {
+  for (const auto& [name, plot] : plots) {
     const std::string svg = cat(name, ".svg"), png = cat(name, ".png");
-    write_file_atomic(folder / svg, curve_svg(curve_plot(curves, what)));
+    write_file_atomic(folder / svg, curve_svg(plot));
     stale.erase(svg);
     if (write_png(folder / svg, folder / png)) stale.erase(png);  // where it can be done
   }

@@ -51,6 +51,7 @@ Json asked(const Comparison& c) {
   for (const ComparedTask& task : c.tasks) {
     Json one = table_value(task_table(c, task));
     one["task"] = task.name;
+    one["figures"] = Json::list({figure_value(task_plot(c, task))});
     tasks.push_back(std::move(one));
   }
   return tasks;

@@ -30,6 +30,7 @@
 
 #include "base/json/value.h"
 #include "report/comparison.h"
+#include "report/plot.h"
 #include "report/table.h"
 
 namespace alibi {
@@ -59,6 +60,8 @@ std::string comparison_slopes(const Comparison& comparison);  // for the termina
 // A task's answers: one row for each variant and length.
 Table task_table(const Comparison& comparison, const ComparedTask& task);
 std::string comparison_tasks(const Comparison& comparison);  // for the terminal
+// Its right answers over the length.
+PlotSpec task_plot(const Comparison& comparison, const ComparedTask& task);
 
 // The share of key blocks that attention visited: one row for each variant, one column for each
 // length; without rows where nothing was counted.

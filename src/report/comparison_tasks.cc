@@ -1,8 +1,10 @@
 // What a comparison asked its runs.
+#include <algorithm>
 #include <cmath>
 
 #include "base/strings.h"
 #include "report/comparison_reports.h"
+#include "report/curve_plots.h"
 
 namespace alibi {
 namespace {
@@ -46,6 +48,29 @@ Table task_table(const Comparison& c, const ComparedTask& task) {
       table.rows.push_back(answers_row(c.variants[i].name, point));
   for (std::vector<std::string>& row : table.rows) row.resize(table.columns.size());
   return table;
+}
+
+PlotSpec task_plot(const Comparison& c, const ComparedTask& task) {
+  PlotSpec plot = curve_plot(mean_curves(c), CurveFigure::kLoss);  // its lengths and marks
+  plot.title = cat("Task ", task.name, ": right answers against length");
+  plot.subtitle = cat("means over ", c.seeds.size(), c.seeds.size() == 1 ? " seed" : " seeds",
+                      " and over the depths that are asked for");
+  plot.x_title = "length of the text (tokens)";
+  plot.y_title = "right answers (%)";
+  plot.shaded = PlotSpec().shaded;
+  plot.levels = false;
+  plot.from_zero = true;
+  plot.series.clear();
+  const auto percent = [](double share) { return 100 * std::clamp(share, 0.0, 1.0); };
+  for (std::size_t i = 0; i < c.variants.size(); ++i) {
+    PlotSeries series{c.variants[i].name, "", {}};
+    for (const ComparedAnswers& point : task.variants[i])
+      if (point.share.count > 0)
+        series.points.push_back({static_cast<double>(point.length), percent(point.share.mean),
+                                 percent(point.share.low), percent(point.share.high)});
+    plot.series.push_back(std::move(series));
+  }
+  return plot;
 }
 
 std::string comparison_tasks(const Comparison& c) {

@@ -119,6 +119,7 @@ void place_axes(const PlotSpec& plot, Layout& layout) {
       intervals.insert(intervals.end(), {point.low, point.high});
     }
   }
+  if (plot.from_zero) lines.push_back(0);
   for (const PlotMark& mark : plot.marks) marks.push_back(mark.x);
   std::vector<double> all = lengths;
   all.insert(all.end(), marks.begin(), marks.end());

@@ -38,7 +38,8 @@ struct PlotSpec {
   double x_unit = 0;  // > 0: ticks also say x / x_unit as "4x" (the trained length)
   std::vector<PlotMark> marks;
   std::vector<PlotSeries> series;
-  bool levels = false;  // not differences: intervals that would flatten the lines are cut off
+  bool levels = false;     // not differences: intervals that would flatten the lines are cut off
+  bool from_zero = false;  // the y axis holds 0, and so is linear
   std::string shaded = "95 % interval";
 };
 

@@ -295,6 +295,7 @@ TEST(Compare, AsksTasksBesideTheText) {
   EXPECT_NAMES(learned[1]["note"].get<std::string>(), "learned", 16);
   EXPECT_EQ(json["runs"][0]["answers"][1]["cells"].size(), 4U) << "two lengths by two depths";
   EXPECT_NE(place.read("page/index.html").find("Task: needle"), std::string::npos);
+  EXPECT_NE(place.read("page/task-flips.svg").find("right answers (%)"), std::string::npos);
   // What was asked is kept; other rules ask again.
   const auto asked = [](const ProgramResult& result) { return count_of(result.err, ": asking "); };
   EXPECT_EQ(asked(first), 8) << first.err;

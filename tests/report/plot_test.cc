@@ -145,6 +145,18 @@ TEST(CurveSvg, WideRangesAreLogarithmicAndSaySo) {
   EXPECT_TRUE(has_text(elements, "100"));
 }
 
+// Shares of one task: 2 % and 100 % side by side. Seen failing on a logarithmic axis.
+TEST(CurveSvg, FromZeroHeightsAreInProportion) {
+  const auto set = curve_set({curve("alibi", {2, 100, 50})});
+  PlotSpec plot = curve_plot(set, CurveFigure::kPerplexity);
+  plot.levels = false;
+  plot.from_zero = true;
+  const auto elements = read_markup(curve_svg(plot));
+  EXPECT_TRUE(has_text(elements, "0"));
+  const auto points = coordinates(named(elements, "polyline").at(0));
+  EXPECT_NEAR((points[0].y - points[1].y) / (points[0].y - points[2].y), 98.0 / 48, 0.01);
+}
+
 TEST(CurveSvg, MissingPointsBreakTheLineAndAreNamed) {
   Curve learned = curve("learned", {24, 23});
   learned.points.push_back(test::not_applicable(512, "limit"));
