@@ -11,6 +11,7 @@
 #include "model/gpt.h"
 #include "model/linear_choice.h"
 #include "model/loss/cross_entropy.h"
+#include "model/shapes.h"
 #include "train/optimizer/optimizer.h"
 
 namespace alibi {
@@ -66,14 +67,12 @@ class Stepper {
 };
 
 // Forward and backward operations of one step, by part; others have none.
-std::map<std::string, double> operations(const StepBench& bench, GptImpl& model,
-                                         std::int64_t length, std::int64_t tokens) {
+std::map<std::string, double> operations(const StepBench& bench, std::int64_t length,
+                                         std::int64_t tokens) {
   const ModelConfig& m = bench.config.model;
-  const auto head = static_cast<double>(bench.vocabulary * m.width);
-  const double all = static_cast<double>(model.parameter_count()) - (m.tied_head ? 0 : head);
   const double each = 6 * static_cast<double>(tokens);
-  return {{"linear layers", each * (all - head)},
-          {"loss", each * head},
+  return {{"linear layers", each * static_cast<double>(multiplied_weights(m, bench.vocabulary))},
+          {"loss", each * static_cast<double>(bench.vocabulary * m.width)},
           {"attention", each * static_cast<double>(m.layers * length * m.width)}};
 }
 
@@ -180,7 +179,7 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
   const Timing timing = time_in_turns({[&] { stepper.step(); }}, bench.rounds).front();
   const std::int64_t memory = peak_memory_bytes(bench.device);
   const auto [parts, watched] = watch(stepper);
-  const Yardsticks by{operations(bench, stepper.model(), length, stepper.tokens()),
+  const Yardsticks by{operations(bench, length, stepper.tokens()),
                       moved_bytes(bench, stepper.model(), stepper.tokens()),
                       matrix_rate(bench, stepper.tokens()), copy_rate(bench.device)};
   double total = 0;

@@ -52,9 +52,9 @@ int inspect_bias(const Options& options) {
   Json heads = Json::list();
   const auto far = static_cast<double>(options.length - 1);
   for (std::size_t h = 0; h < slopes.size(); ++h) {
-    heads.push_back({{"slope", slopes[h]}, {"bias", -slopes[h] * far}});
+    heads.push_back({{"slope", slopes[h]}, {"bias", 0 - slopes[h] * far}});
     text += cat("head ", h + 1, "  slope ", significant(slopes[h], 6), "  bias at distance ",
-                options.length - 1, ": ", significant(-slopes[h] * far, 6), "\n");
+                options.length - 1, ": ", significant(0 - slopes[h] * far, 6), "\n");
   }
   if (!options.output.empty()) {
     check_file_name(options.output, "--out");

@@ -9,6 +9,7 @@
 #include "config/key_pattern.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
+#include "model/shapes.h"
 #include "report/table.h"
 #include "train/due.h"
 #include "train/memory_plan.h"
@@ -71,14 +72,12 @@ std::string attention_text(const Config& c, const GptImpl& model, torch::Device 
              keys_text(c.model, shape.length));
 }
 
-// Operations of forward and backward for one token: 6 N + 6 layers T C, N without a separate
-// embedding table (its lookup multiplies nothing).
+// Operations of forward and backward for one token: 6 N + 6 layers T C, N the weights of products.
 double training_operations(const Config& c, const GptImpl& model) {
-  const auto vocabulary_rows = static_cast<double>(model.vocabulary() * c.model.width);
-  const double lookup_only = c.model.tied_head ? 0 : vocabulary_rows;
-  const double attention =
-      6.0 * static_cast<double>(c.model.layers * batch_shape(c.batch).length * c.model.width);
-  return 6.0 * (static_cast<double>(model.parameter_count()) - lookup_only) + attention;
+  const std::int64_t weights =
+      multiplied_weights(model.config(), model.vocabulary()) + model.vocabulary() * c.model.width;
+  const std::int64_t attention = c.model.layers * batch_shape(c.batch).length * c.model.width;
+  return 6.0 * static_cast<double>(weights + attention);
 }
 
 // What ended a run before its schedule did.

@@ -9,7 +9,7 @@
 //    "any_device": true,                        // take what another kind of device trained, too;
 //                                               // times are then of no one device; default: false
 //    "base": ["configs/quickstart.json"],       // config files, merged left to right; or one name
-//    "config": {"run": {"train_tokens": 1e6}},  // changes for all variants
+//    "config": {"run": {"train_tokens": 1000000}},  // changes for all variants
 //    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
 //    "seeds": [0, 1, 2],
 //    "reference": "alibi",                      // others are compared with it; default: the first

@@ -69,6 +69,7 @@ bool read_list(Words& words, std::vector<std::int64_t>& list) {
     const auto last = words.take("-") ? words.number() : first;
     if (!last || *last < *first || *last > 1024) return false;  // the most layers and heads
     for (std::int64_t i = *first; i <= *last; ++i) list.push_back(i);
+    if (list.size() > 4 * 1025) return false;  // memory for what repeats itself
   } while (words.take(","));
   return true;
 }

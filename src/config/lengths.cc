@@ -12,9 +12,11 @@ std::optional<std::int64_t> length_in_tokens(const std::string& text, std::int64
                      digits.find_first_not_of("0123456789.") == std::string::npos &&
                      std::count(digits.begin(), digits.end(), '.') <= (multiple ? 1 : 0);
   if (!plain) return std::nullopt;
-  const double length =
+  const double exact =
       multiple ? std::stod(digits) * static_cast<double>(trained_length) : std::stod(digits);
-  if (!(length >= 1 && length < 1e12 && length == std::floor(length))) return std::nullopt;
+  const double length = std::round(exact);  // 1.1 x 100 is not quite 110
+  if (!(length >= 1 && length < 1e12 && std::abs(exact - length) < 1e-9 * length))
+    return std::nullopt;
   return static_cast<std::int64_t>(length);
 }
 

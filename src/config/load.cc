@@ -19,6 +19,7 @@ namespace alibi {
 namespace {
 
 constexpr std::uint64_t kLargestFile = 16u << 20;
+const std::string kOverride = "--set ";
 
 // Reads sources into one Config and remembers which source gave each key.
 class Reader {
@@ -42,7 +43,7 @@ class Reader {
   }
 
   void read_override(const std::string& text) {
-    const std::string place = "--set " + text;
+    const std::string place = kOverride + text;
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       return fault(place, "", "expected path=value", "for example model.heads=4");
@@ -50,9 +51,12 @@ class Reader {
     if (const std::size_t bad = first_invalid_utf8(text); bad != std::string::npos) {
       return fault(place, "", cat("is not valid UTF-8 at byte ", bad));
     }
-    std::vector<JsonFault> ignored;
+    std::vector<JsonFault> problems;
     const std::string given = text.substr(equals + 1);
-    Json value = parse_json(given, kConfigJson, ignored).value_or(given);
+    const std::optional<Json> parsed = parse_json(given, kConfigJson, problems);
+    const bool is_json = !given.empty() && std::string("{[\"").find(given[0]) != std::string::npos;
+    if (!parsed && is_json) return fault(place, "", problems.front().problem);
+    Json value = parsed.value_or(given);
     const std::vector<std::string> parts = split(text.substr(0, equals), '.');
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
       Json wrapped;
@@ -115,7 +119,12 @@ class Reader {
       if (field == nullptr) {
         unknown(all, path, key, place);
       } else {
-        read_field(*field, value, section_pointer(path) + "/" + name, place);
+        // null is "not given": it takes an earlier source's value back. In files it is that of keys
+        // whose default is no value.
+        const bool is_default = value.is_null() && place.starts_with(kOverride);
+        read_field(*field, is_default ? field_value(default_field(path, name)) : value,
+                   section_pointer(path) + "/" + name, place);
+        if (value.is_null()) given_.erase(section_pointer(path) + "/" + name);
       }
     }
   }
@@ -186,11 +195,7 @@ class Reader {
                    "found " + wrong->found + ", expected " + wrong->expected,
                    wrong->near.empty() ? "" : "did you mean \"" + wrong->near + "\"?");
     }
-    if (value.is_null()) {
-      given_.erase(pointer);  // "not given": takes an earlier source's value back
-    } else {
-      given_[pointer] = place;
-    }
+    given_[pointer] = place;
   }
 
   void check_rules() {

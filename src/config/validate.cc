@@ -274,6 +274,11 @@ void check_names(const Config& c, Faults& faults) {
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
     faults.add("/run/name", cat("found \"", name, "\", expected a plain name without '/'"));
   }
+  for (const auto& [key, text] : {std::pair("/run/name", &name), {"/run/folder", &c.run.folder}}) {
+    const auto control = [](char letter) { return static_cast<unsigned char>(letter) < 0x20; };
+    if (std::ranges::any_of(*text, control))
+      faults.add(key, cat("found ", shown(*text), ", expected a name without control characters"));
+  }
   for (const auto* list : {&c.data.train, &c.data.valid}) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       if (!(*list)[i].empty()) continue;

@@ -136,7 +136,8 @@ class TaskTexts {
     for (std::int64_t trial = 0; trial < trials; ++trial) {
       const Question least = of_size(task_.least, {.length = length, .trial = trial});
       if (std::ssize(least.ids) - 1 > length)
-        return cat("too short for ", task_.least, " ", task_.unit);
+        return task_.least == 0 ? std::string("too short for the question")
+                                : cat("too short for ", task_.least, " ", task_.unit);
     }
     return "";
   }

@@ -98,6 +98,7 @@ void fill_answers(const Comparison& all, std::size_t task, const std::string& va
     if (variant != all.reference) difference = estimate(values);
   };
   paired([](const AnswersCell& cell) { return cell.share; }, point.share, point.share_difference);
+  for (double* end : {&point.share.low, &point.share.high}) *end = std::clamp(*end, 0.0, 1.0);
   paired([](const AnswersCell& cell) { return cell.loss.mean; }, point.loss, point.loss_difference);
   point.size = estimate(seeds_of(variant, [](const AnswersCell& cell) { return cell.size; })).mean;
   point.verdict = variant == all.reference ? Verdict::kReference : judge(point.loss_difference);

@@ -44,6 +44,16 @@ std::vector<std::int64_t> stacked_rows(const ParameterShape& parameter) {
   return {width, key_rows, key_rows};
 }
 
+std::int64_t multiplied_weights(const ModelConfig& m, std::int64_t vocabulary) {
+  std::int64_t weights = 0;
+  for (const ParameterShape& parameter : parameter_shapes(m, vocabulary)) {
+    const bool gate = parameter.name.starts_with("forget_") && parameter.sizes.size() == 2;
+    if (gate || !stacked_rows(parameter).empty())
+      weights += parameter.sizes[0] * parameter.sizes[1];
+  }
+  return weights;
+}
+
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
   Shapes all = {{"embedding", {vocabulary, m.width}}};
   if (const auto of_positions = position_method(m.position).parameters)

@@ -18,6 +18,10 @@ std::string softmax_scale_name(std::int64_t layer);
 // the parameter is no such matrix.
 std::vector<std::int64_t> stacked_rows(const ParameterShape& parameter);
 
+// Weights of the blocks that multiply each token, without the head: tables of positions are looked
+// up, and norms and biases hardly count. A step has 6 operations for each and token.
+std::int64_t multiplied_weights(const ModelConfig& model, std::int64_t vocabulary);
+
 // In the order of named_parameters(). `model` is resolved.
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& model, std::int64_t vocabulary);
 

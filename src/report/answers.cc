@@ -155,10 +155,12 @@ std::string explained(const AnswersSet& set) {
 Json page_cell(const AnswersCell* cell) {
   if (cell == nullptr) return {{"right", ""}, {"shade", ""}};
   if (!cell->note.empty()) return {{"right", "-"}, {"shade", ""}};
+  std::string range;
+  if (std::isfinite(cell->share_low) && std::isfinite(cell->share_high))
+    range = cat(fixed(100 * cell->share_low, 0), " to ", fixed(100 * cell->share_high, 0), " %");
   return {{"right", right_text(*cell)},
           {"shade", fixed(0.6 * cell->share, 2)},
-          {"range",
-           cat(fixed(100 * cell->share_low, 0), " to ", fixed(100 * cell->share_high, 0), " %")}};
+          {"range", std::move(range)}};
 }
 
 // What stands behind a row's shares, each with its heading.

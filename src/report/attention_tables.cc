@@ -129,7 +129,7 @@ Table reach_table(const AttentionPicture& picture) {
       const double slope = picture.layers[layer][head].slope;
       table.rows.push_back(
           {with_commas(at.length), cat(layer + 1), cat(head + 1), figure_or_dash(slope),
-           figure_or_dash(-slope * static_cast<double>(at.length - 1)), fixed(figures.reach, 0),
+           figure_or_dash(0 - slope * static_cast<double>(at.length - 1)), fixed(figures.reach, 0),
            fixed(figures.mean_distance, 1), share_text(figures.blind_bf16),
            share_text(figures.blind_fp32), share_text(figures.first_token)});
     });
@@ -161,7 +161,7 @@ std::vector<std::string> attention_notes(const AttentionPicture& picture) {
       named_heads(picture, [&](std::size_t layer, std::size_t head) -> std::string {
         const double far =
             picture.layers[layer][head].slope * static_cast<double>(picture.trained_length - 1);
-        return far < kFlatBias ? significant(far, 2) + " nats" : "";
+        return std::abs(far) < kFlatBias ? significant(far, 2) + " nats" : "";
       });
   if (!flat.empty())
     lines.push_back(cat("heads with a small slope: over the trained length ",
@@ -169,6 +169,14 @@ std::vector<std::string> attention_notes(const AttentionPicture& picture) {
                         " nat, so near and far count almost alike; as layer.head (bias at that "
                         "distance): ",
                         flat));
+  const std::string turned =
+      named_heads(picture, [&](std::size_t layer, std::size_t head) -> std::string {
+        const double slope = picture.layers[layer][head].slope;
+        return slope < 0 ? significant(slope, 2) : "";
+      });
+  if (!turned.empty())
+    lines.push_back(
+        cat("heads with a slope below 0, which favour far keys; as layer.head (slope): ", turned));
   const std::string blind = named_at_lengths(picture, [](const HeadFigures& head) -> std::string {
     return head.blind_bf16 >= kBlind ? share_text(head.blind_bf16) : "";
   });

@@ -120,7 +120,7 @@ double measured(const Comparison& c, const ComparedPoint& point) {
 // "alibi, all others measurably worse": who is lowest at the length of that index.
 std::string lowest_at(const Comparison& c, std::size_t index) {
   const ComparedVariant *lowest = nullptr, *reference = nullptr;
-  std::vector<std::string> close, unknown;
+  std::vector<std::string> close, unknown, better;
   bool is_alone = true;
   for (const ComparedVariant& variant : c.variants) {
     const double value = measured(c, variant.points[index]);
@@ -134,6 +134,7 @@ std::string lowest_at(const Comparison& c, std::size_t index) {
     const Verdict verdict = variant.points[index].verdict;
     if (verdict == Verdict::kNoise) close.push_back(variant.name);
     if (verdict == Verdict::kUnknown) unknown.push_back(variant.name);
+    if (verdict == Verdict::kBetter) better.push_back(variant.name);
   }
   if (lowest == nullptr) return "";
   if (c.seeds.size() < 2) return lowest->name + "; one seed does not show whether that is noise";
@@ -142,10 +143,16 @@ std::string lowest_at(const Comparison& c, std::size_t index) {
     const Verdict verdict = lowest->points[index].verdict;
     if (verdict == Verdict::kUnknown)
       return cat(lowest->name, "; too few seeds show whether ", c.reference, " is worse");
+    if (verdict == Verdict::kWorse)
+      return cat(lowest->name, ", a mean over other seeds; over those that both have, ",
+                 c.reference, " is measurably lower");
     return cat(lowest->name,
                verdict == Verdict::kNoise ? ", within noise of " : ", measurably lower than ",
                c.reference);
   }
+  if (!better.empty())
+    return cat(lowest->name, ", a mean over other seeds; over those that both have, ",
+               join(better, ", "), better.size() == 1 ? " is" : " are", " measurably lower");
   if (close.empty() && unknown.empty())
     return lowest->name + (is_alone ? ", the only one measured" : ", all others measurably worse");
   return cat(lowest->name, close.empty() ? "" : ", within noise of " + join(close, ", "),
@@ -282,6 +289,13 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
                             point.loss.count, " of ", c.seeds.size(), " seeds only"));
     }
   }
+  for (const ComparedTask& task : c.tasks)
+    for (std::size_t i = 0; i < c.variants.size(); ++i)
+      for (const ComparedAnswers& point : task.variants[i])
+        if (point.share.count > 0 && point.share.count < std::ssize(c.seeds))
+          notes.push_back(cat(c.variants[i].name, ", task ", task.name, " at ",
+                              with_commas(point.length), " tokens: of ", point.share.count, " of ",
+                              c.seeds.size(), " seeds only"));
   for (const auto& [what, names] : variants) {
     const bool all = names.size() == c.variants.size();
     notes.push_back(cat("at ", with_commas(what.first), " tokens",

@@ -114,6 +114,7 @@ Json task_object(const Comparison& c, const ComparedTask& task) {
     Json points = Json::list();
     for (const ComparedAnswers& found : task.variants[i]) {
       Json point = {{"length", found.length}, {"note", found.note}, {"size", found.size}};
+      point.append("seeds", found.share.count);
       add_estimate(point, "share", found.share);
       add_estimate(point, "share_difference", found.share_difference);
       add_estimate(point, "loss", found.loss);

@@ -54,7 +54,7 @@ PlotSpec task_plot(const Comparison& c, const ComparedTask& task) {
   PlotSpec plot = curve_plot(mean_curves(c), CurveFigure::kLoss);  // its lengths and marks
   plot.title = cat("Task ", task.name, ": right answers against length");
   plot.subtitle = cat("means over ", c.seeds.size(), c.seeds.size() == 1 ? " seed" : " seeds",
-                      " and over the depths that are asked for");
+                      ", where they were measured, and over the depths that are asked for");
   plot.x_title = "length of the text (tokens)";
   plot.y_title = "right answers (%)";
   plot.shaded = PlotSpec().shaded;

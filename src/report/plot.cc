@@ -152,8 +152,9 @@ std::string foot_text(const PlotSpec& plot, const Layout& layout) {
   std::string text =
       intervals ? cat("shaded: ", plot.shaded, cut ? ", cut off at the frame; " : "; ") : "";
   if (layout.y.logarithmic) return text + "both axes logarithmic";
-  return text +
-         (layout.y.low > 0 ? "the vertical axis does not start at 0" : "the vertical axis holds 0");
+  return text + (layout.y.low > 0    ? "the vertical axis does not start at 0"
+                 : layout.y.high < 0 ? "the vertical axis does not reach 0"
+                                     : "the vertical axis holds 0");
 }
 
 double rows_of(const std::vector<std::string>& lines) { return static_cast<double>(lines.size()); }

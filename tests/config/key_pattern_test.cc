@@ -62,6 +62,9 @@ TEST(KeyPattern, RefusesWhatItDoesNotRead) {
                            "global(1) + lsh(16, 64, 2)",
                            "WINDOW(4)"})
     EXPECT_NE(parse_pattern_entry(text).problem, "") << text;
+  std::string repeated = "layers 0";
+  for (int i = 0; i < 5'000'000; ++i) repeated += ",0-1023";
+  EXPECT_NE(parse_pattern_entry(repeated + ": all").problem, "") << "40 GB of numbers";
   EXPECT_NE(parse_pattern_entry("window(4) + windows(4)").problem.find("\"windows\""),
             std::string::npos);
 }

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "config/bad_configs.h"
 #include "config/fields.h"
+#include "config/lengths.h"
 #include "config/load.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
@@ -210,6 +211,27 @@ TEST(Overrides, NullTakesAnEarlierValueBack) {
   const Config config =
       parse_config(learned, "x", {"model.position=alibi", "model.max_sequence_length=null"});
   EXPECT_FALSE(config.model.max_sequence_length.has_value());
+}
+
+// As the message on a key without effect advises. Seen failing: null was no value of an enum.
+TEST(Overrides, NullIsTheDefaultOfAnyKey) {
+  const Config config = set({"model.position=none", "model.slope_rule=equal", "model.heads=4",
+                             "model.slope_rule=null", "model.heads=null"});
+  EXPECT_EQ(config.model.slope_rule, SlopeRule::kPress);
+  EXPECT_EQ(config.model.heads, Config().model.heads);
+}
+
+TEST(Overrides, OfWrongJsonSayWhatIsWrong) {
+  EXPECT_NAMES(error_text([] { set({R"(model={"heads":4,"heads":2})"}); }), "--set", "duplicate");
+}
+
+// Seen failing: 1.1 times 100 is not quite 110.
+TEST(Lengths, WholeMultiplesAreTaken) {
+  EXPECT_EQ(length_in_tokens("1.1x", 100), 110);
+  EXPECT_EQ(length_in_tokens("2.3x", 100), 230);
+  EXPECT_EQ(length_in_tokens("1.125x", 64), 72);
+  EXPECT_FALSE(length_in_tokens("1.1x", 64));
+  EXPECT_FALSE(length_in_tokens("110.0", 100));
 }
 
 TEST(Overrides, NameAKeyInEitherForm) {

@@ -29,5 +29,20 @@ TEST(ParameterShapes, AreThoseOfTheModel) {
   }
 }
 
+// A table of positions is looked up. Seen failing: with 20,000 rows a step was at 265 % of the
+// peak.
+TEST(MultipliedWeights, AreThoseOfProducts) {
+  const ModelConfig none = tiny_config(Position::kNone);
+  ModelConfig learned = tiny_config(Position::kLearned);
+  learned.max_sequence_length = 20'000;
+  const std::int64_t mlp = none.mlp_width.value_or(4 * none.width);
+  EXPECT_EQ(multiplied_weights(none, kTinyVocabulary),
+            none.layers * (4 * none.width * none.width + 2 * mlp * none.width));
+  EXPECT_EQ(multiplied_weights(learned, kTinyVocabulary),
+            multiplied_weights(none, kTinyVocabulary));
+  EXPECT_EQ(multiplied_weights(tiny_config(Position::kForgetting), kTinyVocabulary),
+            multiplied_weights(none, kTinyVocabulary) + none.layers * none.heads * none.width);
+}
+
 }  // namespace
 }  // namespace alibi

@@ -86,6 +86,13 @@ TEST(AnswersReport, ATaskWithoutDepthHasOneShareARow) {
   EXPECT_FALSE(test::read_markup(answers_page(set, "")).empty());
 }
 
+// Three texts give no interval. Seen failing with "nan to nan %".
+TEST(AnswersReport, AShareWithoutIntervalHasNone) {
+  AnswersSet set = example();
+  set.results[0].cells[0].share_low = set.results[0].cells[0].share_high = kNotMeasured;
+  EXPECT_EQ(answers_page(set, "").find("nan"), std::string::npos);
+}
+
 TEST(AnswersReport, ThePageIsWellFormed) {
   const auto elements = test::read_markup(answers_page(example(), "a <title>"));
   EXPECT_FALSE(elements.empty());

@@ -100,6 +100,22 @@ TEST(Comparison, SaysWhoIsLowestAtWhichLength) {
   EXPECT_NAMES(comparison_summary(c), "64 to 128 tokens: a", "one seed");
 }
 
+// Means and pairs can differ where a seed is missing. Seen failing with "b, measurably lower than
+// a" above "b is worse", and with "a, all others measurably worse" above "b is better".
+TEST(Comparison, AMeanOverOtherSeedsIsNoVerdict) {
+  Comparison c = example();
+  const auto set = [&](double loss, Verdict verdict) {
+    for (ComparedPoint& point : c.variants[1].points) {
+      point.loss.mean = loss;
+      point.verdict = verdict;
+    }
+  };
+  set(1, Verdict::kWorse);
+  EXPECT_NAMES(comparison_summary(c), "64 to 128 tokens: b", "other seeds", "a is");
+  set(9, Verdict::kBetter);
+  EXPECT_NAMES(comparison_summary(c), "64 to 128 tokens: a", "other seeds", "b is");
+}
+
 TEST(Comparison, SaysWhatIsToBeKnownOfItsPoints) {
   Comparison c = example();
   EXPECT_TRUE(comparison_notes(c).empty());

@@ -27,7 +27,7 @@ void add_fields(Fields& f, ModelConfig& m) {
   add(f, "slope_seed", &m.slope_seed, "Seed of the slopes that the exponential rule draws.")
       .range(0, 9e15)
       .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
-               "model.slope_rule is \"exponential\"");
+               "model.slope_rule is \"exponential\" and model.slopes is not given");
   add(f, "biased_heads", &m.biased_heads,
       "Heads with a bias; the others have slope 0. Default: all.")
       .range(1, 1024)
@@ -40,6 +40,8 @@ void add_fields(Fields& f, ModelConfig& m) {
       .only_if(alibi, "model.position is \"alibi\"");
 }
 
+constexpr double kSteepest = 1000;  // beyond it a head sees its own token only, and bias overflows
+
 void check(const ModelConfig& m, Faults& faults) {
   if (faults.sound({"/model/slopes", "/model/heads"}) && !m.slopes.empty() &&
       std::ssize(m.slopes) != m.heads) {
@@ -51,6 +53,9 @@ void check(const ModelConfig& m, Faults& faults) {
       faults.add(cat("/model/slopes/", h),
                  cat("found ", m.slopes[h], ", expected a number above 0"),
                  "a slope of 0 or less would not favour near keys");
+    } else if (m.slopes[h] > kSteepest) {
+      faults.add(cat("/model/slopes/", h),
+                 cat("found ", m.slopes[h], ", expected at most ", kSteepest));
     }
   }
   if (faults.sound({"/model/biased_heads", "/model/heads"}) &&
