@@ -29,8 +29,9 @@ float number_at(const void* data, std::int64_t i, bool bf16) {
 
 // `count` rows of a matrix whose rows are longer than the tile is wide.
 struct Matrix {
-  Matrix(bool is_bf16, int rows, int row_width) : bf16(is_bf16), count(rows), width(row_width) {
-    std::mt19937 random(static_cast<unsigned>(rows * 1000 + row_width));
+  Matrix(bool is_bf16, int rows, int row_width, int seed = 0)
+      : bf16(is_bf16), count(rows), width(row_width) {
+    std::mt19937 random(static_cast<unsigned>(seed * 1'000'000 + rows * 1000 + row_width));
     std::normal_distribution<float> normal;
     const int numbers = rows * stride();
     for (int i = 0; i < numbers; ++i) {
@@ -93,16 +94,17 @@ TEST_P(Tables, PackEveryLayoutAndPadWithZeros) {
 TEST_P(Tables, NormsBoundTheRowsAndDotsAreSums) {
   const TileOps& ops = *GetParam();
   for (const int width : {8, 40, 256}) {
-    const Matrix x(ops.bf16_memory, 37, width);
+    const Matrix x(ops.bf16_memory, 37, width), y(ops.bf16_memory, 37, width, 1);
     float norms[kTile], dots[kTile];
     ops.pack->norms(x.rows(), norms);
-    ops.pack->dots(x.rows(), x.rows(), dots);
+    ops.pack->dots(x.rows(), y.rows(), dots);
     for (int r = 0; r < kTile; ++r) {
-      double sum = 0;
+      double sum = 0, dot = 0;
       for (int c = 0; c < width; ++c) sum += double{x.at(r, c)} * x.at(r, c);
+      for (int c = 0; c < width; ++c) dot += double{x.at(r, c)} * y.at(r, c);
       EXPECT_GE(norms[r], std::sqrt(sum)) << "a norm rounded down would skip what matters";
       EXPECT_LE(norms[r], std::sqrt(sum) * 1.001 + 0x1p-57);
-      EXPECT_NEAR(dots[r], sum, 1e-4 * (1 + sum));
+      EXPECT_NEAR(dots[r], dot, 1e-4 * (1 + sum));
     }
   }
 }
@@ -122,18 +124,20 @@ TEST_P(Tables, NormsBoundNumbersWhoseSquaresUnderflow) {
 TEST_P(Tables, ProductsAreSumsOfProducts) {
   const TileOps& ops = *GetParam();
   for (const int width : {8, 40, 64}) {
-    const Matrix x(ops.bf16_memory, 64, width), y(ops.bf16_memory, 64, width);
+    const Matrix x(ops.bf16_memory, 64, width), y(ops.bf16_memory, 64, width, 1);
     auto a = std::make_unique<Buffer>(), b = std::make_unique<Buffer>();
     auto c = std::make_unique<Buffer>();
     ops.pack->rows(x.rows(), a.get());
     ops.pack->columns(y.rows(), b.get());
-    for (const bool add : {false, true})
+    std::fill_n(c->numbers, kTile * kTile, std::numeric_limits<float>::quiet_NaN());
+    for (const bool add : {false, true}) {
       ops.product({kTile, kTile, width, a.get(), b.get(), c->numbers, add});
-    for (int i = 0; i < kTile; ++i) {
-      for (int j = 0; j < kTile; ++j) {
-        double sum = 0;
-        for (int k = 0; k < width; ++k) sum += double{x.at(i, k)} * y.at(j, k);
-        ASSERT_NEAR(c->numbers[i * kTile + j], 2 * sum, 1e-4) << i << ", " << j;
+      for (int i = 0; i < kTile; ++i) {
+        for (int j = 0; j < kTile; ++j) {
+          double sum = 0;
+          for (int k = 0; k < width; ++k) sum += double{x.at(i, k)} * y.at(j, k);
+          ASSERT_NEAR(c->numbers[i * kTile + j], (add ? 2 : 1) * sum, 1e-4) << i << ", " << j;
+        }
       }
     }
   }
@@ -173,6 +177,7 @@ TEST_P(Tables, PowersOfTwoHaveTheStatedError) {
     const std::vector<float> found = weights_of(ops, scores);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const double exact = std::exp2(double{scores[i]});
+      ASSERT_TRUE(std::isfinite(found[i])) << scores[i];
       worst = std::max(worst, std::abs(found[i] - exact) / exact);
     }
   }

@@ -1,7 +1,9 @@
 // A step of few positions in stages, against a pass over the whole text.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "device/libtorch.h"
 #include "kernels/processor.h"
@@ -120,8 +122,24 @@ TEST(Stages, RunOneAfterTheOther) {
     second[static_cast<std::size_t>(i)] = first[static_cast<std::size_t>(99 - i)];
   });
   stages.run(1, [] {});
+  EXPECT_EQ(first, std::vector<int>(100, 1));
   EXPECT_EQ(second, std::vector<int>(100));
+}
+
+// Seen failing without the barrier between stages.
+TEST(Stages, WaitForTheSlowestItemOfTheOneBefore) {
+  torch::set_num_threads(2);
+  Stages stages(64);
+  std::vector<int> first(100), second(100);
+  stages.add(100, [&](std::int64_t i, void*) {
+    if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    first[static_cast<std::size_t>(i)] = 1;
+  });
+  stages.add(100, [&](std::int64_t i, void*) {
+    second[static_cast<std::size_t>(i)] = first[static_cast<std::size_t>(99 - i)];
+  });
   stages.run(2, [] {});
+  torch::set_num_threads(1);
   EXPECT_EQ(second, std::vector<int>(100, 1));
 }
 

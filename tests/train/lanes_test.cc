@@ -47,6 +47,8 @@ TEST(LaneSum, IsATreeNotARow) {
   LaneSum sum;  // (1e8 + 1) + (-1e8 + 1): each pair loses its 1; a row would keep the last
   for (const double value : {1e8, 1.0, -1e8, 1.0}) sum.add({lane(value)});
   EXPECT_EQ(sum.take().front().item<double>(), 0);
+  for (const double value : {1, 2, 4, 8}) sum.add({lane(value)});
+  EXPECT_EQ(sum.take().front().item<double>(), 15);
 }
 
 TEST(OwnLanes, AreWholeSubtrees) {
@@ -178,6 +180,18 @@ TEST(Lanes, ChangeLastBitsOnly) {
   const Checkpoint small = example.newest("one-small");
   for (const auto& [name, weight] : small.weights)
     EXPECT_TRUE(torch::allclose(weight, four.weights.at(name), 1e-3, 1e-4)) << name;
+  // Clipping and AdamW hide a factor on all gradients; the log does not.
+  const auto lines = log_lines(example.path("one-small")), other = log_lines(example.path("four"));
+  ASSERT_EQ(lines.size(), other.size());
+  int steps = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto a = nlohmann::json::parse(lines[i]), b = nlohmann::json::parse(other[i]);
+    if (!a.contains("gradient_norm")) continue;
+    ++steps;
+    for (const char* figure : {"loss", "gradient_norm"})
+      EXPECT_NEAR(a[figure].get<double>(), b[figure].get<double>(), 1e-3) << figure;
+  }
+  EXPECT_EQ(steps, 12);
 }
 
 // The bits of a run do not depend on how many ranks computed it: weights, moments, log.

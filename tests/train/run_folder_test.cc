@@ -6,6 +6,7 @@
 #include "device/libtorch.h"
 #include "support/error_text.h"
 #include "train/example.h"
+#include "train/resume.h"
 
 namespace alibi {
 namespace {
@@ -116,6 +117,26 @@ TEST(RunFolder, KeepsTheFirstAnswerForPrecision) {
   EXPECT_FALSE(stored_config(config.run.folder).has_value());
   example.write("run/config.json", config_json(config));
   EXPECT_EQ(stored_config(config.run.folder)->runtime.precision, Precision::kFp32);
+}
+
+// A run goes on as it was begun, on whatever machine. Seen failing without the stored answers.
+TEST(RunFolder, KeepsTheFirstAnswersOfTheMachine) {
+  TrainExample example;
+  example.leave_out("runtime.precision=fp32");
+  Config first = example.config("run");
+  resolve_machine(first, false, {});
+  Config stored = first;  // by another machine
+  stored.runtime.precision =
+      first.runtime.precision == Precision::kFp32 ? Precision::kBf16 : Precision::kFp32;
+  stored.runtime.linear_layers = LinearLayers::kLibtorch;
+  stored.batch.lanes = 2;
+  fs::create_directory(example.path("run"));
+  example.write("run/config.json", config_json(stored));
+  Config again = example.config("run");
+  resolve_machine(again, true, {});
+  EXPECT_EQ(again.runtime.precision, stored.runtime.precision);
+  EXPECT_EQ(again.runtime.linear_layers, LinearLayers::kLibtorch);
+  EXPECT_EQ(again.batch.lanes, 2);
 }
 
 // Seen failing with a missing config.json taken for a run that was never started.

@@ -75,7 +75,7 @@ double difference(const DeviceSizes& s, const DeviceTensor& found, const Numbers
           const double one =
               std::abs(found.at(b, h, i, c) -
                        expected[place(s, heads, length, b, h, i) + DeviceExample::at(c)]);
-          if (!(one <= worst)) worst = one;
+          worst = larger(worst, one);
         }
       }
     }
@@ -87,7 +87,7 @@ double difference(const Numbers& found, const Numbers& expected) {
   double worst = 0, size = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     size = std::max(size, std::abs(expected[i]));
-    if (!(std::abs(found[i] - expected[i]) <= worst)) worst = std::abs(found[i] - expected[i]);
+    worst = larger(worst, std::abs(found[i] - expected[i]));
   }
   return worst / size;
 }

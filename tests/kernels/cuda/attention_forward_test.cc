@@ -22,10 +22,10 @@ void expect_plain(const DeviceExample& example, const std::string& what, double 
         for (int c = 0; c < s.width; ++c) {
           const double difference =
               std::abs(example.output.at(b, h, i, c) - row.output[DeviceExample::at(c)]);
-          if (!(difference <= worst)) worst = difference;
+          worst = larger(worst, difference);
         }
         const float lse = example.lse[DeviceExample::at((b * s.heads + h) * s.queries + i)];
-        if (!(std::abs(lse - row.log_sum) <= worst_lse)) worst_lse = std::abs(lse - row.log_sum);
+        worst_lse = larger(worst_lse, std::abs(lse - row.log_sum));
       }
     }
   }

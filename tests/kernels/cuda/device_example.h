@@ -1,7 +1,9 @@
 // A small attention problem in bf16, as the device's kernels get it, and the plain formula in fp64.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -9,6 +11,11 @@
 #include "model/shown_tiles.h"
 
 namespace alibi {
+
+// Of differences: one that is no number counts as the largest, whatever comes behind it.
+inline double larger(double worst, double one) {
+  return std::isnan(one) ? std::numeric_limits<double>::infinity() : std::max(worst, one);
+}
 
 struct DeviceSizes {
   int sequences = 1, heads = 2, key_value_heads = 2, queries = 64, keys = 64, width = 32;
