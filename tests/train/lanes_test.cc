@@ -266,7 +266,10 @@ TEST(Ranks, GiveThoseBitsWithEveryWayOfBackward) {
   const std::vector<std::vector<std::string>> cases = {
       {"model.position=t5", "runtime.recompute=blocks"},
       {"model.tied_head=false", "batch.length_mixture=[0.25, 0.125]"},
-      {"guard.non_finite=skip", "optimizer.learning_rate=5"},
+      {"guard.spikes=skip", "guard.spike_window=8", "guard.spike_deviations=1",
+       "optimizer.learning_rate=5"},
+      {"guard.spikes=roll_back", "guard.spike_window=8", "guard.spike_deviations=1",
+       "optimizer.learning_rate=5"},
       {"optimizer.kind=muon"},
       {"optimizer.kind=normuon", "optimizer.clip_norm=0.1"},
       {"optimizer.kind=mud"},
@@ -281,6 +284,9 @@ TEST(Ranks, GiveThoseBitsWithEveryWayOfBackward) {
     example.train(example.config(one, cases[i]), false);
     example.train_ranks(2, example.config(two, cases[i]), false);
     expect_same_end(example, one, two, two);
+    const Progress progress = example.newest(one).progress;
+    EXPECT_EQ(progress.skipped_steps > 0, i == 2 || i == 3) << progress.skipped_steps;
+    EXPECT_EQ(progress.rollbacks > 0, i == 3) << progress.rollbacks;
   }
 }
 
