@@ -1,7 +1,8 @@
 """Writes the comparison of one task of tasks.toml, and has its texts made.
 
-usage: plan.py PROGRAM TASK FOLDER      writes FOLDER/train-N-KEY.jsonl, FOLDER/valid-N-KEY.jsonl and FOLDER/compare.json
-       plan.py --list                   prints the tasks
+usage: plan.py PROGRAM TASK FOLDER OUTPUT      writes FOLDER/train-N-KEY.jsonl, FOLDER/valid-N-KEY.jsonl and FOLDER/compare.json;
+                                               runs that OUTPUT/measured holds are not made again
+       plan.py --list                          prints the tasks
 """
 import hashlib
 import json
@@ -14,33 +15,38 @@ HERE = pathlib.Path(__file__).resolve().parent
 VALID_TEXTS = 1000
 
 
-def main(program, task, folder, rules):
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    parts = rules["parts"][task]
+def make_texts(program, task, parts, folder):
+    """Files of each split, as the parts say; held-out ones have another seed."""
     files = {"train": [], "valid": []}
-    for seed, (side, texts) in enumerate({"train": rules["texts"], "valid": VALID_TEXTS}.items()):
-        for number, options in enumerate(parts):
-            made = [*options.split(), "--texts", str(texts // len(parts)), "--seed", str(seed)]
-            key = hashlib.sha256(" ".join(made).encode()).hexdigest()[:8]  # other rules make another file
+    for number, part in enumerate(parts):
+        for seed, side in enumerate(files):
+            made = [*part["options"].split(), "--texts", str(part["texts"] if side == "train" else VALID_TEXTS // len(parts)), "--seed", str(seed)]
+            key = hashlib.sha256(" ".join([part.get("task", task), *made]).encode()).hexdigest()[:8]  # other rules make another file
             file = folder / f"{side}-{number}-{key}.jsonl"
             files[side].append(str(file))
             if not file.exists():
-                subprocess.run([program, "prepare", "--task", task, *made, "--output", file], check=True)
-    tokens = rules["tokens"]
+                subprocess.run([program, "prepare", "--task", part.get("task", task), *made, "--output", file], check=True)
+    return files
+
+
+def main(program, task, folder, output, rules):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    of_task = rules["tasks"][task]
+    tokens = of_task["tokens"]
     config = {
-        "model": {"layers": 4, "width": 128, "heads": 4},
-        "data": {**files, "separate_documents": True},
-        "tokenizer": {"kind": "bytes"},
-        "batch": {"sequence_length": rules["sequence_length"], "sequences": 16},
-        "optimizer": {"learning_rate": 0.004},
+        **rules["config"],
+        "data": {**make_texts(program, task, of_task["parts"], folder), "separate_documents": True},
+        "tokenizer": {"vocabulary": of_task["vocabulary"], "sample_bytes": 1000000} if "vocabulary" in of_task else {"kind": "bytes"},
+        "batch": {"sequence_length": of_task["sequence_length"], "sequences": rules["step_tokens"] // of_task["sequence_length"]},
         "schedule": {"warmup_tokens": tokens // 10},
         "run": {"train_tokens": tokens, "validation_tokens": 32768},
         "evaluate": {"lengths": ["1x"], "max_tokens": 32768, "far_context_tokens": 0},
     }
-    asked = {task: {}, **rules["asked"].get(task, {})}
+    asked = {task: {}, **of_task.get("asked", {})}
     comparison = {
-        "name": task, "title": f"Task: {task}", "folder": str(folder), "config": config, "seeds": rules["seeds"],
+        "name": task, "title": f"Task: {task}", "folder": str(folder), "measured": f"{output}/measured",
+        "any_device": True, "config": config, "seeds": rules["seeds"],
         "variants": {name: {"model": model} if model else {} for name, model in rules["arms"].items()},
         "tasks": {name: {"task": task, "lengths": rules["lengths"], "answers": {"trials": rules["trials"], **answers}}
                   for name, answers in asked.items()},
@@ -51,6 +57,6 @@ def main(program, task, folder, rules):
 if __name__ == "__main__":
     tasks = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
     if sys.argv[1:] == ["--list"]:
-        print(*tasks["parts"])
+        print(*tasks["tasks"])
     else:
         main(*sys.argv[1:], tasks)
