@@ -137,7 +137,7 @@ over seeds; losses stand in the table where no method has a tenth of the answers
     if missing:
         print(f"\nNot run yet: {', '.join(missing)}.")
     print("\n## Right answers and their loss\n\nShare of answers of which every token was the likeliest; loss in nats per token, each after the right ones. "
-          "Means over\nseeds (least .. most) and, of needles and lookup, over depths.")
+          "Means over\nseeds (least .. most) and, of needle, needles and lookup, over depths.")
     for name, one in found.items():
         for task in range(len(one["tasks"])):
             task_rows(folder / name, one, task, arms[name])
