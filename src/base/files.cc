@@ -42,6 +42,16 @@ auto uninterrupted(const auto& call) {
   return result;
 }
 
+// The same error with `target` wherever its text names `path`.
+Error naming(const fs::path& target, const fs::path& path, const Error& error) {
+  std::string text = error.what();
+  for (std::size_t at = 0; (at = text.find(path.string(), at)) != std::string::npos;) {
+    text.replace(at, path.string().size(), target.string());
+    at += target.string().size();
+  }
+  return Error({Fault{"", std::move(text), ""}}, error.exit_code());
+}
+
 }  // namespace
 
 OutputFile::OutputFile(fs::path path, Mode mode) : path_(std::move(path)) {
@@ -132,15 +142,6 @@ fs::path name_beside(const fs::path& path, const std::string& what) {
   return path.parent_path() / cat(".", path.filename().string(), ".alibi-", what);
 }
 
-Error of_target(const Error& error, const fs::path& path, const fs::path& target) {
-  std::string text = error.what();
-  for (std::size_t at = 0; (at = text.find(path.string(), at)) != std::string::npos;) {
-    text.replace(at, path.string().size(), target.string());
-    at += target.string().size();
-  }
-  return Error({Fault{"", std::move(text), ""}}, error.exit_code());
-}
-
 StagedPath::StagedPath(fs::path target)
     : target_(std::move(target)), path_(name_beside(target_, "tmp")) {}
 
@@ -161,9 +162,15 @@ void StagedPath::commit() {
   path_.clear();
 }
 
-void StagedPath::commit_unsynced() {
-  fs::rename(path_, target_);
-  path_.clear();
+void StagedPath::make(const std::function<void(const fs::path&)>& write, bool durable) {
+  try {
+    write(path_);
+    if (durable) return commit();
+    fs::rename(path_, target_);
+    path_.clear();
+  } catch (const Error& error) {
+    throw naming(target_, path_, error);
+  }
 }
 
 void write_file_synced(const fs::path& path, std::string_view text) {
@@ -174,13 +181,7 @@ void write_file_synced(const fs::path& path, std::string_view text) {
 }
 
 void write_file_atomic(const fs::path& path, std::string_view text) {
-  StagedPath staged(path);
-  try {
-    write_file_synced(staged.path(), text);
-    staged.commit();
-  } catch (const Error& error) {
-    throw of_target(error, staged.path(), path);
-  }
+  StagedPath(path).make([&](const fs::path& beside) { write_file_synced(beside, text); });
 }
 
 void check_file_name(const std::filesystem::path& name, const std::string& option) {
@@ -230,6 +231,9 @@ void remove_empty_folders(const fs::path& path, const fs::path& topmost) {
   while (!topmost.empty() && !folder.empty() && fs::remove(folder, ignored) && folder != topmost)
     folder = folder.parent_path();
 }
+
+FoldersAbove::FoldersAbove(const fs::path& output)
+    : path_(output.parent_path()), made_(path_.empty() ? fs::path() : make_folders(path_)) {}
 
 void check_can_make_folder(const fs::path& path) {
   std::error_code code;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,9 +45,6 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit = 1
 
 // A hidden name of this program's own in the same folder: "out" has ".out.alibi-WHAT".
 std::filesystem::path name_beside(const std::filesystem::path& path, const std::string& what);
-// The same error with `target` wherever its text names `path`: who reads it knows only the target.
-Error of_target(const Error& error, const std::filesystem::path& path,
-                const std::filesystem::path& target);
 
 // Output that is whole under its name, or not there: written beside it, then renamed.
 class StagedPath {
@@ -60,8 +58,10 @@ class StagedPath {
   StagedPath& operator=(const StagedPath&) = delete;
 
   const std::filesystem::path& path() const { return path_; }  // where to write
-  void commit();           // renames it to the target, durably; what is in it was fsynced before
-  void commit_unsynced();  // renames it only: a crash may take it
+  void commit();  // renames it to the target, durably; what is in it was fsynced before
+  // write(path()), then commit(); an Error of either names the target, which alone the user knows.
+  // Not `durable`: renamed only, so that a crash may take it.
+  void make(const std::function<void(const std::filesystem::path&)>& write, bool durable = true);
 
  private:
   std::filesystem::path target_, path_;
@@ -89,6 +89,18 @@ std::filesystem::path make_folders(const std::filesystem::path& path);
 // Removes `path` and the folders above it up to `topmost`, as far as they are empty; nothing where
 // `topmost` is empty.
 void remove_empty_folders(const std::filesystem::path& path, const std::filesystem::path& topmost);
+// The folders above an output, made where they are missing; those that were made go with this
+// object when nothing came into them.
+class FoldersAbove {
+ public:
+  explicit FoldersAbove(const std::filesystem::path& output);
+  ~FoldersAbove() { remove_empty_folders(path_, made_); }
+  FoldersAbove(const FoldersAbove&) = delete;
+  FoldersAbove& operator=(const FoldersAbove&) = delete;
+
+ private:
+  std::filesystem::path path_, made_;
+};
 // Throws the Error that make_folders and writing into `path` would, as far as that can be foreseen.
 void check_can_make_folder(const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& path);

@@ -69,11 +69,11 @@ class Stepper {
 // Forward and backward operations of one step, by part; others have none.
 std::map<std::string, double> operations(const StepBench& bench, std::int64_t length,
                                          std::int64_t tokens) {
-  const ModelConfig& m = bench.config.model;
-  const double each = 6 * static_cast<double>(tokens);
-  return {{"linear layers", each * static_cast<double>(multiplied_weights(m, bench.vocabulary))},
-          {"loss", each * static_cast<double>(bench.vocabulary * m.width)},
-          {"attention", each * static_cast<double>(m.layers * length * m.width)}};
+  const TokenOperations each = token_operations(bench.config.model, bench.vocabulary, length);
+  const auto all = static_cast<double>(tokens);
+  return {{"linear layers", all * each.linear},
+          {"loss", all * each.head},
+          {"attention", all * each.attention}};
 }
 
 // Bytes that parts without products must move in one step, at least: what they read and write once.

@@ -43,23 +43,13 @@ void refuse_existing(const fs::path& given) {
 
 void write_atomically(const fs::path& given, const std::function<void(const fs::path&)>& write) {
   const fs::path target = without_slash(given);
-  const fs::path folder = fs::absolute(target).parent_path();
-  const fs::path made = make_folders(folder);
+  const FoldersAbove above(fs::absolute(target));
   const std::string name = target.filename().string();
   const fs::path path = target.parent_path() / cat(kPrefix, ::getpid(), "-", name);
-  try {
-    StagedPath staged(target, path);
-    remove_left_over(folder, name);
-    remove_tree(path);
-    write(path);
-    staged.commit();
-  } catch (const Error& error) {
-    remove_empty_folders(folder, made);
-    throw of_target(error, path, target);
-  } catch (...) {
-    remove_empty_folders(folder, made);
-    throw;
-  }
+  StagedPath staged(target, path);
+  remove_left_over(fs::absolute(target).parent_path(), name);
+  remove_tree(path);
+  staged.make(write);
 }
 
 }  // namespace alibi

@@ -54,19 +54,6 @@ void check_pipe(const Options& options) {
                       "for example zcat a.jsonl.gz | alibi prepare - --output FOLDER");
 }
 
-// Folders above an output; those that were made for it go when nothing came into them.
-class FoldersAbove {
- public:
-  explicit FoldersAbove(const std::filesystem::path& output)
-      : path_(output.parent_path()), made_(make_folders(path_)) {}
-  ~FoldersAbove() { remove_empty_folders(path_, made_); }
-  FoldersAbove(const FoldersAbove&) = delete;
-  FoldersAbove& operator=(const FoldersAbove&) = delete;
-
- private:
-  std::filesystem::path path_, made_;
-};
-
 // What comes through the pipe, kept beside `folder`, becomes data.train.
 std::unique_ptr<PipedText> read_pipe(const std::filesystem::path& folder) {
   TaskProgress line(stderr, "reading standard input", 0, "bytes");

@@ -27,13 +27,9 @@ void put(const fs::path& path, const std::string& text, OutputFile::Mode mode) {
 
 // Whoever reads it meanwhile finds the old one or the new one.
 void replace(const fs::path& path, const std::string& text) {
-  StagedPath staged(path);
-  try {
-    put(staged.path(), text, OutputFile::Mode::kCreate);
-    staged.commit_unsynced();
-  } catch (const Error& error) {
-    throw of_target(error, staged.path(), path);
-  }
+  StagedPath(path).make(
+      [&](const fs::path& beside) { put(beside, text, OutputFile::Mode::kCreate); },
+      /*durable=*/false);
 }
 
 void remove_events(const fs::path& folder) {

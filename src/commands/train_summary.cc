@@ -72,12 +72,10 @@ std::string attention_text(const Config& c, const GptImpl& model, torch::Device 
              keys_text(c.model, shape.length));
 }
 
-// Operations of forward and backward for one token: 6 N + 6 layers T C, N the weights of products.
 double training_operations(const Config& c, const GptImpl& model) {
-  const std::int64_t weights =
-      multiplied_weights(model.config(), model.vocabulary()) + model.vocabulary() * c.model.width;
-  const std::int64_t attention = c.model.layers * batch_shape(c.batch).length * c.model.width;
-  return 6.0 * static_cast<double>(weights + attention);
+  const TokenOperations each =
+      token_operations(model.config(), model.vocabulary(), batch_shape(c.batch).length);
+  return each.linear + each.head + each.attention;
 }
 
 // What ended a run before its schedule did.

@@ -49,27 +49,18 @@ std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProg
 
 // Call with the lock held: what an earlier, killed process left is removed first. The lock's
 // file goes once the folder is there, or cannot be: whoever still waits for it looks for the folder
-// next. `made`: topmost folder above it that was made for it; it goes, too, when nothing comes into
-// it.
-PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path& made) {
+// next.
+PreparedText make(const fs::path& folder, const FillFolder& fill) {
   std::error_code ignored;
-  const fs::path beside = name_beside(folder, "tmp");
-  const auto clean_up = [&] {
-    fs::remove(lock_of(folder), ignored);
-    remove_empty_folders(folder.parent_path(), made);
-  };
   try {
-    StagedPath staged(folder, beside);
-    remove_tree(staged.path());
-    make_folders(staged.path());
-    fill(staged.path());
-    sync_folder(staged.path());
-    staged.commit();
-  } catch (const Error& error) {
-    clean_up();
-    throw of_target(error, beside, folder);
+    StagedPath(folder, name_beside(folder, "tmp")).make([&](const fs::path& path) {
+      remove_tree(path);
+      make_folders(path);
+      fill(path);
+      sync_folder(path);
+    });
   } catch (...) {
-    clean_up();
+    fs::remove(lock_of(folder), ignored);
     throw;
   }
   fs::remove(lock_of(folder), ignored);
@@ -83,7 +74,7 @@ PreparedText make(const fs::path& folder, const FillFolder& fill, const fs::path
 PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
                           const PrepareProgress& progress) {
   if (auto sound = open_sound(folder, progress)) return *sound;
-  const fs::path made = make_folders(folder.parent_path());
+  const FoldersAbove above(folder);
   const FileLock lock = wait_for_lock(lock_of(folder), progress);
   if (auto sound = open_sound(folder, {})) {  // the other process made it
     std::error_code ignored;
@@ -91,13 +82,13 @@ PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
     return *sound;
   }
   remove_tree(folder);  // a damaged one
-  return make(folder, fill, made);
+  return make(folder, fill);
 }
 
 PreparedText make_prepared(const fs::path& folder, const FillFolder& fill) {
-  const fs::path made = folder.has_parent_path() ? make_folders(folder.parent_path()) : fs::path();
+  const FoldersAbove above(folder);
   const FileLock lock(lock_of(folder), folder.string());
-  return make(folder, fill, made);
+  return make(folder, fill);
 }
 
 }  // namespace alibi

@@ -54,6 +54,13 @@ std::int64_t multiplied_weights(const ModelConfig& m, std::int64_t vocabulary) {
   return weights;
 }
 
+TokenOperations token_operations(const ModelConfig& m, std::int64_t vocabulary,
+                                 std::int64_t length) {
+  const auto six = [](std::int64_t products) { return 6 * static_cast<double>(products); };
+  return {six(multiplied_weights(m, vocabulary)), six(vocabulary * m.width),
+          six(m.layers * length * m.width)};
+}
+
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
   Shapes all = {{"embedding", {vocabulary, m.width}}};
   if (const auto of_positions = position_method(m.position).parameters)

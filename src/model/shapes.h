@@ -19,8 +19,16 @@ std::string softmax_scale_name(std::int64_t layer);
 std::vector<std::int64_t> stacked_rows(const ParameterShape& parameter);
 
 // Weights of the blocks that multiply each token, without the head: tables of positions are looked
-// up, and norms and biases hardly count. A step has 6 operations for each and token.
+// up, and norms and biases hardly count.
 std::int64_t multiplied_weights(const ModelConfig& model, std::int64_t vocabulary);
+
+// Operations of forward and backward for one token of sequences of `length`: 6 for each weight that
+// multiplies it, and 6 layers T C of attention.
+struct TokenOperations {
+  double linear, head, attention;
+};
+TokenOperations token_operations(const ModelConfig& model, std::int64_t vocabulary,
+                                 std::int64_t length);
 
 // In the order of named_parameters(). `model` is resolved.
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& model, std::int64_t vocabulary);

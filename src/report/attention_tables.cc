@@ -169,14 +169,14 @@ std::vector<std::string> attention_notes(const AttentionPicture& picture) {
                         " nat, so near and far count almost alike; as layer.head (bias at that "
                         "distance): ",
                         flat));
-  const std::string turned =
+  const std::string negative =
       named_heads(picture, [&](std::size_t layer, std::size_t head) -> std::string {
         const double slope = picture.layers[layer][head].slope;
         return slope < 0 ? significant(slope, 2) : "";
       });
-  if (!turned.empty())
-    lines.push_back(
-        cat("heads with a slope below 0, which favour far keys; as layer.head (slope): ", turned));
+  if (!negative.empty())
+    lines.push_back(cat(
+        "heads with a slope below 0, which favour far keys; as layer.head (slope): ", negative));
   const std::string blind = named_at_lengths(picture, [](const HeadFigures& head) -> std::string {
     return head.blind_bf16 >= kBlind ? share_text(head.blind_bf16) : "";
   });

@@ -2,33 +2,16 @@
 
 usage: page.py FOLDER      holds TASK/comparison.json for each task that was run
 """
-import json
 import math
 import pathlib
 import statistics
 import sys
-import tomllib
 
-HERE = pathlib.Path(__file__).resolve().parent
+from answers import by_seed, measured_by, read_tasks, seeds_of, was_learned, was_run
+
 FAR = 4  # methods are told apart at this multiple of the trained length
-LEARNED = 0.1  # share of right answers
 # Two-sided 95 % points of Student's t by degrees of freedom.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
-
-
-def was_run(comparison, arm):
-    return any(run["variant"] == arm and not run["failure"] for run in comparison["runs"])
-
-
-def by_seed(comparison, task, arm, length, what):
-    """{seed: mean over depths} of "share" or "loss"; `task` counts as in comparison["tasks"]."""
-    found = {}
-    for run in comparison["runs"]:
-        if run["variant"] == arm and not run["failure"]:
-            cells = [cell[what] for cell in run["answers"][task]["cells"] if cell["length"] == length and cell[what] is not None]
-            if cells:
-                found[run["seed"]] = statistics.mean(cells)
-    return found
 
 
 def apart(mine, its):
@@ -38,12 +21,6 @@ def apart(mine, its):
         return (each[0] if each else None), None, None
     mean, half = statistics.mean(each), STUDENT[len(each) - 1] * statistics.stdev(each) / math.sqrt(len(each))
     return mean, mean - half, mean + half
-
-
-def measured_by(comparison, task, arms, length):
-    """What tells methods apart: right answers, or their loss where hardly any is right."""
-    most = max((statistics.mean(shares.values()) for arm in arms if (shares := by_seed(comparison, task, arm, length, "share"))), default=0)
-    return "share" if most >= LEARNED else "loss"
 
 
 def differences(comparison, task, arms, length):
@@ -82,8 +59,8 @@ def of_differences(found, what):
     text = (lambda share: f"{100 * share:.0f}") if what == "share" else nats
     several = [one for one in found if one[3] is not None]
     if not several:
-        return "; ".join(f"{better} before {worse} by {text(mean)} (one seed)" for better, worse, mean, *_ in found)
-    return "; ".join(f"{better} before {worse} by {text(mean)} ({text(low)} .. {text(high)})"
+        return "; ".join(f"{better} ahead of {worse} by {text(mean)} (one seed)" for better, worse, mean, *_ in found)
+    return "; ".join(f"{better} ahead of {worse} by {text(mean)} ({text(low)} .. {text(high)})"
                      for better, worse, mean, low, high in several if low > 0) or "none beyond noise"
 
 
@@ -103,16 +80,9 @@ def task_rows(folder, comparison, task, arms):
 
 
 def main(folder):
-    rules = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
-    found = {}
-    for name in rules["tasks"]:
-        file = folder / name / "comparison.json"
-        if file.exists():
-            found[name] = json.loads(file.read_text(encoding="utf-8"))
-    missing = [name for name in rules["tasks"] if name not in found]
-    seeds = {name: max(len({run["seed"] for run in one["runs"] if not run["failure"]}), 1) for name, one in found.items()}
+    found, missing = read_tasks(folder)
     sizes = [variant["parameters"] / 1e6 for one in found.values() for variant in one["variants"] if variant["parameters"]]
-    print(f"""# Tasks that separate methods
+    print(f"""# Synthetic tasks that separate methods
 
 Texts that `alibi prepare --task` makes, learned and asked: {min(sizes):.2f}M to {max(sizes):.2f}M parameters (the table of tokens differs), trained
 on 8M tokens (flip-flop 4M) of texts that fit into the trained length (128 tokens; recall 256), asked at up to 16 times it. Every method at
@@ -121,17 +91,16 @@ the task less well in these tokens, and its distance at 4x is not of length alon
 what is missing; `configs/reproduce/tasks/tasks.toml` says what each task is trained on, [data](../../README.md#tasks) what it is. Intervals are of 95 %,
 over seeds; losses stand in the table where no method has a tenth of the answers right.
 
-| task | seeds | apart at {FAR}x | by |
+| task | seeds | difference at {FAR}x | by |
 |---|---|---|---|""")
     arms = {name: [variant["name"] for variant in one["variants"] if was_run(one, variant["name"])] for name, one in found.items()}
     for name, one in found.items():
         for task, asked in enumerate(one["tasks"]):
             length = FAR * asked["variants"][0]["points"][0]["length"]
             what = measured_by(one, task, arms[name], length)
-            print(f"| {asked['name']} | {seeds[name]} | {of_differences(differences(one, task, arms[name], length), what)} | "
+            print(f"| {asked['name']} | {seeds_of(one)} | {of_differences(differences(one, task, arms[name], length), what)} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
-    unlearned = [name for name, one in found.items()
-                 if measured_by(one, 0, arms[name], one["tasks"][0]["variants"][0]["points"][0]["length"]) == "loss"]
+    unlearned = [name for name, one in found.items() if not was_learned(one)]
     if unlearned:
         print(f"\nNo method learned these in so few tokens (at 1x none has a tenth of the answers right): {', '.join(unlearned)}.")
     if missing:

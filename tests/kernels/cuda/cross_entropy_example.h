@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/host_block.h"
+#include "kernels/cuda/larger.h"
 
 namespace alibi {
 
@@ -97,7 +98,6 @@ class LogitExample {
   std::size_t start_of(int row) const {
     return index(sizes.shift) + index(row) * index(sizes.pitch());
   }
-  static double larger(double a, double b) { return !(b <= a) ? std::isnan(b) ? INFINITY : b : a; }
   static double off(double found, double expected, double bound) {
     return larger(0, std::abs(found - expected) / bound);
   }

@@ -3,19 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
+#include "kernels/cuda/larger.h"
 #include "kernels/cuda/run_attention.h"
 #include "model/shown_tiles.h"
 
 namespace alibi {
-
-// Of differences: one that is no number counts as the largest, whatever comes behind it.
-inline double larger(double worst, double one) {
-  return std::isnan(one) ? std::numeric_limits<double>::infinity() : std::max(worst, one);
-}
 
 struct DeviceSizes {
   int sequences = 1, heads = 2, key_value_heads = 2, queries = 64, keys = 64, width = 32;

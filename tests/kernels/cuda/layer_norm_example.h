@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/cuda/host_block.h"
+#include "kernels/cuda/larger.h"
 #include "kernels/cuda/layer_norm.h"
 
 namespace alibi {
@@ -159,7 +160,6 @@ class NormExample {
     }
   };
 
-  static double larger(double a, double b) { return !(b <= a) ? std::isnan(b) ? INFINITY : b : a; }
   static double off(double found, double expected, double bound) {
     return larger(0, std::abs(found - expected) / (bound + 1e-37));
   }
