@@ -39,7 +39,7 @@ struct Progress {
   std::int64_t arithmetic_revision = kArithmeticRevision;  // of its last step
   bool finished = false;
   double train_seconds = 0;  // of the budget run.train_seconds, used so far
-  // Of the newest steps that the guard let pass, oldest first (train/optimizer/guard.h).
+  // Of the newest judged steps, oldest first (train/optimizer/guard.h).
   std::vector<double> recent_losses, recent_gradient_norms;
   bool operator==(const Progress&) const = default;
 };

@@ -44,7 +44,7 @@ void remove_events(const fs::path& folder) {
 }  // namespace
 
 RunFiles::RunFiles(const Config& config, Start start)
-    : config_(config),
+    : steps_(config),
       folder_(config.run.folder),
       page_(std::move(start.page)),
       samples_(std::move(start.samples)),
@@ -69,11 +69,13 @@ void RunFiles::add(const R& record) {
 
 void RunFiles::take(const Event& event) {
   if (const auto* step = std::get_if<StepRecord>(&event)) {
-    if (is_logged(config_, *step)) add(*step);
+    if (steps_.takes(*step)) add(*step);
     if (seconds_now() >= next_) write(RunState::kRunning, false);
   } else if (const auto* validation = std::get_if<ValidationRecord>(&event)) {
     add(*validation);
     write(RunState::kRunning, true);
+  } else if (std::holds_alternative<EndRecord>(event)) {
+    if (const auto last = steps_.take_last()) add(*last);
   } else if (const auto* save = std::get_if<SaveRecord>(&event)) {
     history_.saved_step = save->step;
   }

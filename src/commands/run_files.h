@@ -18,6 +18,7 @@
 #include "report/records/run_log.h"
 #include "report/run_export.h"
 #include "report/run_page.h"
+#include "train/due.h"
 #include "train/emitter.h"
 
 namespace alibi {
@@ -53,7 +54,7 @@ class RunFiles final : public Sink {
   void write_files();
   static void append(Appended& file);
 
-  const Config& config_;
+  LoggedSteps steps_;
   std::filesystem::path folder_;
   RunPage page_;
   RunHistory history_;

@@ -51,6 +51,7 @@ void TrainTerminal::take(const Event& event) {
           [&](const ValidationRecord& validation) { print(LogLevel::kInfo, line_of(validation)); },
           [&](const SaveRecord& save) { print(LogLevel::kDebug, line_of(save)); },
           [&](const ChangeRecord& change) { print(LogLevel::kInfo, line_of(change)); },
+          [](const EndRecord&) {},
           [&](const auto& failure) { print(LogLevel::kWarning, line_of(failure)); }},
       event);
 }

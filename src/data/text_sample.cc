@@ -170,6 +170,14 @@ std::string TextSample::hash() const {
   return sha256_hex(std::as_bytes(std::span(all)));
 }
 
+std::string TextSample::prompts_hash() const {
+  if (target_mask.empty()) return {};
+  std::vector<std::int32_t> all = ids;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!target_mask[i]) all[i] = ~all[i];  // as a target it would be another text
+  return sha256_hex(std::as_bytes(std::span(all)));
+}
+
 std::string TextSample::describe() const {
   const std::int64_t taken = targets() / rule.window;
   const std::int64_t prompts = targets() - std::ssize(scored());

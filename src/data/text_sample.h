@@ -51,6 +51,9 @@ struct TextSample {
   std::vector<std::int32_t> scored() const;  // without prompts
   bool scores_anything() const;              // whether scored() holds any
   std::string hash() const;                  // SHA-256 of scored() as little-endian 32-bit numbers
+  // SHA-256 of all that scored() was read behind, where there are prompts: a loss depends on them.
+  // Empty where there are none: the rest of the text is not in it, as in hash().
+  std::string prompts_hash() const;
   std::string describe() const;  // "12 of 57 windows of 1280 tokens, spread evenly over the text"
 };
 

@@ -29,10 +29,18 @@ class Asking {
     return questions_.has_depth ? rules().depths : std::vector<double>{kNotMeasured};
   }
 
+  // As places of questions say it.
+  double asked_depth(double depth) const {
+    return questions_.has_depth ? depth : QuestionPlace{}.depth;
+  }
+
   // Why nothing can be asked at this length.
   std::string why_not(std::int64_t length) const {
     std::string past = past_position_limit(loaded_.config.model, length);
-    return past.empty() ? questions_.why_not(length, rules().trials) : past;
+    if (!past.empty()) return past;
+    std::vector<double> asked;
+    for (const double depth : depths()) asked.push_back(asked_depth(depth));
+    return questions_.why_not(length, rules().trials, asked);
   }
 
   void count_cell() {
@@ -92,8 +100,8 @@ class Asking {
 
   std::vector<Question> texts_of(const AnswersCell& cell, bool control) const {
     std::vector<Question> texts;
-    QuestionPlace place{.length = cell.length, .control = control};
-    if (questions_.has_depth) place.depth = cell.depth;
+    QuestionPlace place{
+        .length = cell.length, .depth = asked_depth(cell.depth), .control = control};
     for (; place.trial < rules().trials; ++place.trial) texts.push_back(questions_.make(place));
     return texts;
   }
@@ -123,6 +131,7 @@ class Asking {
     torch::Tensor ids_BN =
         torch::full({std::ssize(texts), length + 1}, loaded_.tokenizer.end(), torch::kLong);
     for (std::size_t row = 0; row < texts.size(); ++row) {
+      ensure(std::ssize(texts[row].ids) <= length + 1, "a text that is asked fits its length");
       std::copy(texts[row].ids.begin(), texts[row].ids.end(),
                 ids_BN.data_ptr<std::int64_t>() + static_cast<std::int64_t>(row) * (length + 1));
     }

@@ -14,8 +14,8 @@ namespace alibi {
 struct CurveOptions {
   std::vector<std::int64_t> lengths;  // rising, the trained length among them
   EvaluateConfig rules;               // all but its lengths and max_tokens, which made the sample
-  // Of all targets of all passes, how many are scored.
-  std::function<void(std::int64_t done, std::int64_t total)> progress;  // tokens read
+  // Tokens read, of those of all passes.
+  std::function<void(std::int64_t done, std::int64_t total)> progress;
   std::function<void(std::int64_t done, std::int64_t total)> far_progress =
       {};  // then, far context
   ScoringShare share = {};

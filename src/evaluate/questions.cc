@@ -98,7 +98,8 @@ Questions passkey_questions(const Tokenizer& tokenizer, const TextSample& filler
   questions.has_depth = questions.has_control = true;
   questions.unit = "documents";
   // Keys differ in their number of tokens: all trials fit, or none is asked.
-  questions.why_not = [tokenizer, documents](std::int64_t length, std::int64_t trials) {
+  questions.why_not = [tokenizer, documents](std::int64_t length, std::int64_t trials,
+                                             const std::vector<double>&) {
     for (std::int64_t trial = 0; trial < trials; ++trial) {
       for (const bool control : {false, true}) {
         if (passkey_least_length(tokenizer, documents,
@@ -132,12 +133,17 @@ class TaskTexts {
     }
   }
 
-  std::string why_not(std::int64_t length, std::int64_t trials) const {
+  // What is asked for depends on the depth, and with it the number of its tokens.
+  std::string why_not(std::int64_t length, std::int64_t trials,
+                      const std::vector<double>& depths) const {
     for (std::int64_t trial = 0; trial < trials; ++trial) {
-      const Question least = of_size(task_.least, {.length = length, .trial = trial});
-      if (std::ssize(least.ids) - 1 > length)
-        return task_.least == 0 ? std::string("too short for the question")
-                                : cat("too short for ", task_.least, " ", task_.unit);
+      for (const double depth : depths) {
+        const Question least =
+            of_size(task_.least, {.length = length, .depth = depth, .trial = trial});
+        if (std::ssize(least.ids) - 1 > length)
+          return task_.least == 0 ? std::string("too short for the question")
+                                  : cat("too short for ", task_.least, " ", task_.unit);
+      }
     }
     return "";
   }
@@ -192,8 +198,10 @@ class TaskTexts {
 Questions task_questions(const TextTask& task, const Tokenizer& tokenizer,
                          const AnswersConfig& rules) {
   const auto texts = std::make_shared<const TaskTexts>(task, tokenizer, rules);
-  return {.why_not = [texts](std::int64_t length,
-                             std::int64_t trials) { return texts->why_not(length, trials); },
+  return {.why_not =
+              [texts](std::int64_t length, std::int64_t trials, const std::vector<double>& depths) {
+                return texts->why_not(length, trials, depths);
+              },
           .make = [texts](const QuestionPlace& place) { return texts->make(place); },
           .has_depth = task.has_depth,
           .has_control = false,

@@ -34,8 +34,10 @@ struct Question {
 };
 
 struct Questions {
-  // Why there are none of that length; "" where there are, for so many trials.
-  std::function<std::string(std::int64_t length, std::int64_t trials)> why_not;
+  // Why there are none of that length; "" where there are, for so many trials at all these depths.
+  std::function<std::string(std::int64_t length, std::int64_t trials,
+                            const std::vector<double>& depths)>
+      why_not;
   std::function<Question(const QuestionPlace&)> make;  // of a length that why_not() names none for
   bool has_depth = false;
   bool has_control = false;

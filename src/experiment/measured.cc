@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/json/parse.h"
 #include "base/json/record.h"
@@ -47,7 +48,22 @@ void fields(Fields& f, Cost& cost) {
   f("train_targets", cost.train_targets);
 }
 
+template <class T>
+const T& only(const std::vector<T>& all, const char* key, const std::filesystem::path& file) {
+  if (all.size() == 1) return all.front();
+  throw Error(cat(file.string(), ": /", key), cat("found ", all.size(), ", expected one"),
+              "remove its folder: it will be measured anew");
+}
+
 }  // namespace
+
+const Curve& only_curve(const CurveSet& curves, const std::filesystem::path& file) {
+  return only(curves.curves, "curves", file);
+}
+
+const AnswersResult& only_result(const AnswersSet& answers, const std::filesystem::path& file) {
+  return only(answers.results, "results", file);
+}
 
 bool has_kept_run(const std::filesystem::path& folder) {
   std::error_code ignored;
@@ -62,11 +78,11 @@ bool read_kept_run(const std::filesystem::path& folder, const std::vector<std::s
   const Cost cost = read_record<Cost>(JsonReader(json, file.string()));
   const std::filesystem::path curve = folder / "curve.json";
   kept.curves = parse_curves(read_file(curve), curve.string());
-  kept.run.curve = kept.curves.curves.at(0);
+  kept.run.curve = only_curve(kept.curves, curve);
   for (const std::string& task : tasks) {
     const std::filesystem::path answers = folder / (task + ".answers.json");
     kept.answers.push_back(parse_answers(read_file(answers), answers.string()));
-    kept.run.answers.push_back(kept.answers.back().results.at(0));
+    kept.run.answers.push_back(only_result(kept.answers.back(), answers));
   }
   kept.run.train_seconds = cost.train_seconds;
   kept.run.train_tokens_per_second = cost.train_tokens_per_second;

@@ -26,6 +26,10 @@ struct TrainingTotals {
 };
 TrainingTotals training_totals(const RunLog& log);
 
+// The one that a file of one run holds. Throw Error where it holds none or several.
+const Curve& only_curve(const CurveSet& curves, const std::filesystem::path& file);
+const AnswersResult& only_result(const AnswersSet& answers, const std::filesystem::path& file);
+
 // What is kept of a run in a folder of its own: curve.json, TASK.answers.json, and at last
 // cost.json.
 struct KeptRun {

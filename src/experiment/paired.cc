@@ -18,13 +18,14 @@ const CurvePoint* point_at(const ComparedRun& run, std::int64_t length) {
   return found == run.curve.points.end() || !found->applicable ? nullptr : &*found;
 }
 
-// What `of_run` takes of every seed's run of a variant, in the order of the seeds; NaN: none.
-template <class OfRun>
-std::vector<double> over_seeds(const Comparison& all, const std::string& variant,
-                               const OfRun& of_run) {
-  std::vector<double> values;
+// What `of_run` takes of every seed's run of a variant, in the order of the seeds; `none` where it
+// has no run.
+template <class T, class OfRun>
+std::vector<T> over_seeds(const Comparison& all, const std::string& variant, const T& none,
+                          const OfRun& of_run) {
+  std::vector<T> values;
   for (const std::int64_t seed : all.seeds) {
-    values.push_back(kNotMeasured);
+    values.push_back(none);
     for (const ComparedRun& run : all.runs)
       if (run.variant == variant && run.seed == seed) values.back() = of_run(run);
   }
@@ -37,7 +38,7 @@ double measured(const Comparison& all, const CurvePoint& point) {
 
 void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedPoint& point) {
   const auto values = [&](const std::string& name, const auto& figure) {
-    return over_seeds(all, name, [&](const ComparedRun& run) {
+    return over_seeds(all, name, kNotMeasured, [&](const ComparedRun& run) {
       const CurvePoint* found = point_at(run, point.length);
       return found == nullptr ? kNotMeasured : figure(*found);
     });
@@ -73,34 +74,57 @@ void fill_point(const Comparison& all, const ComparedVariant& variant, ComparedP
   point.verdict = judge(point.difference);
 }
 
-// Of a run's answers at a length, the mean over depths of what `value` takes of a cell.
+// Of a run's answers at a length, by depth, what `value` takes of a cell. Memory may have run out
+// at one depth only. (A task without depths has one cell.)
 template <class Value>
-double over_depths(const AnswersResult& result, std::int64_t length, const Value& value) {
+std::vector<double> at_depths(const AnswersResult& result, std::int64_t length,
+                              const Value& value) {
   std::vector<double> values;
   for (const AnswersCell& cell : result.cells)
-    if (cell.length == length && cell.note.empty()) values.push_back(value(cell));
+    if (cell.length == length) values.push_back(cell.note.empty() ? value(cell) : kNotMeasured);
+  return values;
+}
+
+double mean_of_measured(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isnan(value); });
   return values.empty() ? kNotMeasured : mean_of(values);
+}
+
+// Over the depths that both have.
+double mean_difference(std::vector<double> values, const std::vector<double>& reference) {
+  if (values.size() != reference.size()) return kNotMeasured;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] -= reference[i];
+  return mean_of_measured(std::move(values));
 }
 
 void fill_answers(const Comparison& all, std::size_t task, const std::string& variant,
                   ComparedAnswers& point) {
+  using Depths = std::vector<double>;
   const auto seeds_of = [&](const std::string& name, const auto& value) {
-    return over_seeds(all, name, [&](const ComparedRun& run) {
-      return task < run.answers.size() ? over_depths(run.answers[task], point.length, value)
-                                       : kNotMeasured;
+    return over_seeds(all, name, Depths(), [&](const ComparedRun& run) {
+      return task < run.answers.size() ? at_depths(run.answers[task], point.length, value)
+                                       : Depths();
     });
   };
+  const auto means = [](const std::vector<Depths>& seeds) {
+    std::vector<double> each;
+    for (const Depths& values : seeds) each.push_back(mean_of_measured(values));
+    return estimate(each);
+  };
   const auto paired = [&](const auto& value, Estimate& mean, Estimate& difference) {
-    std::vector<double> values = seeds_of(variant, value);
-    mean = estimate(values);
-    const std::vector<double> reference = seeds_of(all.reference, value);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= reference[i];
-    if (variant != all.reference) difference = estimate(values);
+    const std::vector<Depths> seeds = seeds_of(variant, value);
+    mean = means(seeds);
+    if (variant == all.reference) return;
+    const std::vector<Depths> reference = seeds_of(all.reference, value);
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < seeds.size(); ++i)
+      differences.push_back(mean_difference(seeds[i], reference[i]));
+    difference = estimate(differences);
   };
   paired([](const AnswersCell& cell) { return cell.share; }, point.share, point.share_difference);
   for (double* end : {&point.share.low, &point.share.high}) *end = std::clamp(*end, 0.0, 1.0);
   paired([](const AnswersCell& cell) { return cell.loss.mean; }, point.loss, point.loss_difference);
-  point.size = estimate(seeds_of(variant, [](const AnswersCell& cell) { return cell.size; })).mean;
+  point.size = means(seeds_of(variant, [](const AnswersCell& cell) { return cell.size; })).mean;
   point.verdict = variant == all.reference ? Verdict::kReference : judge(point.loss_difference);
   for (const ComparedRun& run : all.runs) {
     if (run.variant != variant || task >= run.answers.size()) continue;

@@ -196,7 +196,7 @@ ScoredText scored_text(const ExperimentPlan& plan, const PlannedVariant& variant
                                 ? sample_tokens(text.valid, rule)
                                 : sample_files(files, text.tokenizer, set_threads(0), rule);
   check_sample(sample, files.empty() ? "held out by the run" : join(files, ", "));
-  return {sample.hash(), sample.available, sample.targets()};
+  return {sample.hash(), sample.prompts_hash(), sample.available, sample.targets()};
 }
 
 // What is held out of which text, however it is cut into tokens.
@@ -244,7 +244,8 @@ void refuse_other_texts(const ExperimentPlan& plan) {
   const PlannedVariant& first = plan.variants.front();
   for (const PlannedVariant& variant : plan.variants) {
     const std::string place = plan.file.place + ": /variants/" + variant.name;
-    if (plan.one_tokenizer && variant.text.hash != first.text.hash) {
+    if (plan.one_tokenizer &&
+        (variant.text.hash != first.text.hash || variant.text.prompts != first.text.prompts)) {
       throw usage_error(place, "holds out another text than " + first.name,
                         "name one text for all: \"text\": [\"FILE\"]");
     }

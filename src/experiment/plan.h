@@ -22,6 +22,7 @@ struct PlannedRun {
 
 struct ScoredText {
   std::string hash;                         // of the tokens that are scored
+  std::string prompts;                      // TextSample::prompts_hash()
   std::int64_t available = 0, targets = 0;  // tokens of all of the held-out text, and scored
 };
 

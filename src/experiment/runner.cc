@@ -125,35 +125,22 @@ class Runner {
   Runner(const ExperimentPlan& plan, std::string program, const RunnerHooks& hooks)
       : plan_(plan), program_(std::move(program)), hooks_(hooks) {}
 
-  // Throws LockHeld while another process does the run's job.
+  // One that fails has no figures at all: half of them would stand beside whole ones. Throws
+  // LockHeld while another process does the run's job, and stopped_error.
   ComparedRun run(std::size_t index) {
     const PlannedRun& planned = plan_.runs[index];
     const FileLock lock(plan_.folder / "locks" / planned.trained, "run " + planned.trained);
     ComparedRun result = not_made(plan_, index);
-    KeptRun kept;
     try {
-      if (read_kept_run(kept_folder(planned), task_names(), kept)) {
-        result.failure = why_not_ours(planned, kept);
-        return result.failure.empty() ? taken_from(kept, std::move(result)) : result;
-      }
+      result.failure = make(index, result);
     } catch (const Error& error) {  // a damaged file of one run leaves the others
+      if (stop_signal() != 0) throw;
       result.failure = error.what();
-      return result;
     }
-    asked_.clear();
-    result.failure = train(index);
-    if (result.failure.empty()) result.failure = measure(index, result.curve);
-    if (result.failure.empty()) result.failure = ask(index, result.answers);
-    if (!result.failure.empty()) return result;
-    try {
-      add_cost(planned, result);
-    } catch (const Error& error) {
-      result.failure = error.what();
-      return result;
-    }
-    if (!ran_out_of_memory(result))
-      keep_run(kept_folder(planned), task_names(), {result, measured_, asked_});
-    return result;
+    if (result.failure.empty()) return result;
+    ComparedRun failed = not_made(plan_, index);
+    failed.failure = std::move(result.failure);
+    return failed;
   }
 
   // Names of runs that any device may make are those of a processor's.
@@ -191,6 +178,26 @@ class Runner {
   }
 
  private:
+  // Takes what is kept of a run, or trains and measures it. Returns why it failed, or nothing.
+  std::string make(std::size_t index, ComparedRun& result) {
+    const PlannedRun& planned = plan_.runs[index];
+    KeptRun kept;
+    if (read_kept_run(kept_folder(planned), task_names(), kept)) {
+      const std::string why = why_not_ours(planned, kept);
+      if (why.empty()) result = taken_from(kept, std::move(result));
+      return why;
+    }
+    asked_.clear();
+    std::string why = train(index);
+    if (why.empty()) why = measure(index, result.curve);
+    if (why.empty()) why = ask(index, result.answers);
+    if (!why.empty()) return why;
+    add_cost(planned, result);
+    if (!ran_out_of_memory(result))
+      keep_run(kept_folder(planned), task_names(), {result, measured_, asked_});
+    return {};
+  }
+
   static void add_cost(const PlannedRun& planned, ComparedRun& result) {
     const Usage usage = read_usage(usage_file(planned));
     const TrainingTotals steps =
@@ -257,6 +264,12 @@ class Runner {
       for (const std::string& text : plan_.file.text) rules.insert(rules.end(), {"--text", text});
       const auto protocol = protocol_arguments(run.config);
       rules.insert(rules.end(), protocol.begin(), protocol.end());
+      // A run keeps what it was trained with; no part of the key, which says that there is none.
+      if (run.config.evaluate.key_tokens.evaluator.empty()) {
+        for (const char* key :
+             {"evaluator", "short_length", "long_length", "least_gain", "most_loss"})
+          rules.insert(rules.end(), {"--set", cat("evaluate.key_tokens.", key, "=null")});
+      }
       const std::string why = evaluate(index, "measuring", plan_.lengths, rules, folder);
       if (!why.empty()) return why;
     }
@@ -265,7 +278,7 @@ class Runner {
       fs::remove(file, ignored);
       return cat("measuring: ", kTextChanged, "start again");
     }
-    curve = measured_.curves.at(0);
+    curve = only_curve(measured_, file);
     if (ran_out_of_memory(curve)) fs::remove(file, ignored);
     return {};
   }
@@ -317,7 +330,7 @@ class Runner {
         if (!why.empty()) return why;
       }
       const AnswersSet set = parse_answers(read_file(file), file.string());
-      answers.push_back(set.results.at(0));
+      answers.push_back(only_result(set, file));
       asked_.push_back(set);
       if (ran_out_of_memory(answers.back())) fs::remove(file, ignored);
     }
@@ -359,13 +372,16 @@ class Runner {
 
   std::string protocol_key(const PlannedRun& run) const {
     return cat(arithmetic_text(run.config.model), kCurveFormat, lengths_text(plan_.lengths, ","),
-               join(protocol_arguments(run.config), " "), plan_.variants[run.variant].text.hash,
+               join(protocol_arguments(run.config), " "), text_key(run),
                evaluator_hash(run.config));
   }
   std::string task_key(const PlannedRun& run, const PlannedTask& task) const {
     return cat(arithmetic_text(run.config.model), kAnswersFormat, lengths_text(task.lengths, ","),
-               join(task_arguments(run.config, task), " "),
-               task.reads_text ? plan_.variants[run.variant].text.hash : "");
+               join(task_arguments(run.config, task), " "), task.reads_text ? text_key(run) : "");
+  }
+  std::string text_key(const PlannedRun& run) const {
+    const ScoredText& text = plan_.variants[run.variant].text;
+    return text.hash + text.prompts;
   }
 
   fs::path answers_folder(const PlannedRun& run, const fs::path& checkpoint,
@@ -394,8 +410,11 @@ class Runner {
     const std::uint64_t before = size_of(log);
     ChildProcess child(arguments, log);
     for (bool passed_on = false; !child.ended(kLook);) {
-      if (stop_signal() != 0 && !passed_on) child.signal(stop_signal());
-      passed_on = stop_signal() != 0;
+      // Read once: one that comes behind this look is passed on at the next.
+      if (const int signal = stop_signal(); signal != 0 && !passed_on) {
+        child.signal(signal);
+        passed_on = true;
+      }
       look();
     }
     const int code = child.result().code;

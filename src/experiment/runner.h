@@ -7,8 +7,8 @@
 //   FOLDER/runs/NAME/          its run folder; usage.json is there once it is trained
 //   FOLDER/curves/NAME-KEY/    what `alibi evaluate` wrote; KEY: hash of checkpoint and protocol
 //   MEASURED/NAME-KEY/         its figures, enough for the comparison without run folder and
-//   weights,
-//                              on another machine too; KEY: hash of protocols, texts and tasks
+//                              weights, on another machine too; KEY: hash of protocols, texts and
+//                              tasks
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@
 
 namespace alibi {
 
-// What a run is doing, for a line on the terminal: tokens trained so far, or targets scored.
+// What a run is doing, for a line on the terminal.
 struct RunProgress {
-  std::size_t run;   // index in the plan
-  std::string task;  // "training", "measuring"
-  double done, total;
+  std::size_t run;     // index in the plan
+  std::string task;    // "training", "measuring", "asking TASK"
+  double done, total;  // tokens, in training; else 0 of 0
 };
 
 struct RunnerHooks {

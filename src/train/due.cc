@@ -23,11 +23,15 @@ bool is_due(std::int64_t every_tokens, std::int64_t before, std::int64_t now) {
   return now / every_tokens > before / every_tokens;
 }
 
-bool is_logged(const Config& config, const StepRecord& step) {
-  const std::int64_t every = config.run.log_every_tokens;
-  const std::int64_t before = step.tokens - batch_shape(config.batch).tokens();
-  return every == 0 || !step.skipped.empty() || step.step >= total_steps(config) ||
-         is_due(every, before, step.tokens);
+bool LoggedSteps::takes(const StepRecord& step) {
+  const std::int64_t every = config_.run.log_every_tokens;
+  const std::int64_t before = step.tokens - batch_shape(config_.batch).tokens();
+  held_.reset();
+  if (every == 0 || !step.skipped.empty() || step.step >= total_steps(config_) ||
+      is_due(every, before, step.tokens))
+    return true;
+  held_ = step;
+  return false;
 }
 
 std::int64_t newest_due_save(const Config& config, std::int64_t tokens) {

@@ -48,12 +48,15 @@ RunLog cut_back(const Config& config, const std::filesystem::path& log,
 
 LogSink::LogSink(const Config& config, const RunFolder& folder,
                  const std::optional<Checkpoint>& resume)
-    : config_(config), earlier_(cut_back(config, folder.log(), resume)), writer_(folder.log()) {}
+    : steps_(config), earlier_(cut_back(config, folder.log(), resume)), writer_(folder.log()) {}
 
 void LogSink::take(const Event& event) {
   std::visit(
       Overloaded{[&](const StepRecord& step) {
-                   if (is_logged(config_, step)) writer_.append(step);
+                   if (steps_.takes(step)) writer_.append(step);
+                 },
+                 [&](const EndRecord&) {
+                   if (const auto last = steps_.take_last()) writer_.append(*last);
                  },
                  [&](const ValidationRecord& validation) { writer_.append(validation); },
                  [&](const ChangeRecord& change) { writer_.append(change); }, [](const auto&) {}},

@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
 #include "report/records/run_log.h"
+#include "train/due.h"
 #include "train/emitter.h"
 #include "train/run_folder.h"
 
@@ -25,7 +26,7 @@ class LogSink final : public Sink {
   void sync() override { writer_.sync(); }
 
  private:
-  const Config& config_;
+  LoggedSteps steps_;
   RunLog earlier_;
   LogWriter writer_;  // opened behind the cut, which may replace the file
 };

@@ -71,6 +71,7 @@ int Trainer::run(std::vector<Sink*> sinks) {
     if (saves && !done()) checkpointer_.save(true);  // the end has its own
     checkpointer_.collect();
   }
+  if (done()) emitter_.emit(EndRecord{});
   checkpointer_.wait();
   progress.finished = done() && progress.validated_step == progress.step;
   note_used_time();

@@ -328,6 +328,14 @@ TEST(Compare, ScoresTheSameKeyTokensOfAllVariants) {
   EXPECT_NAMES(result.out, "key tokens:", "runs/tiny");
   EXPECT_NAMES(result.out, perplexity);
   EXPECT_NAMES(place.read("page/index.html"), perplexity);
+  // A file that asks for none needs none. Seen failing with the evaluator of the run's own config.
+  nlohmann::json none_asked = place.json("key.json");
+  none_asked["config"].erase("evaluate");
+  place.put("none.json", none_asked.dump());
+  std::filesystem::rename(place.path("runs/tiny"), place.path("runs/moved"));
+  place.works({"compare", "none.json", "--output", "none"});
+  EXPECT_FALSE(place.json("none/comparison.json").contains("key_tokens"));
+  std::filesystem::rename(place.path("runs/moved"), place.path("runs/tiny"));
   // Other weights under the evaluator's name choose other tokens: curves are measured again.
   place.works({"train", "tiny.json", "--set", "run.seed=5", "--set", "run.name=other"});
   std::filesystem::remove_all(place.path("runs/tiny"));
@@ -427,6 +435,42 @@ TEST(Compare, ReportsARunThatFailsAndGoesOn) {
   EXPECT_NAMES(result.out, "lost", "seed 1", "runtime.memory_limit_bytes") << result.err;
   EXPECT_TRUE(place.has("all/index.html"));
   EXPECT_FALSE(place.json("all/comparison.json")["runs"][0]["losses"].empty());
+}
+
+// All of a run's figures, or none. Seen failing with the losses of a run kept whose task failed,
+// and with a damaged file that ended the comparison.
+TEST(Compare, ARunThatFailsLateHasNoFigures) {
+  const CliFixture place;
+  std::string text = kTwo;
+  text.insert(text.find("\"base\""),
+              R"("tasks": {"flip_flop": {"lengths": ["64"], "answers": {"trials": 3}}}, )");
+  place.put("two.json", text);
+  place.works({"compare", "two.json"});
+  std::filesystem::remove_all(place.path("all/measured"));
+  int damaged = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("all/answers")))
+    if (entry.path().filename().string().starts_with("alibi-seed1")) {
+      write_file_atomic(entry.path() / "answers.json", "{");
+      ++damaged;
+    }
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("all/curves")))
+    if (entry.path().filename().string().starts_with("alibi-seed2")) {
+      nlohmann::json curve = nlohmann::json::parse(read_file(entry.path() / "curve.json"));
+      curve["curves"] = nlohmann::json::array();
+      write_file_atomic(entry.path() / "curve.json", curve.dump());
+      ++damaged;
+    }
+  ASSERT_EQ(damaged, 2);
+  const ProgramResult result = place.run({"compare", "two.json", "--output", "page"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NAMES(result.out, "alibi, seed 1", "answers.json");
+  EXPECT_NAMES(result.out, "alibi, seed 2", "curve.json: /curves", "expected one");
+  const nlohmann::json json = place.json("page/comparison.json");
+  for (const nlohmann::json& run : json["runs"]) {
+    const bool failed = run["variant"] == "alibi";
+    EXPECT_EQ(run["failure"].get<std::string>().empty(), !failed);
+    EXPECT_EQ(run["losses"].empty(), failed) << run;
+  }
 }
 
 template <class... Values>

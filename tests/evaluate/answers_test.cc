@@ -227,7 +227,7 @@ TEST(TaskQuestions, FillTheirLength) {
       const TextSample none;
       const Questions questions = questions_of(rules_of(task), tokenizer, none);
       for (const std::int64_t length : {600, 2400}) {
-        ASSERT_EQ(questions.why_not(length, 4), "") << name_of(task);
+        ASSERT_EQ(questions.why_not(length, 4, {0.5}), "") << name_of(task);
         for (std::int64_t trial = 0; trial < 4; ++trial) {
           const Question text = questions.make({.length = length, .trial = trial});
           const std::int64_t tokens = std::ssize(text.ids) - 1;
@@ -295,7 +295,32 @@ TEST(TaskQuestions, NeedTheirLeastSize) {
   const TextSample none;
   for (const Task task : kTasks) {
     const Questions questions = questions_of(rules_of(task), Tokenizer::bytes(), none);
-    EXPECT_NE(questions.why_not(3, 4), "") << name_of(task);
+    EXPECT_NE(questions.why_not(3, 4, {0.5}), "") << name_of(task);
+  }
+}
+
+// What is asked for depends on the depth, and so do its tokens: where a length is not refused,
+// every text fits it. Seen failing with the depth 0.5 tried for all.
+TEST(TaskQuestions, FitEveryLengthThatIsNotRefusedAtAnyDepth) {
+  const TextSample none;
+  const std::vector<double> depths = {0, 0.5, 1};
+  // Of the letters that the look-up may ask for one alone is one token behind a space.
+  std::string known = small_text(20'000);
+  for (int i = 0; i < 2000; ++i) known += " k";
+  const Tokenizer tokenizer = Tokenizer::from_model(
+      sentencepiece_model({{"byte_fallback", "true"}, {"vocab_size", "600"}}, known), "m");
+  for (const Task task : kTasks) {
+    const Questions questions = questions_of(rules_of(task), tokenizer, none);
+    int asked = 0;
+    for (std::int64_t length = 1; length < 400; length += length < 60 ? 1 : 9) {
+      if (!questions.why_not(length, 1, depths).empty()) continue;
+      ++asked;
+      for (const double depth : depths) {
+        const Question text = questions.make({.length = length, .depth = depth});
+        ASSERT_LE(std::ssize(text.ids) - 1, length) << name_of(task) << ", depth " << depth;
+      }
+    }
+    EXPECT_GT(asked, 0) << name_of(task);
   }
 }
 

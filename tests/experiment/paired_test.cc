@@ -178,6 +178,34 @@ TEST(FillEstimates, PairsAnswersOfOneSeed) {
   EXPECT_EQ(c.tasks[0].variants[1][1].loss.count, 0) << "not asked at 128";
 }
 
+// Loss grows with the depth; where one run lacks the last, the difference is over those of both.
+// Seen failing with means over each run's own depths: 0 and -1 in place of 0.5.
+TEST(FillEstimates, PairsAnswersOfOneDepth) {
+  Comparison c;
+  c.reference = "a";
+  c.seeds = {1};
+  c.runs = {run_of("a", 1, 3.0), run_of("b", 1, 3.0)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    AnswersResult& answers = c.runs[i].answers.emplace_back();
+    for (const double depth : {0.0, 0.5, 1.0}) {
+      AnswersCell cell{.length = 64, .depth = depth};
+      cell.loss.mean = 1 + 4 * depth + (i == 1 ? 0.5 : 0.0);
+      if (i == 1 && depth == 1.0) cell.note = kOutOfMemory;
+      answers.cells.push_back(cell);
+    }
+  }
+  ComparedTask task{"needle", "sentences", {}};
+  for (const char* name : {"a", "b"}) {
+    c.variants.emplace_back().name = name;
+    task.variants.push_back({{.length = 64}});
+  }
+  c.tasks.push_back(task);
+  fill_estimates(c);
+  EXPECT_NEAR(c.tasks[0].variants[0][0].loss.mean, 3, 1e-12);
+  EXPECT_NEAR(c.tasks[0].variants[1][0].loss.mean, 2.5, 1e-12);
+  EXPECT_NEAR(c.tasks[0].variants[1][0].loss_difference.mean, 0.5, 1e-12);
+}
+
 FarContext far_of(std::int64_t window, std::vector<FarBin> bins) {
   return {window, 100, std::move(bins)};
 }

@@ -15,7 +15,8 @@ namespace alibi {
 using TrainerOptions = std::unordered_map<std::string, std::string>;
 
 // What the options leave open: 200 tokens at most of BPE that changes no character.
-inline std::string sentencepiece_model(const TrainerOptions& options) {
+inline std::string sentencepiece_model(const TrainerOptions& options,
+                                       const std::string& text = small_text(50'000)) {
   TrainerOptions all = {{"model_type", "bpe"},
                         {"vocab_size", "200"},
                         {"normalization_rule_name", "identity"},
@@ -25,7 +26,6 @@ inline std::string sentencepiece_model(const TrainerOptions& options) {
   for (const auto& [key, value] : options) all[key] = value;
   std::vector<std::string> lines;
   std::string model;
-  const std::string text = small_text(50'000);
   for (std::size_t at = 0; at < text.size(); at += 500) lines.push_back(text.substr(at, 500));
   EXPECT_TRUE(sentencepiece::SentencePieceTrainer::Train(all, lines, &model).ok());
   return model;

@@ -17,10 +17,12 @@ Config config(const std::vector<std::string>& changes) {
 }
 
 std::vector<std::int64_t> logged_steps(const Config& config) {
+  LoggedSteps logged(config);
   std::vector<std::int64_t> steps;
   for (std::int64_t step = 1; step <= total_steps(config); ++step) {
-    if (is_logged(config, StepRecord{.step = step, .tokens = 128 * step})) steps.push_back(step);
+    if (logged.takes(StepRecord{.step = step, .tokens = 128 * step})) steps.push_back(step);
   }
+  if (const auto last = logged.take_last()) steps.push_back(last->step);
   return steps;
 }
 
@@ -31,7 +33,9 @@ TEST(Due, StepsAreLoggedByTokensAndAtTheEnd) {
   EXPECT_EQ(logged_steps(config({})).size(), 11U);
   const Config seldom = config({"run.log_every_tokens=512"});
   EXPECT_EQ(logged_steps(seldom), (std::vector<std::int64_t>{4, 8, 11}));
-  EXPECT_TRUE(is_logged(seldom, StepRecord{.step = 2, .tokens = 256, .skipped = "why"}));
+  LoggedSteps logged(seldom);
+  EXPECT_TRUE(logged.takes(StepRecord{.step = 2, .tokens = 256, .skipped = "why"}));
+  EXPECT_FALSE(logged.take_last()) << "it is logged already";
 }
 
 // 300 tokens are passed by step 3, 600 by step 5.

@@ -145,6 +145,20 @@ TEST(Trainer, PatienceStopsEarly) {
   EXPECT_TRUE(example.events.empty());
 }
 
+// Seen failing with nothing said at the end.
+TEST(Trainer, TheStepAtWhichPatienceEndsIsLogged) {
+  TrainExample example;
+  example.train(example.config("a", {"run.patience=2", "optimizer.learning_rate=10",
+                                     "schedule.warmup_tokens=0", "run.evaluate_every_tokens=128",
+                                     "optimizer.clip_norm=0", "run.log_every_tokens=100000"}),
+                false);
+  std::vector<std::int64_t> steps;
+  for (const std::string& line : example.log("a"))
+    if (const auto record = nlohmann::json::parse(line); record.contains("loss"))
+      steps.push_back(record["step"]);
+  EXPECT_EQ(steps, std::vector<std::int64_t>{example.newest("a").progress.step});
+}
+
 TEST(Trainer, AStopSavesTheFinishedStep) {
   TrainExample example;
   EXPECT_EQ(example.train(example.config("a"), false, 5), 2);

@@ -97,7 +97,10 @@ struct SaveFailure {
   std::string problem;
 };
 
+// The run has come to its end; no step follows.
+struct EndRecord {};
+
 using Event = std::variant<StepRecord, ValidationRecord, ChangeRecord, MicroBatchRecord, SaveRecord,
-                           SaveFailure>;
+                           SaveFailure, EndRecord>;
 
 }  // namespace alibi

@@ -130,8 +130,8 @@ class Optimizer {
   std::vector<ParameterGroup> groups_;
 };
 
-// Square root of the sum of squares over all gradients, summed in fp64; those that are not defined
-// count 0.
+// Square root of the sum of squares over all gradients: each one's norm in its own precision, their
+// squares summed in fp64; those that are not defined count 0.
 double gradient_norm(const std::vector<torch::Tensor>& gradients);
 // The norms of the defined ones, fp64, where they are (nobody waits), and what gradient_norm()
 // makes of them.
