@@ -5,7 +5,10 @@ measuring "$@"
 "$alibi" evaluate "$run" "${options[@]}" --set evaluate.protocol=one_pass --output "$out/one-pass" --overwrite
 
 # Columns are found by their titles; quoted cells, whose commas would count, are not needed.
-awk -F, '
+page() {
+  printf '# A curve from one pass\n\nLoss in nats per token. `scripts/reproduce one-pass` wrote this.\n\n![perplexity against length](one-pass/curve.svg)\n\n'
+  printf '| length | length by length | one pass | joint 95 %% interval | agrees |\n|---|---|---|---|---|\n'
+  awk -F, '
   { gsub(/"[^"]*"/, "-") }
   FNR == 1 { file++; for (i = 1; i <= NF; i++) column[$i] = i; next }
   { length_ = $column["length"]; seconds[file] += $column["seconds"] }
@@ -20,7 +23,6 @@ awk -F, '
     if (points == 0) exit 1
     if (agree < points) print "one-pass: " points - agree " of " points " lengths lie outside their joint intervals, as " \
                               "one curve in twenty may; a text of few windows has no intervals" > "/dev/stderr" }
-' "$out/brute-force/curve.csv" "$out/one-pass/curve.csv" |
-  { printf '# A curve from one pass\n\nLoss in nats per token. `scripts/reproduce one-pass` wrote this.\n\n![perplexity against length](one-pass/curve.svg)\n\n'
-    printf '| length | length by length | one pass | joint 95 %% interval | agrees |\n|---|---|---|---|---|\n'
-    cat; } | tee "$out/README.md"
+' "$out/brute-force/curve.csv" "$out/one-pass/curve.csv"
+}
+write_page page

@@ -80,7 +80,10 @@ def what_decides(case, plan, options):
 
 
 def chosen_rates(case, measured):
-    losses = {run["variant"]: run["losses"][0]["loss"] for run in measured["runs"] if not run["failure"]}
+    """By the loss at the trained length: arms may differ in it."""
+    trained = {variant["name"]: variant["trained_length"] for variant in measured["variants"]}
+    losses = {run["variant"]: point["loss"] for run in measured["runs"] if not run["failure"]
+              for point in run["losses"] if point["length"] == trained[run["variant"]]}
     return {name: min((rate for rate in rates_of(case, arm) if f"{name}-{rate}" in losses), key=lambda rate: losses[f"{name}-{rate}"])
             for name, arm in case["arms"].items() if "as" not in arm}
 

@@ -2,14 +2,19 @@
 
 usage: steps.py PROGRAM CONFIGS OUTPUT.json [ROUNDS [DEVICE]]
 
-CONFIGS is a folder of VARIANT-....json, of which the newest is timed for each variant. OUTPUT.json holds {variant: [seconds of a step, by
-round]}, of 5 rounds by default, on the configs' device or DEVICE; where it is there already, nothing is timed.
+CONFIGS is a folder of VARIANT-seedN-....json, of which the newest is timed for each variant, budgets of one arm counting as one. OUTPUT.json
+holds {processor, seconds: {arm: [seconds of a step, by round]}}, of 5 rounds by default, on the configs' device or DEVICE. Nothing is timed
+where it holds the same arms on this processor; nor where CONFIGS is empty, for a comparison writes them where it trains.
 """
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/lib"))
+import processor  # noqa: E402
+from budgets import arm_of  # noqa: E402
 
 
 def step_seconds(program, file, device):
@@ -23,17 +28,21 @@ def step_seconds(program, file, device):
 
 
 def main(program, configs, output, rounds=5, device=""):
-    if not any(pathlib.Path(configs).glob("*.json")):
-        sys.exit(f"steps.py: {configs}: found no config; a comparison writes them where it trains: remove its kept figures to train anew")
     newest_last = sorted(pathlib.Path(configs).glob("*.json"), key=lambda file: file.stat().st_mtime)
-    file_of = {file.name.split("-")[0]: file for file in newest_last}
-    seconds = {variant: [] for variant in file_of}
+    file_of = {arm_of(file.name.rsplit("-seed", 1)[0]): file for file in newest_last}
+    output = pathlib.Path(output)
+    known = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
+    if known and (not file_of or known["processor"] == processor.describe() and known["seconds"].keys() == file_of.keys()):
+        return
+    if not file_of:
+        sys.exit(f"steps.py: {configs}: found no config; a comparison writes them where it trains: remove its kept figures to train anew")
+    seconds = {arm: [] for arm in file_of}
     for _ in range(int(rounds)):
-        for variant, file in file_of.items():
-            seconds[variant].append(round(step_seconds(program, file, device), 5))
-            print(f"{variant}: {seconds[variant][-1]:.3f} s a step", flush=True)
-    pathlib.Path(output).write_text(json.dumps(seconds, indent=1) + "\n", encoding="utf-8")
+        for arm, file in file_of.items():
+            seconds[arm].append(round(step_seconds(program, file, device), 5))
+            print(f"{arm}: {seconds[arm][-1]:.3f} s a step", flush=True)
+    output.write_text(json.dumps({"processor": processor.describe(), "seconds": seconds}, indent=1) + "\n", encoding="utf-8")
 
 
-if __name__ == "__main__" and not pathlib.Path(sys.argv[3]).exists():
+if __name__ == "__main__":
     main(*sys.argv[1:])

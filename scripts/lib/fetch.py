@@ -1,4 +1,5 @@
 """Fetches a pinned file over HTTP, going on where an earlier try stopped. Used by scripts/download-data."""
+import fcntl
 import hashlib
 import http.client
 import os
@@ -94,6 +95,10 @@ def fetch(source, folder):
     """The path of the whole, checked file in folder."""
     path = os.path.join(folder, source.name)
     if os.path.exists(path):
+        return path
+    lock = os.open(folder, os.O_RDONLY)  # until this process ends
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if os.path.exists(path):  # another process has fetched it meanwhile
         return path
     aside = path + ".part"
     free = shutil.disk_usage(folder).free

@@ -3,7 +3,7 @@ import json
 import os
 import statistics
 
-OWN_README = ("books", "figure1", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
+OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
 
 
 def table(head, rows):
@@ -44,12 +44,13 @@ def costs_section(folder, found):
     steps = os.path.join(folder, "steps.json")
     if os.path.exists(steps):
         with open(steps, encoding="utf-8") as content:
-            seconds = json.load(content)
+            measured = json.load(content)
+        seconds = measured["seconds"]
         base = seconds[found["reference"]]
         rows = [[name, f"{statistics.median(rounds):.3f} ({min(rounds):.3f} .. {max(rounds):.3f})",
                  f"{statistics.median(mine / other for mine, other in zip(rounds, base)):.2f}"]
                 for name, rounds in ((variant["name"], seconds[variant["name"]]) for variant in variants)]
-        text += f"\nA training step, {len(base)} rounds in turns:\n\n"
+        text += f"\nA training step on {measured['processor']}, {len(base)} rounds in turns:\n\n"
         text += table(["variant", "seconds: median (least .. most)", f"of {found['reference']}'s, by round"], rows)
     return text
 

@@ -25,7 +25,9 @@ build_sentencepiece() {
   shift
   step "sentencepiece $SENTENCEPIECE_VERSION from PyPI, built here"
   local work="$TEMPORARY/sentencepiece"
-  pip_download "$work" "sentencepiece==$SENTENCEPIECE_VERSION" "$SENTENCEPIECE_HASH" --no-binary=:all:
+  # pip reads a source package's metadata by setuptools: of a pinned version, by the name of old or of new pips.
+  PIP_CONSTRAINT="$LIB/build-constraints.txt" PIP_BUILD_CONSTRAINT="$LIB/build-constraints.txt" \
+    pip_download "$work" "sentencepiece==$SENTENCEPIECE_VERSION" "$SENTENCEPIECE_HASH" --no-binary=sentencepiece
   run_quietly "$work.log" tar -xzf "$work/sentencepiece-$SENTENCEPIECE_VERSION.tar.gz" -C "$work"
   local source="$work/sentencepiece-$SENTENCEPIECE_VERSION/sentencepiece"
   # Compiled with ccache by CMakeLists' own choice elsewhere; here a plain compiler, once a machine.

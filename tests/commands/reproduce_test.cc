@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "support/error_text.h"
@@ -11,6 +12,8 @@
 
 namespace alibi {
 namespace {
+
+using Json = nlohmann::json;
 
 class ReproduceSlow : public testing::Test {
  protected:
@@ -50,6 +53,35 @@ TEST_F(ReproduceSlow, OnePassAndLessonTakeTheirKeys) {
   const ProgramResult lesson = reproduce("lesson");
   EXPECT_EQ(lesson.code, 0) << lesson.err;
   EXPECT_NE(read_file(path("lesson/index.html")).find("measured-text"), std::string::npos);
+}
+
+// All models are trained, and the page has what was measured: seed by seed, the table's model at
+// its own length alone.
+TEST_F(ReproduceSlow, ARetrofitIsMeasuredBesideModelsThatHadBiasesFromTheStart) {
+  const std::string steps = ALIBI_SOURCE_DIR "/configs/reproduce/retrofit/";
+  ProgramOptions options;
+  options.folder = ALIBI_SOURCE_DIR;
+  options.program = "/usr/bin/python3";
+  std::vector<std::string> arguments = {"-B", steps + "retrofit.py", ALIBI_BINARY, path("work"),
+                                        path("out")};
+  for (const char* set : {"model.layers=1", "run.train_tokens=6144", "schedule.warmup_tokens=3072",
+                          "run.validation_tokens=4096", "evaluate.max_tokens=8192"})
+    arguments.insert(arguments.end(), {"--set", set});
+  std::filesystem::create_directory(path("out"));
+  const ProgramResult trained = run_program(arguments, options);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(Json::parse(read_file(path("out/trials.json"))).size(), 3 + 3 + 8);
+  for (const char* seed : {"0", "1", "2"}) {
+    const Json curves =
+        Json::parse(read_file(path(cat("out/seed-", seed, "/curve.json"))))["curves"];
+    ASSERT_EQ(curves.size(), 3) << seed;
+    EXPECT_TRUE(curves[0]["points"][1]["loss"].is_null()) << "a table has no positions there";
+    EXPECT_TRUE(curves[1]["points"][4]["loss"].is_number());
+    EXPECT_EQ(curves[1]["points"][4]["length"], 2048);
+  }
+  const ProgramResult page = run_program({"-B", steps + "page.py", path("out")}, options);
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_NE(page.out.find("| 2,048 | 16x | no positions |"), std::string::npos) << page.out;
 }
 
 TEST_F(ReproduceSlow, RefusesWhatIsNoExperiment) {

@@ -18,12 +18,12 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "optimizers"), str(HERE.parents[2] / "scripts/lib")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts/lib")]
 import processor  # noqa: E402
-from page import crossing, mean_and_spread  # noqa: E402
+from budgets import crossing, mean_and_spread  # noqa: E402
 from plan import split_text  # noqa: E402
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "alibi"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "alibi"
 PYTHON = os.environ.get("ALIBI_VERIFY_PYTHON", CACHE / "verify-1/bin/python")
 TOKENS, BATCH = 1000000, 8192
 MODEL = {"model.width": 256, "model.heads": 8}

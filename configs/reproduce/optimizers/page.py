@@ -6,51 +6,20 @@ Time is tokens by the time of a step on the CPU, which steps.py measures for all
 The time until AdamW's loss lies between two budgets, each with a schedule that ends there: by the straight line of loss over
 the logarithm of tokens, seed by seed.
 """
-import json
-import math
 import pathlib
 import statistics
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
+
 KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
-
-
-def kind_of(variant):
-    return variant.split("-")[0]
-
-
-def read_runs(file):
-    """{variant: {seed: (loss, tokens)}}"""
-    comparison = json.loads(file.read_text(encoding="utf-8"))
-    tokens = {variant["name"]: variant["train_targets"] for variant in comparison["variants"]}
-    runs = {variant["name"]: {} for variant in comparison["variants"]}
-    for run in comparison["runs"]:
-        if not run["failure"]:
-            runs[run["variant"]][run["seed"]] = (run["losses"][0]["loss"], tokens[run["variant"]])
-    return comparison, runs
-
-
-def mean_and_spread(values, digits):
-    spread = f" ({min(values):.{digits}f} .. {max(values):.{digits}f})" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.{digits}f}{spread}"
-
-
-def crossing(points, target):
-    """Tokens at which a line through (tokens, loss) reaches the target; None where no budget does; marked where the least does."""
-    points = sorted(points)
-    if points[0][1] <= target:
-        return points[0][0], True
-    for (few, high), (many, low) in zip(points, points[1:]):
-        if low <= target < high:
-            share = (high - target) / (high - low)
-            return math.exp(math.log(few) + share * (math.log(many) - math.log(few))), False
-    return None, False
 
 
 def rates_table(runs):
     print("| optimizer | loss by rate (one seed, on the first half of the held-out documents) | chosen |\n|---|---|---|")
     for kind, name in KINDS.items():
-        mine = {variant.split("-")[1]: values[0][0] for variant, values in runs.items() if kind_of(variant) == kind and values}  # seed 0
+        mine = {variant.split("-")[1]: values[0][0] for variant, values in runs.items() if variant.split("-")[0] == kind and values}  # seed 0
         if not mine:
             continue
         best = min(mine, key=mine.get)
@@ -59,41 +28,29 @@ def rates_table(runs):
         print(f"| {name} | {', '.join(f'{rate}: {mine[rate]:.3f}' for rate in rates)} | {best}{edge} |")
 
 
-def relative_steps(steps, kind):
-    """Time of a step by AdamW's, round by round."""
-    return [mine / adamw for mine, adamw in zip(steps[kind], steps["adamw"])]
-
-
 def budgets_table(runs, steps):
     tokens = next(iter(runs["adamw-1"].values()))[1]
     print("\n| optimizer | tokens | loss (second half; mean, least and most of the seeds) | time, of AdamW's |\n|---|---|---|---|")
     for variant, values in runs.items():
         if values:
             of_variant = next(iter(values.values()))[1]
-            time = statistics.median(relative_steps(steps, kind_of(variant))) * of_variant / tokens
-            print(f"| {KINDS[kind_of(variant)]} | {of_variant / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in values.values()], 3)} | {time:.2f} |")
+            time = statistics.median(relative_steps(steps, arm_of(variant), "adamw")) * of_variant / tokens
+            print(f"| {KINDS[arm_of(variant)]} | {of_variant / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in values.values()], 3)} | {time:.2f} |")
 
 
 def crossings_table(runs, steps):
-    base = runs["adamw-1"]
     print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss (of the seeds) | time until AdamW's loss, of AdamW's (of the rounds) |")
     print("|---|---|---|---|")
     for kind in steps:
-        budgets = [values for variant, values in runs.items() if kind_of(variant) == kind and values]
-        seeds = sorted(set(base).intersection(*budgets))  # a failed run's seed is left out
         if kind == "adamw":
             continue
-        relative = relative_steps(steps, kind)
-        step = f"{statistics.median(relative):.2f} ({min(relative):.2f} .. {max(relative):.2f})"
-        found = [crossing([(values[seed][1], values[seed][0]) for values in budgets], base[seed][0]) for seed in seeds]
-        if any(tokens is None for tokens, _ in found):
+        step, until = median_and_spread(relative_steps(steps, kind, "adamw")), time_until(runs, steps, kind, "adamw-1")
+        if until is None:
             print(f"| {KINDS[kind]} | {step} | not reached | |")
             continue
-        shares = [tokens / base[seed][1] for seed, (tokens, _) in zip(seeds, found)]
-        mark = "at most " if any(at_most for _, at_most in found) else ""
-        mean = statistics.mean(shares)
-        time = f"{mean * statistics.median(relative):.2f} ({mean * min(relative):.2f} .. {mean * max(relative):.2f})"
-        print(f"| {KINDS[kind]}{'' if len(seeds) == len(base) else f' ({len(seeds)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{time} |")
+        shares, times, at_most = until
+        mark, all_seeds = "at most " if at_most else "", len(runs["adamw-1"])
+        print(f"| {KINDS[kind]}{'' if len(shares) == all_seeds else f' ({len(shares)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{median_and_spread(times)} |")
 
 
 def main(folder):
@@ -108,10 +65,10 @@ decays to its end. `scripts/reproduce optimizers` wrote this; how times are foun
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = comparison["variants"][0]["parameters"]
         device = comparison["protocol"]["device"]
-        where = device if device.startswith("cpu") else f"trained on {device}, steps timed on a CPU"
-        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {where}.\n")
+        processor, steps = read_steps(case / "steps.json")
+        trained = "" if device.startswith("cpu") else f"trained on {device}, "
+        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {trained}steps timed on {processor}.\n")
         rates_table(read_runs(case / "rates" / "comparison.json")[1])
-        steps = json.loads((case / "steps.json").read_text(encoding="utf-8"))
         budgets_table(runs, steps)
         crossings_table(runs, steps)
 

@@ -1,0 +1,68 @@
+"""How soon a loss is reached, from runs of several budgets, each with a schedule that decays to its end."""
+import json
+import math
+import re
+import statistics
+
+
+def arm_of(variant):
+    """A variant's name without its budget, which plan.py writes behind it."""
+    return re.sub(r"-(0\.\d+|1)$", "", variant)
+
+
+def read_runs(file, length=None):
+    """The comparison, and {variant: {seed: (loss at that length or the first, tokens)}} of the runs that did not fail."""
+    comparison = json.loads(file.read_text(encoding="utf-8"))
+    tokens = {variant["name"]: variant["train_targets"] for variant in comparison["variants"]}
+    runs = {variant["name"]: {} for variant in comparison["variants"]}
+    for run in comparison["runs"]:
+        if not run["failure"]:
+            loss = next(point["loss"] for point in run["losses"] if length in (None, point["length"]))
+            runs[run["variant"]][run["seed"]] = (loss, tokens[run["variant"]])
+    return comparison, runs
+
+
+def mean_and_spread(values, digits):
+    spread = f" ({min(values):.{digits}f} .. {max(values):.{digits}f})" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.{digits}f}{spread}"
+
+
+def crossing(points, target):
+    """Tokens at which a line through (tokens, loss) reaches the target; None where no budget does; marked where the least does."""
+    points = sorted(points)
+    if points[0][1] <= target:
+        return points[0][0], True
+    for (few, high), (many, low) in zip(points, points[1:]):
+        if low <= target < high:
+            share = (high - target) / (high - low)
+            return math.exp(math.log(few) + share * (math.log(many) - math.log(few))), False
+    return None, False
+
+
+def read_steps(file):
+    """(Processor, {arm: [seconds of a step, by round]}) of what steps.py wrote."""
+    steps = json.loads(file.read_text(encoding="utf-8"))
+    return steps["processor"], steps["seconds"]
+
+
+def relative_steps(steps, arm, reference):
+    """Time of a step by the reference's, round by round."""
+    return [mine / other for mine, other in zip(steps[arm], steps[reference])]
+
+
+def time_until(runs, steps, arm, reference):
+    """Until the loss of `reference`, a variant of one budget: ([share of its tokens, by seed], [of its time, by round], whether these are
+    upper bounds), or None where a seed does not reach it. A failed run's seed is left out."""
+    base = runs[reference]
+    budgets = [values for variant, values in runs.items() if arm_of(variant) == arm and values]
+    seeds = sorted(set(base).intersection(*budgets))
+    found = [crossing([(values[seed][1], values[seed][0]) for values in budgets], base[seed][0]) for seed in seeds]
+    if not found or any(tokens is None for tokens, _ in found):
+        return None
+    shares = [tokens / base[seed][1] for seed, (tokens, _) in zip(seeds, found)]
+    times = [statistics.mean(shares) * step for step in relative_steps(steps, arm, arm_of(reference))]
+    return shares, times, any(at_most for _, at_most in found)
+
+
+def median_and_spread(values, digits=2):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} .. {max(values):.{digits}f})"

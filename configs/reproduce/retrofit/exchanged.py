@@ -1,0 +1,26 @@
+"""Losses of a model with a table of positions, of the same with linear biases in its place, and of one that had them from the start."""
+import json
+import math
+import pathlib
+import statistics
+
+
+def mean_and_seeds(nats):
+    each = sorted(100 * math.expm1(value) for value in nats)
+    return f"{100 * math.expm1(statistics.mean(nats)):+.1f} % ({each[0]:+.1f} .. {each[-1]:+.1f})"
+
+
+class Exchanged:
+    """Losses of `learned` (the table), `exchanged` and `alibi` (from the start), by seed and length."""
+
+    def __init__(self, folder):
+        files = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(pathlib.Path(folder).glob("seed-*/curve.json"))]
+        self.losses = [{curve["name"]: {point["length"]: point["loss"] for point in curve["points"] if point["loss"] is not None}
+                        for curve in file["curves"]} for file in files]
+        self.lengths = list(self.losses[0]["exchanged"])
+
+    def apart(self, name, length, other, at):
+        return mean_and_seeds([seed[name][length] - seed[other][at] for seed in self.losses])
+
+    def perplexity(self, name, length):
+        return math.exp(statistics.mean(seed[name][length] for seed in self.losses))

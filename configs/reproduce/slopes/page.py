@@ -1,0 +1,78 @@
+"""Which slopes: answers, then figures, how far drawn ones spread beside seeds, and what learning them costs, in Markdown.
+
+usage: page.py FOLDER      holds runs/comparison.json and steps.json (steps.py)
+"""
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from budgets import median_and_spread, read_steps, relative_steps  # noqa: E402
+
+
+def losses(comparison, variant, length):
+    """{seed: loss} of the runs that did not fail."""
+    return {run["seed"]: point["loss"] for run in comparison["runs"] if run["variant"] == variant and not run["failure"]
+            for point in run["losses"] if point["length"] == length and point["loss"] is not None}
+
+
+def pooled_spread(groups):
+    """Root of the groups' mean variance, which small groups do not bias; NaN where none has one."""
+    variances = [statistics.variance(values) for values in groups if len(values) > 1]
+    return math.sqrt(statistics.mean(variances)) if variances else math.nan
+
+
+def from_published(point):
+    low, middle, high = (f"{100 * math.expm1(point[key]):+.1f} %" for key in ("difference_low", "difference", "difference_high"))
+    return f"{middle} ({low} .. {high})"
+
+
+def verdicts(variants, length):
+    for verdict, title in (("better", "Better than the published slopes"), ("worse", "Worse"), ("within noise", "No difference shown")):
+        named = [f"{name} {from_published(point)}" for name, points in variants.items()
+                 for point in points if point["length"] == length and point.get("verdict") == verdict]
+        if named:
+            yield f"- {title} at {length:,} tokens: {', '.join(named)}."
+
+
+def main(folder):
+    folder = pathlib.Path(folder)
+    comparison = json.loads((folder / "runs" / "comparison.json").read_text(encoding="utf-8"))
+    processor, steps = read_steps(folder / "steps.json")
+    variants = {variant["name"]: variant["points"] for variant in comparison["variants"]}
+    draws = [name for name in variants if name.startswith("drawn")]
+    lengths = [point["length"] for point in variants["press"]]
+    whole = comparison["variants"][0]
+    print("# Which slopes\n")
+    print("\n".join(verdicts(variants, lengths[-1])))
+    learning = relative_steps(steps, "learned", "press")
+    print(f"- A step with learned slopes takes {median_and_spread(learning)} of one with fixed slopes (median, least and most of {len(learning)} rounds in turns, "
+          f"on {processor}).")
+    print(f"""
+{whole['parameters'] / 1e6:.2f}M parameters, six heads, trained on {whole['trained_length']} tokens, {whole['train_targets'] / 1e6:.1f}M in all \
+({whole['train_targets'] / whole['parameters']:.0f} a parameter), {len(comparison['seeds'])} seeds;
+intervals of 95 % over seeds, paired; all at the learning rate that suits `press`, the published rule, best. `scripts/reproduce slopes` wrote this.
+
+![perplexity against length](runs/perplexity.svg)
+
+| perplexity at | {' | '.join(f'{length:,}' for length in lengths)} |
+|---|{'---|' * len(lengths)}""")
+    for name, points in variants.items():
+        print(f"| {name} | {' | '.join('-' if point['perplexity'] is None else format(point['perplexity'], '.2f') for point in points)} |")
+    print(f"""
+Standard deviations of the loss, in nats a token: over the {len(draws)} draws within a seed, and over seeds with one set of slopes (each
+pooled: the root of the mean variance).
+
+| length | over draws | over seeds |
+|---|---|---|""")
+    for length in lengths:
+        drawn = [losses(comparison, name, length) for name in draws]
+        over_draws = pooled_spread([of_seed[seed] for of_seed in drawn if seed in of_seed] for seed in comparison["seeds"])
+        over_seeds = pooled_spread(list(losses(comparison, name, length).values()) for name in variants)
+        print(f"| {length:,} | {over_draws:.4f} | {over_seeds:.4f} |")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,132 @@
+"""Trained short against trained long: the loss at the long length, and the time until the same loss, in Markdown.
+
+usage: page.py FOLDER      holds CASE/{rates,runs}/comparison.json and CASE/steps.json (steps.py) for each case
+
+The others are to reach the loss of a comparison's reference at the longest length that is measured. Time is tokens by the time of a
+step, measured for all arms in turns: runs lie hours apart. The time until a loss lies between two budgets, each with a schedule that
+ends there: by the straight line of loss over the logarithm of tokens, seed by seed.
+"""
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
+
+
+def percent(nats):
+    return f"{100 * math.expm1(nats):+.1f} %"
+
+
+def interval(text, low, high):
+    return text if low is None else f"{text} ({percent(low)} .. {percent(high)})"
+
+
+class Case:
+    def __init__(self, folder):
+        self.name = folder.name
+        self.comparison = json.loads((folder / "runs" / "comparison.json").read_text(encoding="utf-8"))
+        self.reference = self.comparison["reference"]
+        self.length = max(point["length"] for point in self.comparison["variants"][0]["points"])
+        _, self.runs = read_runs(folder / "runs" / "comparison.json", self.length)
+        self.trials, _ = read_runs(folder / "rates" / "comparison.json")
+        self.processor, self.steps = read_steps(folder / "steps.json")
+        self.arms = {}  # the variant of each arm's whole budget
+        for variant in self.comparison["variants"]:
+            arm = arm_of(variant["name"])
+            if arm not in self.arms or variant["train_targets"] > self.arms[arm]["train_targets"]:
+                self.arms[arm] = variant
+        self.whole = self.arms[self.reference]
+
+    def point(self, arm, length):
+        return next(point for point in self.arms[arm]["points"] if point["length"] == length)
+
+    def from_reference(self, arm):
+        point = self.point(arm, self.length)
+        return interval(percent(point["difference"]), point["difference_low"], point["difference_high"])
+
+    def until(self, arm):
+        return time_until(self.runs, self.steps, arm, self.whole["name"])
+
+    def budgets(self, arm):
+        return sum(arm_of(variant) == arm for variant in self.runs)
+
+    def time_text(self, arm):
+        if self.budgets(arm) == 1:
+            return "-"
+        until = self.until(arm)
+        return "not reached" if until is None else f"{'at most ' if until[2] else ''}{median_and_spread(until[1])}"
+
+    def verdicts(self):
+        for arm in (arm for arm in self.arms if self.budgets(arm) > 1):
+            step, until = statistics.median(relative_steps(self.steps, arm, self.reference)), self.until(arm)
+            reached = ("does not reach" if until is None else f"{'before' if until[2] else 'after'} {statistics.median(until[1]):.2f} of its time reaches")
+            yield (f"- **{arm}**, trained on {self.arms[arm]['trained_length']} tokens, {reached} the loss that {self.reference} ends with; after as many "
+                   f"tokens, {step:.2f} of the time, its perplexity at {self.length} is {self.from_reference(arm)} from {self.reference}'s.")
+
+    def figures(self):
+        lengths = [point["length"] for point in self.whole["points"]]
+        yield (f"| | trained at | {' | '.join(f'perplexity at {length:,}' for length in lengths)} | from {self.reference}'s at {self.length:,} "
+               f"| a step's time, of {self.reference}'s | time until its loss | peak memory |")
+        yield "|---|---|" + "---|" * (len(lengths) + 4)
+        for arm, variant in self.arms.items():
+            only_timed = variant["train_targets"] < self.whole["train_targets"]
+            perplexities = " | ".join("-" if only_timed else f"{self.point(arm, length)['perplexity']:.2f}" for length in lengths)
+            yield (f"| {arm} | {variant['trained_length']:,} | {perplexities} | {'-' if only_timed or arm == self.reference else self.from_reference(arm)} "
+                   f"| {median_and_spread(relative_steps(self.steps, arm, self.reference))} | {self.time_text(arm)} | {variant['peak_memory_bytes'] / 2**20:.0f} MiB |")
+
+    def smaller_budgets(self):
+        yield f"| | tokens | loss at {self.length:,} (mean, least and most of the seeds) |\n|---|---|---|"
+        for variant, seeds in self.runs.items():
+            if self.budgets(arm_of(variant)) > 1 or variant == self.reference:
+                tokens = next(iter(seeds.values()))[1]
+                yield f"| {arm_of(variant)} | {tokens / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in seeds.values()], 3)} |"
+
+    def rates(self):
+        yield "| | loss by rate at the trained length (one seed, first half) |\n|---|---|"
+        by_arm = {}
+        for variant in self.trials["variants"]:
+            arm, rate = variant["name"].rsplit("-", 1)
+            loss = next(point["loss"] for point in variant["points"] if point["length"] == variant["trained_length"])
+            by_arm.setdefault(arm, {})[float(rate)] = loss
+        for arm, losses in by_arm.items():
+            best = min(losses, key=losses.get)
+            edge = " (at the edge of what was tried)" if best in (min(losses), max(losses)) else ""
+            yield f"| {arm} | {', '.join(f'{rate:g}: {loss:.3f}' for rate, loss in losses.items())}; taken {best:g}{edge} |"
+
+    def text(self):
+        whole = self.whole
+        yield f"\n## {self.comparison['title']}\n"
+        yield (f"{whole['parameters'] / 1e6:.2f}M parameters, {whole['train_targets'] / 1e6:.2g}M tokens ({whole['train_targets'] / whole['parameters']:.0f} a "
+               f"parameter), {len(self.comparison['seeds'])} seeds; steps timed on {self.processor}, {len(next(iter(self.steps.values())))} rounds.\n")
+        yield f"![perplexity against length]({self.name}/runs/perplexity.svg)\n"
+        yield from self.figures()
+        yield "\nBudgets, each with a schedule that decays to its end:\n"
+        yield from self.smaller_budgets()
+        yield ""
+        yield from self.rates()
+
+
+HEAD = """# Trained short with ALiBi, trained long with other positions
+"""
+HOW = """
+Intervals are of 95 % over seeds, paired. Each arm has the best of three learning rates, tried with half of the tokens and chosen on one
+half of the held-out documents; all is reported on the other half. A step's time: median, least and most of rounds in turns. How the time
+until a loss is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
+
+
+def main(folder):
+    # Table 5 first.
+    cases = [Case(path.parent) for path in sorted(pathlib.Path(folder).glob("*/steps.json"), reverse=True)]
+    print(HEAD)
+    for line in (line for case in cases for line in case.verdicts()):
+        print(line)
+    print(HOW)
+    for line in (line for case in cases for line in case.text()):
+        print(line)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,90 @@
+"""Tests of what the pages of configs/reproduce are computed by, with values found by hand.
+
+usage: python3 tests/scripts/experiments_test.py
+"""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "configs" / "reproduce"))
+import budgets  # noqa: E402
+import plan  # noqa: E402
+
+
+class Crossing(unittest.TestCase):
+    def test_lies_on_the_line_over_the_logarithm_of_tokens(self):
+        # Half of the way from 4 to 2 nats: 100 and 400 tokens have 200 in their middle.
+        tokens, at_most = budgets.crossing([(400, 2.0), (100, 4.0)], 3.0)
+        self.assertAlmostEqual(tokens, 200.0)
+        self.assertFalse(at_most)
+        self.assertAlmostEqual(budgets.crossing([(100, 4.0), (400, 2.0), (1600, 1.0)], 1.5)[0], 800.0)
+
+    def test_is_an_upper_bound_at_the_least_budget_and_none_where_no_budget_suffices(self):
+        self.assertEqual(budgets.crossing([(100, 4.0), (400, 2.0)], 4.5), (100, True))
+        self.assertEqual(budgets.crossing([(100, 4.0), (400, 2.0)], 1.0), (None, False))
+
+
+class TimeUntil(unittest.TestCase):
+    RUNS = {"long": {0: (3.0, 1000), 1: (2.5, 1000)}, "short-0.5": {0: (4.0, 100), 1: (3.5, 100)}, "short-1": {0: (2.0, 400), 1: (1.5, 400)}}
+    STEPS = {"long": [2.0, 4.0, 3.0], "short": [1.0, 1.0, 1.5]}
+
+    def test_is_the_share_of_tokens_by_the_time_of_a_step(self):
+        shares, times, at_most = budgets.time_until(self.RUNS, self.STEPS, "short", "long")
+        self.assertEqual([round(share, 9) for share in shares], [0.2, 0.2])
+        self.assertEqual([round(time, 9) for time in times], [0.1, 0.05, 0.1])
+        self.assertFalse(at_most)
+
+    def test_leaves_out_the_seed_of_a_failed_run(self):
+        runs = {**self.RUNS, "short-0.5": {1: (3.5, 100)}}
+        self.assertEqual(len(budgets.time_until(runs, self.STEPS, "short", "long")[0]), 1)
+
+    def test_is_none_where_a_seed_does_not_reach_it(self):
+        self.assertIsNone(budgets.time_until({**self.RUNS, "long": {0: (1.9, 1000), 1: (2.5, 1000)}}, self.STEPS, "short", "long"))
+
+
+class Names(unittest.TestCase):
+    def test_lose_their_budget_alone(self):
+        for variant, arm in {"adamw-1": "adamw", "muon-0.25": "muon", "alibi-128": "alibi-128", "alibi-128-0.5": "alibi-128", "alibi-s0.25": "alibi-s0.25",
+                             "alibi-s0.25-1": "alibi-s0.25", "bias-max-16": "bias-max-16", "learned-unfused-0.02": "learned-unfused"}.items():
+            self.assertEqual(budgets.arm_of(variant), arm)
+
+
+class Plan(unittest.TestCase):
+    CASE = {"name": "case", "title": "Case", "base": [], "text": "held-out.jsonl", "tokens": 1000, "trial_tokens": 500, "seeds": [0, 1], "rates": [1, 2],
+            "config": {"model": {"layers": 2}},
+            "arms": {"short": {"budgets": [0.5, 1], "config": {"batch": {"sequence_length": 128}}}, "long": {}, "kin": {"as": "long", "config": {"model": {"heads": 2}}}}}
+    # At 128 tokens "long" is best at 2; at its own length at 1.
+    MEASURED = {"variants": [{"name": f"{arm}-{rate}", "trained_length": length} for arm, length in (("short", 128), ("long", 512)) for rate in (1, 2)],
+                "runs": [{"variant": f"{arm}-{rate}", "failure": "", "losses": [{"length": 128, "loss": at_128}, {"length": 512, "loss": at_512}]}
+                         for arm, rate, at_128, at_512 in (("short", 1, 3.0, 1.0), ("short", 2, 2.0, 2.0), ("long", 1, 3.0, 1.0), ("long", 2, 2.0, 2.0))]}
+
+    def test_chooses_a_rate_by_the_loss_at_the_arms_own_trained_length(self):
+        self.assertEqual(plan.chosen_rates(self.CASE, self.MEASURED), {"short": 2, "long": 1})
+
+    def test_runs_every_budget_at_the_rate_of_its_arm_or_of_the_one_it_is_trained_as(self):
+        runs = plan.plan_runs(self.CASE, pathlib.Path("folder"), pathlib.Path("output"), self.MEASURED)["variants"]
+        told = {name: (run["optimizer"]["learning_rate"], run["run"]["train_tokens"], run["schedule"]["warmup_tokens"]) for name, run in runs.items()}
+        self.assertEqual(told, {"short-0.5": (2, 500, 50), "short-1": (2, 1000, 100), "long": (1, 1000, 100), "kin": (1, 1000, 100)})
+        self.assertEqual(runs["kin"]["model"], {"heads": 2})
+
+    def test_tries_rates_of_arms_with_their_own_alone(self):
+        self.assertEqual(list(plan.plan_trials(self.CASE)), ["short-1", "short-2", "long-1", "long-2"])
+
+    def test_halves_share_no_document(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "text.jsonl").write_text("".join(f"{number}\n" for number in range(5)), encoding="utf-8")
+            plan.split_text(folder / "text.jsonl", folder)
+            halves = [(folder / f"{half}.jsonl").read_text(encoding="utf-8").split() for half in ("choose", "report")]
+            self.assertEqual(halves, [["0", "2", "4"], ["1", "3"]])
+
+
+class Merged(unittest.TestCase):
+    def test_later_values_win_key_by_key(self):
+        self.assertEqual(plan.merged({"a": {"b": 1, "c": [1]}}, {"a": {"c": [2]}}), {"a": {"b": 1, "c": [2]}})
+
+
+if __name__ == "__main__":
+    unittest.main()
