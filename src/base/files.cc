@@ -154,7 +154,7 @@ StagedPath::~StagedPath() {
   if (remove_recursively_)
     fs::remove_all(path_, ignored);
   else
-    fs::remove(path_, ignored);  // no folder that somebody named so
+    fs::remove(path_, ignored);  // no folder that somebody named so and filled
 }
 
 void StagedPath::commit() {

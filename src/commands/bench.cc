@@ -191,7 +191,8 @@ Command part(std::shared_ptr<Options> options, Run run, Command own) {
       {.name = "--seconds",
        .meaning = "Time for each row",
        .target = &options->seconds,
-       .shows_default = true},
+       .shows_default = true,
+       .range = OptionRange{0.001, 86400}},
       json_option(options->as_json)};
   all.insert(all.end(), own.options.begin(), own.options.end());
   own.options = std::move(all);
@@ -218,7 +219,8 @@ Command gemm_part(const std::shared_ptr<Options>& options) {
                .options = {{.name = "--tokens",
                             .meaning = "Tokens a step",
                             .target = &options->tokens,
-                            .shows_default = true}}});
+                            .shows_default = true,
+                            .positive = true}}});
 }
 
 Command tokenize_part(const std::shared_ptr<Options>& options) {
@@ -235,13 +237,15 @@ Command tokenize_part(const std::shared_ptr<Options>& options) {
 }
 
 Command step_part(const std::shared_ptr<Options>& options) {
-  return part(
-      options, run_step,
-      {.name = "step",
-       .summary = "Whole training steps, and where their time goes",
-       .footer = example("alibi bench step configs/quickstart.json --lengths 128"),
-       .options = {lengths_option(*options),
-                   {.name = "--tokens", .meaning = "Tokens a step", .target = &options->tokens}}});
+  return part(options, run_step,
+              {.name = "step",
+               .summary = "Whole training steps, and where their time goes",
+               .footer = example("alibi bench step configs/quickstart.json --lengths 128"),
+               .options = {lengths_option(*options),
+                           {.name = "--tokens",
+                            .meaning = "Tokens a step",
+                            .target = &options->tokens,
+                            .positive = true}}});
 }
 
 Command attention_part(const std::shared_ptr<Options>& options) {
@@ -254,7 +258,8 @@ Command attention_part(const std::shared_ptr<Options>& options) {
            lengths_option(*options),
            {.name = "--tokens",
             .meaning = "Tokens a call: sequences x length",
-            .target = &options->tokens},
+            .target = &options->tokens,
+            .positive = true},
            {.name = "--kernels",
             .meaning = "Kernels, or auto",
             .target = &options->kernels,

@@ -26,12 +26,32 @@ CLI::Option* declare_target(CLI::App& app, const Option& option) {
       option.target);
 }
 
+// Says so of "nan", which compares with nothing, too.
+CLI::Validator number_within(double least, double most) {
+  return {[=](const std::string& text) {
+            double value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value);
+            return is_number && least <= value && value <= most
+                       ? std::string()
+                       : cat("found ", text, ", expected a number from ", least, " to ", most);
+          },
+          cat("FLOAT in [", least, " - ", most, "]")};
+}
+
 void declare_range(CLI::Option& declared, const Option& option) {
   const auto [least, most] = *option.range;
   if (std::holds_alternative<double*>(option.target))
-    declared.check(CLI::Range(least, most));
+    declared.check(number_within(least, most));
   else
     declared.check(CLI::Range(static_cast<int>(least), static_cast<int>(most)));
+}
+
+// Seeds: as files give them. A library would take -1 for the largest.
+std::string refuse_other_seeds(const std::string& text) {
+  std::int64_t value = 0;
+  return CLI::detail::lexical_cast(text, value) && value >= 0
+             ? std::string()
+             : cat("found ", text, ", expected a number from 0 to 9223372036854775807");
 }
 
 // Of a script's variable that is not set: never the same as leaving the option out.
@@ -41,8 +61,11 @@ std::string refuse_empty(const std::string& value) {
 
 void declare(CLI::App& app, const Option& option, Found& found) {
   CLI::Option* declared = declare_target(app, option);
-  if (std::holds_alternative<std::string*>(option.target) && !option.may_be_empty)
-    declared->check(CLI::Validator(refuse_empty, ""));
+  const bool is_text = std::holds_alternative<std::string*>(option.target) ||
+                       std::holds_alternative<std::vector<std::string>*>(option.target);
+  if (is_text && !option.may_be_empty) declared->check(CLI::Validator(refuse_empty, ""));
+  if (std::holds_alternative<std::uint64_t*>(option.target))
+    declared->check(CLI::Validator(refuse_other_seeds, ""));
   declared->required(option.required);
   if (option.one_value) declared->allow_extra_args(false);
   if (option.commas) declared->delimiter(',');

@@ -1,5 +1,6 @@
 // alibi compare: variants over seeds, trained where missing, measured on the same text.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -107,6 +108,11 @@ Error some_failed(const std::string& folder) {
           "logs/ in " + folder + " says why; the same command tries again"};
 }
 
+// One of several files of a comparison may have no figure for some: an earlier report's are
+// removed.
+constexpr std::array kPictures = {"perplexity.svg", "perplexity.png",    "loss.svg",
+                                  "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
+
 void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
   const CurveSet curves = mean_curves(comparison);
   make_folders(folder);
@@ -121,8 +127,7 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   }
   for (const ComparedTask& task : comparison.tasks)
     plots.emplace_back("task-" + task.name, task_plot(comparison, task));
-  std::set<std::string> stale = {"perplexity.svg", "perplexity.png",    "loss.svg",
-                                 "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
+  std::set<std::string> stale(kPictures.begin(), kPictures.end());
   for (const auto& [name, plot] : plots) {
     const std::string svg = cat(name, ".svg"), png = cat(name, ".png");
     write_file_atomic(folder / svg, curve_svg(plot));
@@ -134,41 +139,63 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   write_file_atomic(folder / "index.html", comparison_page(comparison));
 }
 
-// Reports of the same comparison are written anew.
-void refuse_others_report(const std::filesystem::path& output, const std::string& name) {
+// What is there without a report beside it was not written by a comparison.
+void refuse_others_files(const std::filesystem::path& output) {
   for (const char* other : {"curve.json", "answers.json"})
     if (std::filesystem::exists(output / other))
       throw usage_error(output.string(),
                         cat("holds ", other, " of alibi evaluate, expected a comparison or none"),
                         "name another folder");
+  std::vector<std::string> names(kPictures.begin(), kPictures.end());
+  names.insert(names.end(), {"index.html", "comparison.csv"});
+  for (const std::string& name : names)
+    if (is_there(output / name))
+      throw usage_error((output / name).string(), "is there, and was not written by alibi compare",
+                        "name another folder, or move it away");
+}
+
+// Reports of the same comparison are written anew.
+void refuse_others_report(const std::filesystem::path& output, const std::string& name) {
   const std::filesystem::path file = output / "comparison.json";
-  if (!std::filesystem::exists(file)) return;
   const Json report = parse_json(read_file(file), file.string());
   const Json* found = report.find("name");
   const std::string* other = found == nullptr ? nullptr : found->as_string();
-  if (other == nullptr || *other == name) return;
-  throw usage_error(output.string(),
-                    cat("holds comparison ", shown(*other), ", expected ", shown(name), " or none"),
-                    "name another folder, or remove this one");
+  if (other != nullptr && *other == name) return;
+  throw usage_error(
+      output.string(),
+      cat("holds ",
+          other == nullptr ? "a comparison.json without a name" : "comparison " + shown(*other),
+          ", expected ", shown(name), " or none"),
+      "name another folder, or remove this one");
 }
 
 int run(const Options& options, const CommandLine& command_line) {
   show_progress_as(options.progress);
   if (options.as_json && (options.jobs || !options.job.empty()))
     throw usage_error("--json", "has no effect with --jobs and --run");
+  if (!options.output.empty() && (options.jobs || !options.job.empty()))
+    throw usage_error("--output", "has no effect with --jobs and --run",
+                      "the report is written once all are done");
+  if (options.plan_only && !options.job.empty())
+    throw usage_error("--run", "has no effect with --plan");
   const ComparisonFile file = load_comparison(options.file);
   const std::filesystem::path output = options.output.empty() ? file.folder : options.output;
   check_can_make_folder(output);  // before hours of work
   check_can_make_folder(file.folder);
   check_can_make_folder(file.measured);
   const ExperimentPlan plan = plan_experiment(file, options.overrides);
+  if (options.job.empty() && !options.jobs) {
+    // Files that share a folder share its runs, and its report is of the last.
+    if (!is_there(output / "comparison.json"))
+      refuse_others_files(output);
+    else if (!options.output.empty())
+      refuse_others_report(output, file.name);
+  }
   if (options.plan_only) return print_found(planned_runs(plan), options.as_json);
   if (options.jobs) {
     print_jobs(plan, options, command_line);
     return 0;
   }
-  // Files that share a folder share its runs, and its report is of the last.
-  if (options.job.empty() && !options.output.empty()) refuse_others_report(output, file.name);
   check_devices(plan, options.job);
   Terminal terminal(plan);
   const RunnerHooks hooks = {
@@ -217,7 +244,7 @@ Command compare_command() {
                   json_option(options->as_json),
                   progress_option(options->progress),
                   {.name = "--plan",
-                   .meaning = "Check everything, print the runs and exit",
+                   .meaning = "Check the file and its texts, print the runs and exit",
                    .target = &options->plan_only},
                   {.name = "--jobs",
                    .meaning = "Print a command for each run that is missing, which may run at the "

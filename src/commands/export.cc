@@ -232,7 +232,7 @@ int run(Options options) {
   log_info(cat("read back: largest difference ", significant(about.verified.weights, 2),
                " of the norm of a tensor's row, ", significant(about.verified.logits, 2),
                " of the logits over ", about.verified.length, " tokens"));
-  if (about.curve && !about.curve->has_figure)
+  if (options.format() == ExportFormat::kHuggingFace && about.curve && !about.curve->has_figure)
     log_info("note: the card has no figure: " + options.curve +
              "/curve.svg is missing, a link, or shows other models, too");
   const bool table = position_method(loaded.config.model.position).has_table;
@@ -291,8 +291,9 @@ Command export_command() {
             .meaning = "With --to hf: weights beyond it go into several files (default: 5GB)",
             .target = &options->shard_size},
            {.name = "--custom-code",
-            .meaning = "With --to hf: a model of any kind, with a modelling file of its own beside "
-                       "it (trust_remote_code=True)",
+            .meaning =
+                "With --to hf: with a modelling file of its own (trust_remote_code=True), which "
+                "most models may have (GUIDE.md)",
             .target = &options->custom_code},
            json_option(options->as_json),
            set_option(options->overrides)},

@@ -88,14 +88,14 @@ int run(Options options) {
       });
   write("\n");
   const double seconds = seconds_now() - start;
-  const bool ended =
-      stop_signal() == 0 && std::ssize(made) < options.generate.tokens && !options.ignore_end;
+  const bool whole = std::ssize(made) == options.generate.tokens;
+  const char* const reason = whole ? "length" : stop_signal() != 0 ? "stopped" : "stop";
   if (options.as_json) {
     print_found({"", document("generation", {{"prompt", text},
                                              {"text", continuation},
                                              {"prompt_tokens", std::ssize(prompt)},
                                              {"tokens", std::ssize(made)},
-                                             {"finish_reason", ended ? "stop" : "length"},
+                                             {"finish_reason", reason},
                                              {"seconds", seconds}})},
                 true);
   }

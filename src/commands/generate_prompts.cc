@@ -232,9 +232,11 @@ class ResultFile {
   // not that of the new one.
   void finish() {
     if (again_.empty()) return;
-    fs::path beside = name_ + ".tmp";
-    while (fs::exists(beside)) beside += ".tmp";  // somebody's
-    StagedPath staged(name_, beside);
+    StagedPath(name_).make([this](const fs::path& beside) { write_again(beside); });
+  }
+
+ private:
+  void write_again(const fs::path& beside) {
     OutputFile file(beside);
     fs::permissions(beside, fs::status(name_).permissions());
     Lines lines(name_);
@@ -245,10 +247,8 @@ class ResultFile {
     }
     file.sync();
     file.close();
-    staged.commit();
   }
 
- private:
   struct Done {
     std::int64_t line;
     bool is_bad;

@@ -29,13 +29,21 @@ struct Options {
   std::vector<std::string> configs, overrides;
   std::string output, progress;
   TaskFile task;
-  bool as_json = false;
+  bool as_json = false, idle_given = false, ignored_given = false;
 };
 
 int make_task(const Options& options) {
   if (!options.configs.empty() || !options.overrides.empty())
     throw usage_error("--task", "takes no config: its texts are made, not read");
   if (options.as_json) throw usage_error("--json", "has no effect with --task");
+  if (!options.progress.empty()) throw usage_error("--progress", "has no effect with --task");
+  const auto only_of = [&](const char* task, bool given, const char* option) {
+    if (given && options.task.task != task)
+      throw usage_error(option, cat("has no effect with --task ", options.task.task),
+                        cat("it belongs to --task ", task));
+  };
+  only_of("recall", options.idle_given, "--idle");
+  only_of("flip_flop", options.ignored_given, "--ignored");
   TaskFile file = options.task;
   file.output = options.output;
   write_task_file(file);
@@ -83,6 +91,7 @@ int run(const Options& options) {
     piped = read_pipe(folder);
     config.data.train = {piped->file().string()};
   }
+  if (!options.output.empty()) refuse_existing(options.output);
   TextProgress progress;
   const int threads = set_threads(config.runtime.threads);
   const PreparedText text =
@@ -138,13 +147,15 @@ Command prepare_command() {
                        .target = &options->task.ignored,
                        .shows_default = true,
                        .range = OptionRange{0, 1},
-                       .needs = "--task"},
+                       .needs = "--task",
+                       .given = &options->ignored_given},
                       {.name = "--idle",
                        .meaning = "Share of idle words among the pairs of a recall",
                        .target = &options->task.idle,
                        .shows_default = true,
                        .range = OptionRange{0, 0.99},
-                       .needs = "--task"},
+                       .needs = "--task",
+                       .given = &options->idle_given},
                       set_option(options->overrides)},
           .run = [options](const CommandLine&) { return run(*options); }};
 }

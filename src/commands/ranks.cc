@@ -114,6 +114,8 @@ Ranks::Ranks(const RanksOptions& options, const WorldPlace& place, const Command
     std::filesystem::remove(store_, ignored);  // of a run that was killed
     mine.store = store_.string();
     for (int rank = 1; rank < place.size; ++rank) {
+      const auto before = std::filesystem::file_size(log_of(others_.size() + 1), ignored);
+      log_starts_.push_back(ignored ? 0 : before);  // an earlier start's lines stay
       others_.push_back(std::make_unique<ChildProcess>(
           command_of(line, rank, place.size, mine.store), log_of(others_.size() + 1)));
     }
@@ -145,10 +147,12 @@ std::filesystem::path Ranks::log_of(std::size_t rank) const {
   return folder_ / cat("rank-", rank, ".log");
 }
 
-// ", after: LINE"; "" where there is none.
+// ", after: LINE" of what it has written since its start; "" where there is none.
 std::string Ranks::last_line_of(std::size_t rank) const {
   try {
-    const std::vector<std::string> lines = split(read_file(log_of(rank)), '\n');
+    const std::string text = read_file(log_of(rank));
+    const std::size_t start = std::min<std::size_t>(log_starts_[rank - 1], text.size());
+    const std::vector<std::string> lines = split(text.substr(start), '\n');
     return lines.size() > 1 ? ", after: " + lines[lines.size() - 2] : "";
   } catch (const Error&) {  // no log is no reason to fail
     return {};

@@ -61,6 +61,7 @@ class Ranks {
   bool is_temporary_ = false;
   std::filesystem::path store_;  // made here; empty: not
   std::vector<std::unique_ptr<ChildProcess>> others_;
+  std::vector<std::uintmax_t> log_starts_;  // of their logs, in bytes
   std::unique_ptr<World> world_;
 };
 

@@ -37,9 +37,10 @@ std::string position_text(const Config& c, const GptImpl& model) {
   const std::int64_t length = batch_shape(c.batch).length;
   const std::int64_t mask = c.model.heads * length * length * 4;
   return text + cat(", slopes ", significant(*most, 4), " ... ", significant(*least, 4),
-                    c.model.learned_slopes ? " (learned)" : "",
-                    ", no parameters, no table (a mask of ", c.model.heads, " x ", length, " x ",
-                    length, " would take ", human_bytes(static_cast<double>(mask)), ")");
+                    c.model.learned_slopes ? cat(" (learned), ", c.model.heads, " parameters")
+                                           : std::string(", no parameters"),
+                    ", no table (a mask of ", c.model.heads, " x ", length, " x ", length,
+                    " would take ", human_bytes(static_cast<double>(mask)), ")");
 }
 
 std::string token_counts_text(const PreparedText& text) {

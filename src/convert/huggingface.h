@@ -1,6 +1,7 @@
 // Folders of transformers. Written: MPT for models with linear biases and nothing beside, BLOOM for
-// those with all of its parts (convert/targets.h), and any model with a modelling file of its own
-// (convert/custom_code.h). Read: all three, and GPT-2. Tensor names and layouts: convert/names.h.
+// those with all of its parts (convert/targets.h), and most others with a modelling file of their
+// own (convert/custom_code.h). Read: all three, and GPT-2. Tensor names and layouts:
+// convert/names.h.
 //
 //   config.json              what the model is; keys that the class ignores are written as they are
 //   generation_config.json   begin and end token

@@ -188,7 +188,7 @@ void check_additions(const fs::path& folder, const TokenizerText& tokenizer,
         notes.push_back(cat(config.string(), ": ", key,
                             " is true: no special tokens are put around texts here"));
   }
-  if (!tokenizer.text.starts_with('{')) return;
+  if (tokenizer.file == "tokenizer.model") return;
   if (tokenizer.text.find("\"SpecialToken\"") != std::string::npos)
     notes.push_back(cat((folder / tokenizer.file).string(),
                         ": its post_processor puts special tokens around texts: none are put "

@@ -78,8 +78,9 @@ Tokenizer import_tokenizer(const ForeignModel& foreign, const std::filesystem::p
       foreign.end.value_or(Tokenizer::kEnd) == Tokenizer::kEnd)
     return Tokenizer::bytes();
   const std::string place = (folder / foreign.tokenizer_file).string();
-  const auto pieces = model.starts_with('{') ? sentencepiece_of_json(model, place) : std::nullopt;
-  if (model.starts_with('{') && !pieces) {
+  const bool is_json = foreign.tokenizer_file != "tokenizer.model";
+  const auto pieces = is_json ? sentencepiece_of_json(model, place) : std::nullopt;
+  if (is_json && !pieces) {
     const ByteLevelModel read = parse_byte_level_json(model, place, !foreign.end);
     return Tokenizer::from_model(with_end_and_rows(foreign, std::ssize(read.pieces), place), place);
   }

@@ -103,6 +103,21 @@ std::string position_text(const ModelConfig& model) {
   return paper.empty() ? cat("with positions: ", name_of(model.position)) : paper;
 }
 
+// An imported model has settings of this program, by which nothing was trained.
+bool is_imported(const ModelCard& card) { return card.tokens == 0; }
+
+std::string training_text(const ModelCard& card) {
+  if (is_imported(card)) return "Imported; how it was trained is not known here.";
+  return cat("Trained by alibi on ", human_count(static_cast<double>(card.tokens)),
+             " tokens in sequences of ", batch_shape(card.config.batch).length,
+             card.config.initialize.from.empty() ? "." : ", from the weights of another model.");
+}
+
+std::string settings_section(const ModelCard& card) {
+  if (is_imported(card)) return {};
+  return "## Training settings\n\n```json\n" + config_json(card.config) + "```\n";
+}
+
 }  // namespace
 
 CardCurve read_card_curve(const std::filesystem::path& folder, const std::string& manifest_sha256) {
@@ -123,16 +138,12 @@ CardCurve read_card_curve(const std::filesystem::path& folder, const std::string
 }
 
 std::string model_card(const ModelCard& card) {
-  const BatchShape shape = batch_shape(card.config.batch);
   return front_matter(card) + "# " + card.name + "\n\n" +
          cat("A decoder-only language model of ", human_count(static_cast<double>(card.parameters)),
              " parameters (", card.config.model.layers, " layers, width ", card.config.model.width,
              ", ", card.config.model.heads, " heads, vocabulary ", card.vocabulary, ") ",
-             position_text(card.config.model), ". Trained by alibi on ",
-             human_count(static_cast<double>(card.tokens)), " tokens in sequences of ",
-             shape.length, ".\n\n") +
-         curve_section(card) + usage_section(card) + "## Training settings\n\n```json\n" +
-         config_json(card.config) + "```\n";
+             position_text(card.config.model), ". ", training_text(card), "\n\n") +
+         curve_section(card) + usage_section(card) + settings_section(card);
 }
 
 }  // namespace alibi

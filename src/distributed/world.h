@@ -1,5 +1,6 @@
 // The processes of one run, its ranks, and what travels between them. c10d moves the bytes (Gloo on
-// the CPU); nothing here adds or decides, so what arrives does not depend on who sent it when.
+// the CPU). Nothing here decides, and nothing but all_reduce adds: what arrives otherwise does not
+// depend on who sent it when.
 //
 // A world of one touches no network and starts no thread.
 #pragma once

@@ -437,6 +437,37 @@ TEST(Compare, ReportsARunThatFailsAndGoesOn) {
   EXPECT_FALSE(place.json("all/comparison.json")["runs"][0]["losses"].empty());
 }
 
+// Seen failing with both files written over.
+TEST(Compare, LeavesFilesThatItDidNotWrite) {
+  const CliFixture place;
+  place.put("two.json", kTwo);
+  for (const char* name : {"index.html", "bits-per-byte.png"}) {
+    std::filesystem::create_directory(place.path("mine"));
+    place.put(std::string("mine/") + name, "mine");
+    const ProgramResult result = place.run({"compare", "two.json", "--output", "mine", "--plan"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_ERROR_AT(result.err, std::string("mine/") + name);
+    EXPECT_EQ(place.read(std::string("mine/") + name), "mine");
+    std::filesystem::remove_all(place.path("mine"));
+  }
+  std::filesystem::create_directory(place.path("mine"));
+  place.put("mine/comparison.json", "{}");
+  EXPECT_EQ(place.run({"compare", "two.json", "--output", "mine", "--plan"}).code, 2);
+}
+
+TEST(Compare, RefusesOptionsThatWouldDoNothing) {
+  const CliFixture place;
+  place.put("two.json", kTwo);
+  for (const auto& options : std::vector<std::vector<std::string>>{{"--jobs", "--output", "x"},
+                                                                   {"--run", "x", "--output", "y"},
+                                                                   {"--plan", "--run", "x"}}) {
+    std::vector<std::string> command = {"compare", "two.json"};
+    command.insert(command.end(), options.begin(), options.end());
+    EXPECT_EQ(place.run(command).code, 2) << options.front();
+    EXPECT_FALSE(place.has("all/runs"));
+  }
+}
+
 // All of a run's figures, or none. Seen failing with the losses of a run kept whose task failed,
 // and with a damaged file that ended the comparison.
 TEST(Compare, ARunThatFailsLateHasNoFigures) {

@@ -357,7 +357,7 @@ TEST(EndToEnd, PreparedFolderGivesTheSameRun) {
   EXPECT_TRUE(p.read(last_checkpoint(p, "a") + "/weights.safetensors") ==
               p.read(last_checkpoint(p, "b") + "/weights.safetensors"));
   const ProgramResult twice = place.run({"prepare", "tiny.json", "--output", "prepared"});
-  EXPECT_EQ(twice.code, 1);
+  EXPECT_EQ(twice.code, 2);
   EXPECT_ERROR_AT(twice.err, "prepared");
 }
 

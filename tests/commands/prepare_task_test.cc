@@ -60,6 +60,9 @@ TEST(PrepareTask, RefusesWhatItCannotMake) {
   refused({"prepare", "--task", "recall", "--output", "b.jsonl"}, "--sizes", "4,32");
   refused({"prepare", "tiny.json", "--task", "recall", "--sizes", "9", "--output", "b.jsonl"},
           "--task", "config");
+  refused({"prepare", "--task", "copy", "--sizes", "9", "--idle", "0.5", "--output", "b.jsonl"},
+          "--idle", "recall");
+  refused(make({"--ignored", "0.5", "--output", "b.jsonl"}), "--ignored", "flip_flop");
   EXPECT_EQ(place.read("a.jsonl"), before);
   EXPECT_FALSE(std::filesystem::exists(place.path("b.jsonl")));
 }

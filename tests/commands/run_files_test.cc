@@ -126,10 +126,10 @@ TEST(RunFiles, ALogThatCannotBeWrittenEndsNoRun) {
 TEST(RunFiles, AreMadeGoodByTheNextWrite) {
   const CliFixture place;
   const auto in_the_way = place.path("runs/tiny/.report.html.alibi-tmp");
-  std::filesystem::create_directories(in_the_way);
+  std::filesystem::create_directories(in_the_way / "not-empty");
   RunningProgram program(train({"--resume", "--set", "run.train_tokens=4000000"}), place.options());
   ASSERT_TRUE(program.wait_for_output("report.html"));
-  std::filesystem::remove(in_the_way);
+  std::filesystem::remove_all(in_the_way);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().code, 128 + SIGTERM);
   EXPECT_GT(csv_steps(place), 0);
