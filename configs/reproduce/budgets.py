@@ -10,6 +10,19 @@ def arm_of(variant):
     return re.sub(r"-(0\.\d+|1)$", "", variant)
 
 
+def whole_budgets(comparison):
+    """{arm: the variant of its largest budget}, as planned; runs of it may have failed."""
+    def tokens(variant):
+        return variant["changes"].get("run", {}).get("train_tokens", 0)
+
+    arms = {}
+    for variant in comparison["variants"]:
+        arm = arm_of(variant["name"])
+        if arm not in arms or tokens(variant) > tokens(arms[arm]):
+            arms[arm] = variant
+    return arms
+
+
 def read_runs(file, length=None):
     """The comparison, and {variant: {seed: (loss at that length or the first, tokens)}} of the runs that did not fail."""
     comparison = json.loads(file.read_text(encoding="utf-8"))

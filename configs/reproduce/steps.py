@@ -4,7 +4,7 @@ usage: steps.py PROGRAM CONFIGS OUTPUT.json [ROUNDS [DEVICE]]
 
 CONFIGS is a folder of VARIANT-seedN-....json, of which the newest is timed for each variant, budgets of one arm counting as one. OUTPUT.json
 holds {processor, seconds: {arm: [seconds of a step, by round]}}, of 5 rounds by default, on the configs' device or DEVICE. Nothing is timed
-where it holds the same arms on this processor; nor where CONFIGS is empty, for a comparison writes them where it trains.
+where it holds the same arms on this processor; nor where CONFIGS lacks one of its arms, for a comparison writes them where it trains.
 """
 import json
 import pathlib
@@ -32,7 +32,8 @@ def main(program, configs, output, rounds=5, device=""):
     file_of = {arm_of(file.name.rsplit("-seed", 1)[0]): file for file in newest_last}
     output = pathlib.Path(output)
     known = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
-    if known and (not file_of or known["processor"] == processor.describe() and known["seconds"].keys() == file_of.keys()):
+    if known and (known["seconds"].keys() - file_of.keys() or
+                  known["processor"] == processor.describe() and known["seconds"].keys() == file_of.keys()):
         return
     if not file_of:
         sys.exit(f"steps.py: {configs}: found no config; a comparison writes them where it trains: remove its kept figures to train anew")

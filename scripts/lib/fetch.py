@@ -91,14 +91,15 @@ def check(path, source):
         fail(f"{source.name}: sha256 is {found}, expected {source.sha256}; the file was removed, try again later")
 
 
+def lock(folder):
+    """Waits until no other process works in that folder; held until this one ends."""
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)
+
+
 def fetch(source, folder):
     """The path of the whole, checked file in folder."""
     path = os.path.join(folder, source.name)
     if os.path.exists(path):
-        return path
-    lock = os.open(folder, os.O_RDONLY)  # until this process ends
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    if os.path.exists(path):  # another process has fetched it meanwhile
         return path
     aside = path + ".part"
     free = shutil.disk_usage(folder).free

@@ -192,7 +192,7 @@ Command part(std::shared_ptr<Options> options, Run run, Command own) {
        .meaning = "Time for each row",
        .target = &options->seconds,
        .shows_default = true,
-       .range = OptionRange{0.001, 86400}},
+       .range = OptionRange{0, 86400}},
       json_option(options->as_json)};
   all.insert(all.end(), own.options.begin(), own.options.end());
   own.options = std::move(all);

@@ -39,6 +39,9 @@ BatchShape batch_shape(const BatchConfig& batch, double scaling);
 // Training keeps the inputs of blocks only, or of reversible layers nothing.
 bool recomputes(const Config& config);
 std::int64_t lanes_of(const BatchConfig& batch);
-std::int64_t micro_batch_tokens_of(const BatchConfig& batch);  // as configured, a lane at most
+// The largest number that divides `rows` and is at most `wanted`, at least 1.
+std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted);
+// As configured, or the next smaller whose rows divide those of a lane.
+std::int64_t micro_batch_tokens_of(const BatchConfig& batch);
 
 }  // namespace alibi

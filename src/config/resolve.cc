@@ -24,8 +24,16 @@ bool recomputes(const Config& config) {
 
 std::int64_t lanes_of(const BatchConfig& batch) { return batch.lanes.value_or(1); }
 
+std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {
+  for (std::int64_t count = std::clamp<std::int64_t>(wanted, 1, rows);; --count) {
+    if (rows % count == 0) return count;
+  }
+}
+
 std::int64_t micro_batch_tokens_of(const BatchConfig& batch) {
-  return std::min(*batch.micro_batch_tokens, batch_shape(batch).tokens() / lanes_of(batch));
+  const BatchShape shape = batch_shape(batch);
+  const std::int64_t wanted = *batch.micro_batch_tokens / shape.length;
+  return shape.length * divisor_up_to(shape.rows / lanes_of(batch), wanted);
 }
 
 std::optional<std::int64_t> known_train_tokens(const RunConfig& run) {

@@ -9,7 +9,7 @@
 namespace alibi {
 
 // Comma separated values with a heading, a line a step, as text to append to a file. A validation
-// is in the line of its step, which comes before it.
+// is in the line of its step, where that comes before it.
 class RunCsv {
  public:
   void add(const StepRecord& step);

@@ -45,13 +45,6 @@ PlacedBatch placed(const Batch& batch, torch::Device device) {
   return {tensors[0], tensors[1], tensors.size() > 2 ? tensors[2] : torch::Tensor()};
 }
 
-// The largest number of rows that divides `rows` and is at most `wanted`, at least 1.
-std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {
-  for (std::int64_t count = std::clamp<std::int64_t>(wanted, 1, rows);; --count) {
-    if (rows % count == 0) return count;
-  }
-}
-
 class Hook final : public torch::autograd::PostAccumulateGradHook {
  public:
   explicit Hook(std::function<void()> call) : call_(std::move(call)) {}

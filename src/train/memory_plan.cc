@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -178,9 +177,7 @@ std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::
 std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device,
                               const World& world) {
   const int ranks = world.size();
-  // As configured, but for what divides the rows of a lane.
-  const std::int64_t wanted =
-      fitting_micro_batch(config, vocabulary, std::numeric_limits<std::int64_t>::max(), ranks);
+  const std::int64_t wanted = micro_batch_tokens_of(config.batch);
   MemoryLimit limit{0, "runtime.memory_limit_bytes"};
   if (config.runtime.memory_limit_bytes) {
     limit.bytes = *config.runtime.memory_limit_bytes;
@@ -189,7 +186,7 @@ std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, tor
     if (device.is_cpu()) limit.bytes /= world.local_size();
   }
   const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes, ranks);
-  if (fitting == wanted) return micro_batch_tokens_of(config.batch);
+  if (fitting == wanted) return wanted;
   const std::int64_t tried = fitting > 0 ? wanted : batch_shape(config.batch).length;
   const MemoryParts parts = estimate_memory(config, vocabulary, tried, ranks);
   const std::string found = cat(

@@ -463,7 +463,9 @@ TEST(Compare, RefusesOptionsThatWouldDoNothing) {
                                                                    {"--plan", "--run", "x"}}) {
     std::vector<std::string> command = {"compare", "two.json"};
     command.insert(command.end(), options.begin(), options.end());
-    EXPECT_EQ(place.run(command).code, 2) << options.front();
+    const ProgramResult result = place.run(command);
+    EXPECT_EQ(result.code, 2) << options.front();
+    EXPECT_ERROR_AT(result.err, options.front() == "--plan" ? "--run" : "--output");
     EXPECT_FALSE(place.has("all/runs"));
   }
 }

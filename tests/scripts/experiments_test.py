@@ -51,6 +51,14 @@ class Names(unittest.TestCase):
             self.assertEqual(budgets.arm_of(variant), arm)
 
 
+class Whole(unittest.TestCase):
+    def test_budget_is_the_planned_one_though_its_runs_failed(self):
+        variants = [{"name": f"short-{share}", "changes": {"run": {"train_tokens": tokens}}, "train_targets": tokens if share != 1 else 0}
+                    for share, tokens in ((0.5, 500), (1, 1000))]
+        whole = budgets.whole_budgets({"variants": [*variants, {"name": "long", "changes": {}}]})
+        self.assertEqual({arm: variant["name"] for arm, variant in whole.items()}, {"short": "short-1", "long": "long"})
+
+
 class Plan(unittest.TestCase):
     CASE = {"name": "case", "title": "Case", "base": [], "text": "held-out.jsonl", "tokens": 1000, "trial_tokens": 500, "seeds": [0, 1], "rates": [1, 2],
             "config": {"model": {"layers": 2}},

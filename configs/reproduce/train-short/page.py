@@ -13,7 +13,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
+from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
 
 
 def percent(nats):
@@ -33,11 +33,8 @@ class Case:
         _, self.runs = read_runs(folder / "runs" / "comparison.json", self.length)
         self.trials, _ = read_runs(folder / "rates" / "comparison.json")
         self.processor, self.steps = read_steps(folder / "steps.json")
-        self.arms = {}  # the variant of each arm's whole budget
-        for variant in self.comparison["variants"]:
-            arm = arm_of(variant["name"])
-            if arm not in self.arms or variant["train_targets"] > self.arms[arm]["train_targets"]:
-                self.arms[arm] = variant
+        # Arms of which nothing was trained to the end of any budget are left out.
+        self.arms = {arm: variant for arm, variant in whole_budgets(self.comparison).items() if self.runs[variant["name"]]}
         self.whole = self.arms[self.reference]
 
     def point(self, arm, length):
@@ -51,7 +48,7 @@ class Case:
         return time_until(self.runs, self.steps, arm, self.whole["name"])
 
     def budgets(self, arm):
-        return sum(arm_of(variant) == arm for variant in self.runs)
+        return sum(arm_of(variant) == arm and bool(seeds) for variant, seeds in self.runs.items())
 
     def time_text(self, arm):
         if self.budgets(arm) == 1:
@@ -80,7 +77,7 @@ class Case:
     def smaller_budgets(self):
         yield f"| | tokens | loss at {self.length:,} (mean, least and most of the seeds) |\n|---|---|---|"
         for variant, seeds in self.runs.items():
-            if self.budgets(arm_of(variant)) > 1 or variant == self.reference:
+            if seeds and self.budgets(arm_of(variant)) > 1 or variant == self.reference:
                 tokens = next(iter(seeds.values()))[1]
                 yield f"| {arm_of(variant)} | {tokens / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in seeds.values()], 3)} |"
 
@@ -112,8 +109,8 @@ class Case:
 HEAD = """# Trained short with ALiBi, trained long with other positions
 """
 HOW = """
-Intervals are of 95 % over seeds, paired. Each arm has the best of three learning rates, tried with half of the tokens and chosen on one
-half of the held-out documents; all is reported on the other half. A step's time: median, least and most of rounds in turns. How the time
+Intervals are of 95 % over seeds, paired. Learning rates were tried with half of the tokens and chosen on one half of the held-out documents, for
+each arm or for one like it (tables at the end); all is reported on the other half. A step's time: median, least and most of rounds in turns. How the time
 until a loss is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
 
 
