@@ -35,7 +35,7 @@ struct Option {
   bool one_value = false;      // of a list: one each time the option is named
   bool commas = false;         // of a list: "a,b" are two values
   bool positive = false;
-  bool may_be_empty = false;  // of a text
+  bool may_be_empty = false;  // of a text, or those of a list
   std::optional<OptionRange> range = {};
   std::vector<std::string> choices = {};
   std::string excludes = {};    // an option declared before this one

@@ -162,7 +162,8 @@ Command completion_command() {
                        .choices = {"bash", "zsh", "fish", "words"}},
                       {.name = "WORDS",
                        .meaning = "Behind \"words --\": the line so far, without the program",
-                       .target = &given->words}},
+                       .target = &given->words,
+                       .may_be_empty = true}},
           .run = [given](const CommandLine&) {
             if (given->shell != "words")
               std::fputs(scripts().at(given->shell), stdout);

@@ -2,8 +2,9 @@
 //
 // After FlashAttention-2 (Dao 2023, algorithms 1 and 2), with biases by distance, from
 // tile-relative integers in fp32, or by position, and with blocks left out that no query sees
-// (visible_keys.h) or that cannot matter (attention_skip.h). Nothing here allocates or starts
-// threads: the caller owns memory and spreads the items. A result does not depend on how items are
+// (visible_keys.h) or that cannot matter (attention_skip.h). Nothing here allocates (but for the
+// code of a product of a new shape, tile_gemm.h) or starts threads: the caller owns memory and
+// spreads the items. A result does not depend on how items are
 // spread.
 //
 // Letters: B sequences, H heads, G key/value heads, T queries, S keys, W head width. A "unit" is

@@ -56,14 +56,19 @@ torch::Tensor by_views(const AttentionInputs& inputs, std::int64_t layer,
                        std::span<Cache* const> caches, const AttentionKernel* kernel,
                        const std::string& choice) {
   torch::Tensor output_BHTD = rows_like(inputs.q_BHTD);
-  at::parallel_for(0, std::ssize(caches), 1, [&](std::int64_t begin, std::int64_t end) {
+  const auto attend_to = [&](std::int64_t begin, std::int64_t end) {
     const torch::NoGradGuard guard;
     for (std::int64_t b = begin; b < end; ++b) {
       Cache& cache = *caches[static_cast<std::size_t>(b)];
       output_BHTD.narrow(0, b, 1).copy_(
           of_piece(of_sequence(inputs, b), layer, cache, kernel, choice));
     }
-  });
+  };
+  // Another thread would stand on the first device, whatever this one's is.
+  if (inputs.q_BHTD.is_cpu())
+    at::parallel_for(0, std::ssize(caches), 1, attend_to);
+  else
+    attend_to(0, std::ssize(caches));
   return output_BHTD;
 }
 

@@ -1,6 +1,8 @@
 // How the attention kernels are launched: the table of device/cuda_module.h.
 #include <cuda_runtime.h>
 
+#include <atomic>
+
 #include "device/cuda_module.h"
 #include "kernels/cuda/attention_norms.h"
 #include "kernels/cuda/attention_shapes.h"
@@ -35,12 +37,20 @@ dim3 blocks(const KernelGrid& grid) {
           static_cast<unsigned>(grid.z)};
 }
 
-// More shared memory than 48 KiB must be asked for once a kernel.
+// More shared memory than 48 KiB must be asked for once a kernel. Only success is remembered: where
+// memory lacked, a later call may have it.
 template <class Body, int kWarps>
 cudaError_t launch(const DeviceAttention& a, const KernelGrid& grid, cudaStream_t stream) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      run_body<Body, kWarps>, cudaFuncAttributeMaxDynamicSharedMemorySize, Body::kSharedBytes);
-  if (allowed != cudaSuccess) return allowed;
+  static std::atomic<bool> allowed = false;
+  if (!allowed) {
+    const cudaError_t code = cudaFuncSetAttribute(
+        run_body<Body, kWarps>, cudaFuncAttributeMaxDynamicSharedMemorySize, Body::kSharedBytes);
+    if (code != cudaSuccess) {
+      cudaGetLastError();  // nobody else is to find it
+      return code;
+    }
+    allowed = true;
+  }
   run_body<Body, kWarps><<<blocks(grid), 32 * kWarps, Body::kSharedBytes, stream>>>(a);
   return cudaGetLastError();
 }

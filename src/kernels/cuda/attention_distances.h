@@ -10,7 +10,7 @@
 
 namespace alibi {
 
-// distance_gradient_BHXU: 128 sums a block, of the distances from distance_of(a, x) on.
+// distance_gradient_BHXU: 128 sums a block, of the distances from first_distance(a, x) on.
 ALIBI_KERNEL int first_distance(const DeviceAttention& a, int x) {
   return a.offset() + (x - a.blocks_before() - 1) * kKeyBlock;
 }

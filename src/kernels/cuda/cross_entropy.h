@@ -31,8 +31,8 @@ class CrossEntropyRow {
   }
 
   ALIBI_KERNEL void run() {
+    if (a_.targets_R[block_.x()] < 0) return leave_out();
     const auto target = static_cast<int>(a_.targets_R[block_.x()]);
-    if (target < 0) return leave_out();
     Floats references, sums;
     block_.each_lane([&](int lane) {
       const Sum own = sum_of(thread(lane));

@@ -56,9 +56,6 @@ struct alignas(16) FloatChunk {  // as it lies in memory
 struct alignas(16) Words4 {
   std::uint32_t v[4];
 };
-struct Words2 {
-  std::uint32_t v[2];
-};
 
 // Rows of `kWidth` 16-bit numbers in shared memory, in chunks of 16 bytes. The chunks of a row are
 // permuted so that eight neighbouring rows of one column of chunks lie in different banks.
