@@ -6,6 +6,7 @@ usage: plan.py rates CASE.toml FOLDER OUTPUT [OPTIONS]
                                                 holds are not made again
        plan.py runs CASE.toml FOLDER OUTPUT     writes FOLDER/runs.json, with the rates chosen by that; runs that OUTPUT/measured
                                                 holds are not made again
+       plan.py whole CASE.toml FOLDER OUTPUT    writes FOLDER/whole.json, of those the runs of whole budgets
        plan.py judged CASE.toml FOLDER OUTPUT   prints the options of "alibi evaluate" by which an evaluator finds the key tokens of the runs'
                                                 text; nothing where OUTPUT/key_tokens.json holds them, or the case asks for none
 
@@ -100,6 +101,11 @@ def plan_runs(case, folder, output, measured):
     return comparison(changed, folder, "runs", "report.jsonl", variants, case["seeds"], output / "measured")
 
 
+def only_whole_budgets(case):
+    arms = {name: {**arm, "budgets": [1]} if "budgets" in arm else arm for name, arm in case["arms"].items() if 1 in arm.get("budgets", [1])}
+    return {**case, "arms": arms}
+
+
 def key_token_list(output):
     return output / "key_tokens.json"
 
@@ -123,7 +129,10 @@ def main(step, case_file, folder, output, *options):
     measured = json.loads(trials.read_text(encoding="utf-8")) if trials.exists() else None
     file = folder / f"{step}.json"
     file.unlink(missing_ok=True)
-    plan = plan_rates(case, folder, output) if step == "rates" else plan_runs(case, folder, output, measured)
+    if step == "rates":
+        plan = plan_rates(case, folder, output)
+    else:
+        plan = plan_runs(only_whole_budgets(case) if step == "whole" else case, folder, output, measured)
     if step == "rates":
         rules, known = what_decides(case, plan, options), output / "rates" / "trials.json"
         (folder / "trials.json").write_text(json.dumps(rules, indent=1) + "\n", encoding="utf-8")

@@ -3,6 +3,11 @@
 # rates that its case tries. Steps are timed in turns, so JOBS may train several models at once.
 for case in ${CASES:-table5 composer}; do
   compare_at_own_rates "$steps/$case.toml" "$out/$case" "$@"
-  python3 configs/reproduce/steps.py "$alibi" "runs/reproduce/$name/$case/runs/configs" "$out/$case/steps.json" 3
+  # The picture is of whole budgets.
+  plan="runs/reproduce/$name/$case"
+  python3 configs/reproduce/plan.py whole "$steps/$case.toml" "$plan" "$out/$case"
+  compare_into "$plan/whole" "$plan/whole.json" "$@"
+  cp "$plan/whole/perplexity.svg" "$out/$case" && rm -f "$out/$case"/runs/*.svg
+  python3 configs/reproduce/steps.py "$alibi" "$plan/runs/configs" "$out/$case/steps.json" 3
 done
 write_page python3 "$steps/page.py" "$out"

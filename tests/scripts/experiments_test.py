@@ -77,6 +77,11 @@ class Plan(unittest.TestCase):
         self.assertEqual(told, {"short-0.5": (2, 500, 50), "short-1": (2, 1000, 100), "long": (1, 1000, 100), "kin": (1, 1000, 100)})
         self.assertEqual(runs["kin"]["model"], {"heads": 2})
 
+    def test_whole_budgets_are_the_same_runs(self):
+        case = {**self.CASE, "arms": {**self.CASE["arms"], "timed": {"as": "long", "budgets": [0.02]}}}
+        whole, runs = (plan.plan_runs(kind, pathlib.Path("folder"), pathlib.Path("output"), self.MEASURED) for kind in (plan.only_whole_budgets(case), case))
+        self.assertEqual(whole, {**runs, "variants": {name: runs["variants"][name] for name in ("short-1", "long", "kin")}})
+
     def test_tries_rates_of_arms_with_their_own_alone(self):
         self.assertEqual(list(plan.plan_trials(self.CASE)), ["short-1", "short-2", "long-1", "long-2"])
 

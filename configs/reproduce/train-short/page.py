@@ -103,7 +103,7 @@ class Case:
         yield f"\n## {self.comparison['title']}\n"
         yield (f"{from_to(sizes, lambda size: f'{size / 1e6:.2f}M')} parameters, {tokens / 1e6:.2g}M tokens "
                f"({from_to(sizes[::-1], lambda size: f'{tokens / size:.0f}')} a parameter), {len(self.comparison['seeds'])} seeds; steps timed on {self.processor}, {len(next(iter(self.steps.values())))} rounds.\n")
-        yield f"![perplexity against length]({self.name}/runs/perplexity.svg)\n"
+        yield f"![perplexity against length]({self.name}/perplexity.svg)\n"
         yield from self.figures()
         yield "\nBudgets, each with a schedule that decays to its end:\n"
         yield from self.smaller_budgets()
