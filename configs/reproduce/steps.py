@@ -1,10 +1,11 @@
 """Times steps of all variants of a comparison in turns, so that what else the machine does weighs on all alike.
 
-usage: steps.py PROGRAM CONFIGS OUTPUT.json [ROUNDS [DEVICE]]
+usage: steps.py PROGRAM CONFIGS OUTPUT.json [ROUNDS [DEVICE [ARM...]]]
 
 CONFIGS is a folder of VARIANT-seedN-....json, of which the newest is timed for each variant, budgets of one arm counting as one. OUTPUT.json
-holds {processor, seconds: {arm: [seconds of a step, by round]}}, of 5 rounds by default, on the configs' device or DEVICE. Nothing is timed
-where it holds the same arms on this processor; nor where CONFIGS lacks one of its arms, for a comparison writes them where it trains.
+holds {processor, seconds: {arm: [seconds of a step, by round]}}, of all arms or the named ones, of 5 rounds by default, on the configs'
+device or DEVICE. Nothing is timed where it holds the same arms on this processor; nor where CONFIGS lacks one of its arms, for a
+comparison writes them where it trains.
 """
 import json
 import pathlib
@@ -27,9 +28,11 @@ def step_seconds(program, file, device):
         return json.loads(output.read_text(encoding="utf-8"))["rows"][0]["step_seconds"]
 
 
-def main(program, configs, output, rounds=5, device=""):
+def main(program, configs, output, rounds=5, device="", *arms):
     newest_last = sorted(pathlib.Path(configs).glob("*.json"), key=lambda file: file.stat().st_mtime)
     file_of = {arm_of(file.name.rsplit("-seed", 1)[0]): file for file in newest_last}
+    if arms:
+        file_of = {arm: file_of[arm] for arm in arms if arm in file_of}
     output = pathlib.Path(output)
     known = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
     if known and (known["seconds"].keys() - file_of.keys() or

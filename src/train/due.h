@@ -21,8 +21,8 @@ bool is_due(std::int64_t every_tokens, std::int64_t before, std::int64_t now);
 
 // Which steps are logged: those that run.log_every_tokens asks for (0: all), those that did not
 // reach the weights, and the run's last. Which one that is the step itself does not know: a
-// deadline or run.patience may end the run behind it. (Where the end is found by a resumed run, that
-// step was another process's, and is not logged.)
+// deadline or run.patience may end the run behind it. (Where the end is found by a resumed run,
+// that step was another process's, and is not logged.)
 class LoggedSteps {
  public:
   explicit LoggedSteps(const Config& config) : config_(config) {}  // outlives it
