@@ -69,6 +69,7 @@ def main(program, folder, output, *options):
         whole[position] = {seed: retrofit.from_the_start(position, seed, tokens, **best) for seed in seeds}
     pairs = [{"rate": rate, "sequences": sequences} for rate in rules["rates"] for sequences in rules["sequences"]]
     found, best = retrofit.tried("exchanged", [(pair, retrofit.exchanged(whole["learned"][seeds[0]], seeds[0], **pair)) for pair in pairs])
+    output.mkdir(parents=True, exist_ok=True)
     (output / "trials.json").write_text(json.dumps(trials + found, indent=1) + "\n", encoding="utf-8")
     for seed in seeds:
         table = whole["learned"][seed]
