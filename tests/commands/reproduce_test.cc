@@ -20,6 +20,7 @@ class ReproduceSlow : public testing::Test {
   ReproduceSlow() { setenv("ALIBI_PROGRAM", ALIBI_BINARY, 1); }
 
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::filesystem::path folder() const { return folder_.path(); }
 
   ProgramResult reproduce(const std::string& name) const {
     ProgramOptions options;
@@ -60,10 +61,12 @@ TEST_F(ReproduceSlow, OnePassAndLessonTakeTheirKeys) {
 TEST_F(ReproduceSlow, ARetrofitIsMeasuredBesideModelsThatHadBiasesFromTheStart) {
   const std::string steps = ALIBI_SOURCE_DIR "/configs/reproduce/retrofit/";
   ProgramOptions options;
-  options.folder = ALIBI_SOURCE_DIR;
-  options.program = "/usr/bin/python3";
-  std::vector<std::string> arguments = {"-B", steps + "retrofit.py", ALIBI_BINARY, path("work"),
-                                        path("out")};
+  options.folder = folder();  // of the cache, too; the files that are named stand in the project
+  options.program = "/usr/bin/env";
+  const std::vector<std::string> python = {"--chdir=" ALIBI_SOURCE_DIR, "python3", "-B"};
+  std::vector<std::string> arguments = python;
+  arguments.insert(arguments.end(),
+                   {steps + "retrofit.py", ALIBI_BINARY, path("work"), path("out")});
   for (const char* set : {"model.layers=1", "run.train_tokens=6144", "schedule.warmup_tokens=3072",
                           "run.validation_tokens=4096", "evaluate.max_tokens=8192"})
     arguments.insert(arguments.end(), {"--set", set});
@@ -79,7 +82,9 @@ TEST_F(ReproduceSlow, ARetrofitIsMeasuredBesideModelsThatHadBiasesFromTheStart) 
     EXPECT_TRUE(curves[1]["points"][4]["loss"].is_number());
     EXPECT_EQ(curves[1]["points"][4]["length"], 2048);
   }
-  const ProgramResult page = run_program({"-B", steps + "page.py", path("out")}, options);
+  arguments = python;
+  arguments.insert(arguments.end(), {steps + "page.py", path("out")});
+  const ProgramResult page = run_program(arguments, options);
   EXPECT_EQ(page.code, 0) << page.err;
   EXPECT_NE(page.out.find("| 2,048 | 16x | no positions |"), std::string::npos) << page.out;
 }
