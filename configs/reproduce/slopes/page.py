@@ -9,7 +9,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import median_and_spread, read_steps, relative_steps  # noqa: E402
+from budgets import from_reference, median_and_spread, read_steps, relative_steps  # noqa: E402
 
 
 def losses(comparison, variant, length):
@@ -24,14 +24,9 @@ def pooled_spread(groups):
     return math.sqrt(statistics.mean(variances)) if variances else math.nan
 
 
-def from_published(point):
-    low, middle, high = (f"{100 * math.expm1(point[key]):+.1f} %" for key in ("difference_low", "difference", "difference_high"))
-    return f"{middle} ({low} .. {high})"
-
-
 def verdicts(variants, length):
     for verdict, title in (("better", "Better than the published slopes"), ("worse", "Worse"), ("within noise", "No difference shown")):
-        named = [f"{name} {from_published(point)}" for name, points in variants.items()
+        named = [f"{name} {from_reference(point)}" for name, points in variants.items()
                  for point in points if point["length"] == length and point.get("verdict") == verdict]
         if named:
             yield f"- {title} at {length:,} tokens: {', '.join(named)}."

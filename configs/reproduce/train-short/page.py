@@ -7,21 +7,12 @@ step, measured for all arms in turns: runs lie hours apart. The time until a los
 ends there: by the straight line of loss over the logarithm of tokens, seed by seed.
 """
 import json
-import math
 import pathlib
 import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
-
-
-def percent(nats):
-    return f"{100 * math.expm1(nats):+.1f} %"
-
-
-def interval(text, low, high):
-    return text if low is None else f"{text} ({percent(low)} .. {percent(high)})"
+from budgets import arm_of, from_reference, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
 
 
 def from_to(values, text):
@@ -45,8 +36,7 @@ class Case:
         return next(point for point in self.arms[arm]["points"] if point["length"] == length)
 
     def from_reference(self, arm):
-        point = self.point(arm, self.length)
-        return interval(percent(point["difference"]), point["difference_low"], point["difference_high"])
+        return from_reference(self.point(arm, self.length))
 
     def until(self, arm):
         return time_until(self.runs, self.steps, arm, self.whole["name"])
