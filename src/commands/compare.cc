@@ -108,8 +108,7 @@ Error some_failed(const std::string& folder) {
           "logs/ in " + folder + " says why; the same command tries again"};
 }
 
-// One of several files of a comparison may have no figure for some: an earlier report's are
-// removed.
+// What a report may have; of an earlier one, those that this one does not have are removed.
 constexpr std::array kPictures = {"perplexity.svg", "perplexity.png",    "loss.svg",
                                   "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
 
