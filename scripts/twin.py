@@ -75,14 +75,30 @@ def sandwich_rows(length, width):
     return torch.cat([angle.sin(), angle.cos()], -1)
 
 
-def turn(x, base, share):
+def scaled_turns(m, width):
+    """Radians a position of each pair, and the length of what is turned: Su et al. 2021; PI (Chen et al. 2023), NTK-aware, YaRN."""
+    kind, factor = m.get("rotary_scaling", "none"), m.get("rotary_scaling_factor") or 1.0
+    base, pairs = m["rotary_base"], [2 * pair / width for pair in range(width // 2)]
+    if kind == "ntk" and width > 2:
+        base *= factor ** (width / (width - 2))
+    turns = [base ** -pair for pair in pairs]
+    if kind == "linear" or kind == "ntk" and width == 2:
+        turns = [turn / factor for turn in turns]
+    if kind != "yarn":
+        return turns, 1.0
+    wavelengths = [2 * math.pi / turn for turn in turns]
+    as_they_were = [min(1, max(0, (m["rotary_original_length"] / wavelength - 1) / (32 - 1))) for wavelength in wavelengths]
+    return [(1 - ramp) * turn / factor + ramp * turn for ramp, turn in zip(as_they_were, turns)], 0.1 * math.log(factor) + 1
+
+
+def turn(x, m):
     """Su et al. 2021: column c and c + D/2 as a complex number, multiplied by e^(i position angle)."""
     length, width = x.shape[-2:]
-    angle = torch.outer(torch.arange(length, dtype=torch.float64),
-                        base ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width))
-    angle[:, math.floor(share * (width // 2) + 0.5):] = 0  # Barbero et al. 2025
+    turns, size = scaled_turns(m, width)
+    angle = torch.outer(torch.arange(length, dtype=torch.float64), torch.tensor(turns, dtype=torch.float64))
+    angle[:, math.floor(m.get("rotary_share", 1.0) * (width // 2) + 0.5):] = 0  # Barbero et al. 2025
     turned = torch.complex(x[..., : width // 2].double(), x[..., width // 2 :].double()) * torch.polar(
-        torch.ones_like(angle), angle)
+        torch.full_like(angle, size), angle)
     return torch.cat([turned.real, turned.imag], -1).float()
 
 
@@ -178,8 +194,7 @@ class Twin:
             q, k, _ = self.linear(f"block_{layer}.qkv", with_places).split([width, groups * size, groups * size], -1)
             q, k = (part.reshape(batch, length, -1, size).transpose(1, 2) for part in (q, k))
         if m["position"] == "rotary":
-            share = m.get("rotary_share", 1.0)
-            q, k = turn(q, m["rotary_base"], share), turn(k, m["rotary_base"], share)
+            q, k = turn(q, m), turn(k, m)
         if m.get("scalable_softmax"):
             first = torch.zeros(batch, length) if seen is None else seen.long().argmax(-1)
             q = q * self.w[f"softmax_scale_{layer}"][:, None, None] * (torch.arange(1, length + 1) - first).log()[:, None, :, None]

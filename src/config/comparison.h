@@ -11,6 +11,8 @@
 //    "base": ["configs/quickstart.json"],       // config files, merged left to right; or one name
 //    "config": {"run": {"train_tokens": 1000000}},  // changes for all variants
 //    "variants": {"alibi": {}, "sinusoidal": {"model": {"position": "sinusoidal"}}},
+//                                               // {"initialize": {"from": "variants/alibi"}}: goes
+//                                               // on from alibi's run of the same seed
 //    "seeds": [0, 1, 2],
 //    "reference": "alibi",                      // others are compared with it; default: the first
 //    "text": ["held-out.txt"],                  // default: what the runs held out
@@ -33,6 +35,8 @@ namespace alibi {
 // Keys of "run" that a comparison sets itself, for each run, and what a config is told of them.
 inline constexpr const char* kRunKeysOfComparison[] = {"name", "folder", "seed"};
 inline constexpr const char* kSetByComparison = "is set by the comparison for each run";
+
+inline constexpr const char* kFromVariant = "variants/";  // in initialize.from, before its name
 
 struct ComparisonVariant {
   std::string name;

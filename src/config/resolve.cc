@@ -63,8 +63,7 @@ void resolve(Config& c) {
   if (!c.initialize.standard_deviation)
     c.initialize.standard_deviation = 1.0 / std::sqrt(static_cast<double>(m.width));
   const BatchShape shape = batch_shape(c.batch);
-  if (position_method(m.position).has_table && !m.max_sequence_length)
-    m.max_sequence_length = shape.length;
+  if (const auto fill = position_method(m.position).resolve) fill(m, shape.length);
   if (!c.batch.micro_batch_tokens) c.batch.micro_batch_tokens = shape.tokens();
   if (c.batch.lanes == 1) c.batch.lanes.reset();  // one name for one thing: part of the identity
   if (c.tokenizer.kind == TokenizerKind::kBytes) c.tokenizer.vocabulary = 259;

@@ -164,12 +164,9 @@ void check_batch(const Config& c, Faults& faults) {
   }
   if (faults.sound({"/batch/sequences", "/batch/lanes", "/batch/length_mixture"}))
     check_lanes(c.batch, faults);
-  if (faults.sound({"/model/position", "/model/max_sequence_length"}) &&
-      position_limit(c.model).value_or(shape.length) < shape.length) {
-    faults.add("/model/max_sequence_length",
-               cat("found ", *c.model.max_sequence_length,
-                   ", expected at least the trained length ", shape.length));
-  }
+  if (!faults.sound({"/model/position"})) return;
+  const auto check = position_method(c.model.position).check_length;
+  if (check != nullptr) check(c.model, shape.length, faults);
 }
 
 // Its bias would follow what was packed before a document.
@@ -222,14 +219,21 @@ void check_lengths(const Config& c, Faults& faults) {
 void check_stretch(const Config& c, Faults& faults) {
   if (!faults.sound({"/evaluate/stretch", "/model/position"})) return;
   const Stretch stretch = c.evaluate.stretch;
-  const auto fits = [stretch](const PositionMethod& method) {
-    return method.stretches != nullptr && method.stretches(stretch);
+  const auto fits = [stretch](const PositionMethod& method, const ModelConfig& model = {}) {
+    return method.stretches != nullptr && method.stretches(model, stretch);
   };
-  if (stretch == Stretch::kNone || fits(position_method(c.model.position))) return;
+  const PositionMethod& method = position_method(c.model.position);
+  if (stretch == Stretch::kNone || fits(method, c.model)) return;
+  if (fits(method)) {
+    faults.add("/evaluate/stretch", "this model's own positions are stretched already",
+               "choose none");
+    return;
+  }
   faults.add("/evaluate/stretch",
              cat("model.position ", name_of(c.model.position), " has no distances to stretch by ",
                  name_of(stretch)),
-             cat(name_of(stretch), " is for ", positions_where(fits)));
+             cat(name_of(stretch), " is for ",
+                 positions_where([&](const PositionMethod& m) { return fits(m); })));
 }
 
 void check_protocol(const Config& c, Faults& faults) {

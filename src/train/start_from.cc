@@ -1,6 +1,7 @@
 #include "train/start_from.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -105,7 +106,51 @@ std::string describe_surgery(const ModelConfig& source, const ModelConfig& model
   return text;
 }
 
+std::string shape_text(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::string> texts;
+  for (const std::int64_t size : sizes) texts.push_back(cat(size));
+  return join(texts, " x ");
+}
+
+// Of parameters that both have.
+void refuse_other_shapes(const ModelConfig& source, const ModelConfig& model,
+                         const std::string& from) {
+  std::map<std::string, std::vector<std::int64_t>> its;
+  for (const ParameterShape& parameter : parameter_shapes(source, 0))
+    its[parameter.name] = parameter.sizes;
+  for (const ParameterShape& parameter : parameter_shapes(model, 0)) {
+    const auto found = its.find(parameter.name);
+    if (found == its.end() || found->second == parameter.sizes) continue;
+    throw usage_error("/initialize/from",
+                      cat("\"", from, "\" has ", parameter.name, " of ", shape_text(found->second),
+                          ", this model of ", shape_text(parameter.sizes)),
+                      "give the model the source's values, or train it from nothing");
+  }
+}
+
+// What is scaled is scaled from the length that it knows.
+void refuse_other_length(const Config& source, const Config& config) {
+  if (config.model.rotary_scaling == Stretch::kNone ||
+      source.model.rotary_scaling != Stretch::kNone)
+    return;
+  const std::int64_t length = batch_shape(source.batch).length;
+  if (config.model.rotary_original_length == length) return;
+  throw usage_error("/model/rotary_original_length",
+                    cat("found ", *config.model.rotary_original_length, ", but \"",
+                        config.initialize.from, "\" was trained on sequences of ", length),
+                    cat("set it to ", length));
+}
+
 }  // namespace
+
+void refuse_other_start(const Config& source, const Config& config) {
+  const std::string& from = config.initialize.from;
+  refuse_another_model(identity_differences(source, config), from);
+  refuse_positions(source.model, config.model, from);
+  refuse_other_hashing(source.model, config.model, from);
+  refuse_other_shapes(source.model, config.model, from);
+  refuse_other_length(source, config);
+}
 
 Start start_from(const Config& config, const Tokenizer& tokenizer) {
   const std::string& from = config.initialize.from;
@@ -119,11 +164,9 @@ Start start_from(const Config& config, const Tokenizer& tokenizer) {
                           : cat("set tokenizer.file to ", (folder / file).string()));
   }
   const Config its = parse_config(source.config_json, (folder / "config.json").string());
-  const Differences differences = identity_differences(its, config);
-  refuse_another_model(differences, from);
-  refuse_positions(its.model, config.model, from);
-  refuse_other_hashing(its.model, config.model, from);
-  Start start{std::move(source.weights), describe_surgery(its.model, config.model, differences)};
+  refuse_other_start(its, config);
+  Start start{std::move(source.weights),
+              describe_surgery(its.model, config.model, identity_differences(its, config))};
   const std::set<std::string> wanted = parameters_of(config.model);
   for (const std::string& name : parameters_of(its.model))
     if (!wanted.contains(name)) start.weights.erase(name);

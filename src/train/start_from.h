@@ -19,9 +19,11 @@ struct Start {
   std::string surgery;  // what was done to the positions; "": nothing
 };
 
-// Throws Error naming the key: another tokenizer, other layers, heads or activation than the
-// source's, positions that cannot be exchanged. Weights of a wrong shape are left to who copies
-// them.
+// Throws as start_from does, of all that the two configs show.
+void refuse_other_start(const Config& source, const Config& config);
+
+// Throws Error naming the key: another tokenizer, other layers, heads, activation or shapes than
+// the source's, positions that cannot be exchanged, or scaled from another length.
 Start start_from(const Config& config, const Tokenizer& tokenizer);
 
 }  // namespace alibi

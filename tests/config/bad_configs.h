@@ -159,6 +159,18 @@ inline std::vector<BadConfig> broken_rules() {
        {"/batch/length_mixture/0|1|0.5"}},
       {"{\"evaluate\": {\"protocol\": \"one_pass\", \"stretch\": \"linear\"}}",
        {"/evaluate/stretch|stretch_factor"}},
+      {"{\"model\": {\"position\": \"rotary\", \"rotary_scaling\": \"yarn\"}}",
+       {"/model/rotary_original_length|missing|yarn"}},
+      {"{\"model\": {\"position\": \"rotary\", \"rotary_scaling\": \"yarn\", "
+       "\"rotary_original_length\": 512}, \"batch\": {\"sequence_length\": 512}}",
+       {"/model/rotary_original_length|512"}},
+      {"{\"model\": {\"position\": \"rotary\", \"rotary_scaling\": \"yarn\", "
+       "\"rotary_original_length\": 64, \"rotary_scaling_factor\": 4}, "
+       "\"batch\": {\"sequence_length\": 512}}",
+       {"/model/rotary_scaling_factor|4|512"}},
+      {"{\"model\": {\"position\": \"rotary\", \"rotary_scaling\": \"linear\", "
+       "\"rotary_original_length\": 64}, \"evaluate\": {\"stretch\": \"ntk\"}}",
+       {"/evaluate/stretch|already"}},
       {"{\"evaluate\": {\"protocol\": \"streaming\"}, \"data\": {\"separate_documents\": true}}",
        {"/evaluate/protocol|data.separate_documents"}},
       {"{\"model\": {\"position\": \"rotary\"}, "
@@ -181,6 +193,8 @@ inline std::vector<BadConfig> without_effect() {
       {"{\"model\": {\"position\": \"rotary\", \"t5_buckets\": 32}}", {"/model/t5_buckets" + no}},
       {"{\"model\": {\"t5_shared\": true}}", {"/model/t5_shared" + no}},
       {"{\"model\": {\"rotary_base\": 10000}}", {"/model/rotary_base" + no}},
+      {"{\"model\": {\"position\": \"rotary\", \"rotary_original_length\": 64}}",
+       {"/model/rotary_original_length|rotary_scaling" + no}},
       {"{\"model\": {\"position\": \"none\", \"slopes\": [0.5]}}", {"/model/slopes" + no}},
       {"{\"model\": {\"heads\": 1, \"slopes\": [0.5], \"slope_rule\": \"press\"}}",
        {"/model/slope_rule" + no}},

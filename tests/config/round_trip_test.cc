@@ -80,6 +80,8 @@ TEST(RoundTrip, EveryKeyByItself) {
       {},
       {"model.position=learned"},
       {"model.position=rotary"},
+      {"model.position=rotary", "model.rotary_scaling=yarn", "model.rotary_original_length=1000",
+       "batch.sequence_length=1024"},
       {"model.position=t5"},
       {"model.position=kerple"},
       {"model.position=sandwich"},

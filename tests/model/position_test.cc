@@ -305,6 +305,21 @@ TEST(Rotary, TurnsTheShareOfPairsThatIsFastest) {
   EXPECT_FALSE(torch::equal(whole, x));
 }
 
+TEST(Rotary, ScalesByItsOwnKeysAsAnEvaluationDoes) {
+  ModelConfig model;
+  model.position = Position::kRotary;
+  const auto plain = make_positions(model, nullptr);
+  const torch::Tensor x = torch::randn({1, 2, 5, 64});
+  for (const Stretch kind : {Stretch::kLinear, Stretch::kNtk, Stretch::kYarn}) {
+    model.rotary_scaling = kind;
+    model.rotary_scaling_factor = 4;
+    model.rotary_original_length = 512;
+    const torch::Tensor found = make_positions(model, nullptr)->turn(x, 1000, {});
+    EXPECT_TRUE(torch::equal(found, plain->turn(x, 1000, {kind, 4, 512}))) << name_of(kind);
+    EXPECT_FALSE(torch::equal(found, plain->turn(x, 1000, {})));
+  }
+}
+
 TEST(Tables, HaveTheGradientOfTheirFormula) {
   for (const auto& [position, kernel] : {std::pair(Position::kKerple, KerpleKernel::kLog),
                                          std::pair(Position::kKerple, KerpleKernel::kPower),

@@ -81,6 +81,37 @@ TEST(StartFrom, AnotherModelOfTheSameShapesIsRefused) {
     EXPECT_NO_THROW(start_from(example.config("b", from_a(example, {change})), Tokenizer::bytes()));
 }
 
+// As YaRN is trained: a rotary model goes on with longer sequences.
+TEST(StartFrom, ARotaryModelGoesOnWithItsPositionsScaled) {
+  TrainExample example;
+  example.leave_out("model.learned_slopes=true");
+  const Config rotary = example.config("a", {"model.position=rotary"});
+  example.train(rotary, false);
+  const std::int64_t length = batch_shape(rotary.batch).length;
+  const Config longer =
+      example.config("b", from_a(example, {"model.position=rotary", "model.rotary_scaling=yarn",
+                                           cat("model.rotary_original_length=", length),
+                                           "batch.train_sequence_length_scaling=1"}));
+  EXPECT_EQ(*longer.model.rotary_scaling_factor * static_cast<double>(length),
+            static_cast<double>(batch_shape(longer.batch).length));
+  EXPECT_GT(*longer.model.rotary_scaling_factor, 1);
+  EXPECT_NAMES(start_from(longer, Tokenizer::bytes()).surgery, "/model/rotary_scaling", "yarn");
+  Config other = longer;
+  other.model.rotary_original_length = length / 2;
+  EXPECT_ERROR_AT(error_text([&] { start_from(other, Tokenizer::bytes()); }),
+                  "/model/rotary_original_length", length / 2, length);
+}
+
+TEST(StartFrom, AnotherShapeIsRefusedByName) {
+  TrainExample example;
+  example.leave_out("model.learned_slopes=true");
+  example.train(example.config("a", kLearned), false);
+  const Config longer = example.config(
+      "b", from_a(example, {"model.position=learned", "model.max_sequence_length=32"}));
+  EXPECT_ERROR_AT(error_text([&] { start_from(longer, Tokenizer::bytes()); }), "/initialize/from",
+                  "positions of 8 x 16", "32 x 16");
+}
+
 // The weights of a model do not depend on which keys a query sees; but where keys are hashed, one
 // projection makes queries and keys.
 TEST(StartFrom, APatternOfKeysMayDiffer) {

@@ -111,7 +111,9 @@ PositionForm form(const ModelConfig& m) {
   return {PositionForm::kOtherSlopes};
 }
 
-bool stretches(Stretch kind) { return kind == Stretch::kLinear || kind == Stretch::kNtk; }
+bool stretches(const ModelConfig&, Stretch kind) {
+  return kind == Stretch::kLinear || kind == Stretch::kNtk;
+}
 
 constexpr const char* kPython = R"py(
 class Positions(NoPositions):

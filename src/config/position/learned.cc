@@ -1,4 +1,6 @@
 // A table of positions added to the embeddings, learned with the model; it ends at its last row.
+#include "base/strings.h"
+#include "config/faults.h"
 #include "config/model_config.h"
 
 namespace alibi {
@@ -26,9 +28,26 @@ class Positions(NoPositions):
         return x + self.positions(positions)
 )py";
 
+void check_length(const ModelConfig& m, std::int64_t trained_length, Faults& faults) {
+  if (!faults.sound({"/model/max_sequence_length"}) ||
+      m.max_sequence_length.value_or(trained_length) >= trained_length)
+    return;
+  faults.add("/model/max_sequence_length",
+             cat("found ", *m.max_sequence_length, ", expected at least the trained length ",
+                 trained_length));
+}
+
+void resolve(ModelConfig& m, std::int64_t trained_length) {
+  if (!m.max_sequence_length) m.max_sequence_length = trained_length;
+}
+
 }  // namespace
 
-const PositionMethod kLearnedPositions = {
-    .parameters = parameters, .form = form, .has_table = true, .python = kPython};
+const PositionMethod kLearnedPositions = {.check_length = check_length,
+                                          .resolve = resolve,
+                                          .parameters = parameters,
+                                          .form = form,
+                                          .has_table = true,
+                                          .python = kPython};
 
 }  // namespace alibi

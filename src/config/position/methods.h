@@ -46,6 +46,8 @@ constexpr auto enum_names(KerpleKernel) { return std::array{"log", "power"}; }
 
 inline constexpr std::int64_t kFireUnits = 32;  // hidden units of its function, as in its paper
 
+enum class Stretch;
+
 // The keys of all methods, side by side in section "model".
 struct PositionKeys {
   Position position = Position::kAlibi;
@@ -61,6 +63,9 @@ struct PositionKeys {
   // rotary
   double rotary_base = 10000;
   double rotary_share = 1;
+  Stretch rotary_scaling{};  // kNone
+  std::optional<double> rotary_scaling_factor;
+  std::optional<std::int64_t> rotary_original_length;
   // t5
   std::int64_t t5_buckets = 32;
   std::int64_t t5_max_distance = 128;
@@ -88,7 +93,6 @@ struct Config;
 struct Field;
 struct ModelConfig;
 class Faults;
-enum class Stretch;
 
 struct ParameterShape {
   std::string name;
@@ -103,13 +107,19 @@ struct PositionMethod {
   void (*add_fields)(std::vector<Field>& fields, ModelConfig& model) = nullptr;
   // Rules over several keys, asked where it is the method.
   void (*check)(const ModelConfig& model, Faults& faults) = nullptr;
+  // And those over the trained length, where that is sound.
+  void (*check_length)(const ModelConfig& model, std::int64_t trained_length,
+                       Faults& faults) = nullptr;
+  // Fills defaults that other keys decide.
+  void (*resolve)(ModelConfig& model, std::int64_t trained_length) = nullptr;
   std::vector<std::string> (*advice)(const Config& config) = nullptr;
   // In the order of registration. Those of two and more dimensions are drawn at step 0, the others
   // start at values that model/position/NAME.cc gives.
   std::vector<ParameterShape> (*parameters)(const ModelConfig& model) = nullptr;
   std::vector<double> (*slopes)(const ModelConfig& model) = nullptr;  // of linear biases, at step 0
   PositionForm (*form)(const ModelConfig& model) = nullptr;           // null: kOther
-  bool (*stretches)(Stretch kind) = nullptr;                          // null: none
+  // By evaluate.stretch; null: none does.
+  bool (*stretches)(const ModelConfig& model, Stretch kind) = nullptr;
   bool has_table = false;          // ends at model.max_sequence_length
   bool counts_distances = false;   // and nothing else: a cache may drop what lies between
   bool scales_embeddings = false;  // which makes its embeddings another method's noise

@@ -32,11 +32,15 @@ Rotation yarn(Rotation turns, const PositionStretch& stretch) {
 class Rotary final : public Positions {
  public:
   explicit Rotary(const ModelConfig& model)
-      : base_(model.rotary_base), share_(model.rotary_share) {}
+      : base_(model.rotary_base),
+        share_(model.rotary_share),
+        scaling_{model.rotary_scaling, model.rotary_scaling_factor.value_or(1),
+                 model.rotary_original_length.value_or(0)} {}
 
   torch::Tensor turn(const torch::Tensor& x_BHTD, std::int64_t first,
                      const PositionStretch& stretch) const override {
-    Rotation turns = stretched_rotation(x_BHTD.size(3), base_, stretch);
+    Rotation turns =
+        stretched_rotation(x_BHTD.size(3), base_, stretch.active() ? stretch : scaling_);
     const auto count = static_cast<double>(turns.frequencies.size());
     const auto turning = static_cast<std::ptrdiff_t>(std::lround(share_ * count));
     std::fill(turns.frequencies.begin() + turning, turns.frequencies.end(), 0.0);
@@ -63,6 +67,7 @@ class Rotary final : public Positions {
   using Place = std::tuple<std::int64_t, std::int64_t, std::vector<double>, double, torch::Device,
                            torch::ScalarType>;
   double base_, share_;
+  PositionStretch scaling_;  // as trained; an evaluation stretches only models that have none
   mutable std::mutex mutex_;
   mutable Place place_{0, 0, {}, 0, torch::kCPU, torch::kFloat};
   mutable RotationTable table_;

@@ -1,5 +1,6 @@
 // Positions beyond the trained length, brought back into the range a model has seen, at evaluation
-// only: what each method makes of it is in model/position/NAME.cc.
+// or by the model's own keys (model.rotary_scaling): what each method makes of it is in
+// model/position/NAME.cc.
 #pragma once
 
 #include <cstdint>
