@@ -16,6 +16,7 @@ for all); rates; key_tokens, true where OUTPUT/key_tokens.json is to decide them
   rates    tried, of optimizer.learning_rate, or of the key that `rate` names
   budgets  shares of `tokens`, each a run with a schedule of its own, "NAME-SHARE"
   as       it is trained as that arm, and takes its rate
+  from     it goes on from that arm's runs, for `tokens` of its own, at `rate_share` of that arm's rate
 """
 import json
 import pathlib
@@ -57,10 +58,14 @@ def rates_of(case, arm):
     return arm.get("rates", case.get("rates"))
 
 
+def tries_rates(arm):
+    return "as" not in arm and "from" not in arm
+
+
 def plan_trials(case):
     tokens = case.get("trial_tokens", case["tokens"])
     return {f"{name}-{rate}": variant(arm, rate, tokens)
-            for name, arm in case["arms"].items() if "as" not in arm for rate in rates_of(case, arm)}
+            for name, arm in case["arms"].items() if tries_rates(arm) for rate in rates_of(case, arm)}
 
 
 def plan_rates(case, folder, output):
@@ -86,13 +91,19 @@ def chosen_rates(case, measured):
     losses = {run["variant"]: point["loss"] for run in measured["runs"] if not run["failure"]
               for point in run["losses"] if point["length"] == trained[run["variant"]]}
     return {name: min((rate for rate in rates_of(case, arm) if f"{name}-{rate}" in losses), key=lambda rate: losses[f"{name}-{rate}"])
-            for name, arm in case["arms"].items() if "as" not in arm}
+            for name, arm in case["arms"].items() if tries_rates(arm)}
 
 
 def plan_runs(case, folder, output, measured):
     chosen = chosen_rates(case, measured)
     variants = {}
     for name, arm in case["arms"].items():
+        if "from" in arm:
+            source = case["arms"][arm["from"]]
+            assert "budgets" not in source and "from" not in source, f"{name} goes on from {arm['from']}, which has several runs or goes on itself"
+            started = {"config": {"initialize": {"from": f"variants/{arm['from']}"}}, "rate": source.get("rate", "learning_rate")}
+            variants[name] = variant(merged(started, arm), chosen[source.get("as", arm["from"])] * arm["rate_share"], arm["tokens"])
+            continue
         rate = chosen[arm.get("as", name)]
         for share in arm.get("budgets", [None]):
             variants[name if share is None else f"{name}-{share}"] = variant(arm, rate, int(case["tokens"] * (share or 1)))

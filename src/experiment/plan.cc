@@ -5,6 +5,7 @@
 
 #include "base/checksums.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "data/prepare.h"
@@ -14,6 +15,7 @@
 #include "model/attention.h"
 #include "report/curve_files.h"
 #include "train/run_folder.h"
+#include "train/start_from.h"
 
 namespace alibi {
 namespace {
@@ -38,10 +40,18 @@ bool uses_cuda(const Config& config) {
          (config.runtime.device == Device::kAuto && open_device(Device::kAuto).is_cuda());
 }
 
+// The variant whose runs, each of the same seed, this config's start from: "variants/NAME".
+std::optional<std::size_t> source_variant(const ExperimentPlan& plan, const Config& config) {
+  for (std::size_t i = 0; i < plan.variants.size(); ++i)
+    if (config.initialize.from == kFromVariant + plan.variants[i].name) return i;
+  return {};
+}
+
 // The weights that training starts from, which its identity only names.
 std::string start_identity(const Config& config) {
   const std::string& from = config.initialize.from;
-  return from.empty() ? "" : sha256_file(resolve_checkpoint(from) / "manifest.json");
+  if (from.empty()) return "";
+  return sha256_file(resolve_checkpoint(from) / "manifest.json");
 }
 
 // What is no part of a run's identity, yet decides when its training ends or what it costs, which
@@ -72,19 +82,39 @@ std::string cost_identity(const Config& config, bool any_device) {
 }
 
 // What is trained: the same for configs that come to the same weights at the same cost.
-std::string trained_identity(const Config& config, const std::string& data_hash, bool any_device) {
+std::string trained_identity(const ExperimentPlan& plan, const Config& given,
+                             const std::string& data_hash) {
+  Config config = given;
+  if (source_variant(plan, config)) config.initialize.from.clear();  // its identity comes beside
   const std::string identity = run_identity(config, data_hash);
-  const std::string more = cost_identity(config, any_device) + start_identity(config);
+  const std::string more = cost_identity(config, plan.file.any_device) + start_identity(config);
   return more.empty() ? identity : sha256_hex(identity + more);
+}
+
+Config config_of_run(const PlannedVariant& variant, std::int64_t seed) {
+  Config config = variant.config;
+  config.run.seed = seed;
+  config.run.name = variant.name;
+  return config;
+}
+
+// A run that starts from another of the plan is another where that one is.
+std::string identity_of_run(const ExperimentPlan& plan, const PlannedVariant& variant,
+                            std::int64_t seed) {
+  const std::string identity =
+      trained_identity(plan, config_of_run(variant, seed), variant.data_hash);
+  const auto source = source_variant(plan, variant.config);
+  if (!source) return identity;
+  return sha256_hex(identity + identity_of_run(plan, plan.variants[*source], seed));
 }
 
 void refuse_equal_variants(const ExperimentPlan& plan) {
   std::map<std::string, std::string> names;
   for (const PlannedVariant& variant : plan.variants) {
-    const auto [same, is_new] = names.try_emplace(
-        trained_identity(variant.config, variant.data_hash, plan.file.any_device) +
-            treatment(variant.config.evaluate),
-        variant.name);
+    const auto [same, is_new] =
+        names.try_emplace(identity_of_run(plan, variant, plan.file.seeds.front()) +
+                              treatment(variant.config.evaluate),
+                          variant.name);
     if (is_new) continue;
     throw usage_error(plan.file.place + ": /variants/" + variant.name,
                       "is the same run as variant " + same->second,
@@ -93,12 +123,47 @@ void refuse_equal_variants(const ExperimentPlan& plan) {
 }
 
 // What a run would only find at its start.
-void check_start(const Config& config) {
+void check_start(const ExperimentPlan& plan, const PlannedVariant& variant) {
+  const Config& config = variant.config;
+  const bool from_variant = source_variant(plan, config).has_value();
+  if (!from_variant && config.initialize.from.starts_with(kFromVariant) &&
+      !is_there(config.initialize.from)) {
+    std::vector<std::string> names;
+    for (const PlannedVariant& one : plan.variants) names.push_back(kFromVariant + one.name);
+    throw usage_error(cat(plan.file.place, ": /variants/", variant.name, ": /initialize/from"),
+                      cat("\"", config.initialize.from, "\" is no variant, nor a folder"),
+                      "expected " + join(names, ", "));
+  }
   check_attention_name(config.runtime.attention.kernel);
   const std::string& evaluator = config.evaluate.key_tokens.evaluator;
-  for (const std::string& from :
-       {config.initialize.from, names_key_token_list(evaluator) ? std::string() : evaluator})
+  for (const std::string& from : {from_variant ? std::string() : config.initialize.from,
+                                  names_key_token_list(evaluator) ? std::string() : evaluator})
     if (!from.empty()) checkpoint_config(resolve_checkpoint(from));
+}
+
+// The same where a variant goes on from another one's runs.
+void refuse_other_sources(const ExperimentPlan& plan) {
+  for (const PlannedVariant& variant : plan.variants) {
+    const auto index = source_variant(plan, variant.config);
+    if (!index) continue;
+    const PlannedVariant& source = plan.variants[*index];
+    const std::string place = plan.file.place + ": /variants/" + variant.name;
+    if (source_variant(plan, source.config)) {
+      throw usage_error(
+          place, cat("starts from ", source.name, ", which starts from a variant, too"),
+          "one may start from a variant that starts from nothing, or from a checkpoint");
+    }
+    if (variant.tokenizer_hash != source.tokenizer_hash) {
+      throw usage_error(place,
+                        cat("has another tokenizer than ", source.name, ", from which it starts"),
+                        "set tokenizer.file for both");
+    }
+    try {
+      refuse_other_start(source.config, variant.config);
+    } catch (const Error& error) {  // its place is one in a config
+      throw usage_error(place, error.what());
+    }
+  }
 }
 
 // Before any training: key tokens are tokens of the evaluator's.
@@ -271,18 +336,24 @@ std::string text_key(const Config& config) {
 void add_runs(ExperimentPlan& plan) {
   std::map<std::string, std::string> names;  // of trained runs, by identity
   for (const std::int64_t seed : plan.file.seeds) {
+    const std::size_t first = plan.runs.size();
     for (std::size_t i = 0; i < plan.variants.size(); ++i) {
-      PlannedRun run{i, seed, {}, {}, plan.variants[i].config, uses_cuda(plan.variants[i].config)};
-      run.config.run.seed = seed;
-      run.config.run.name = plan.variants[i].name;
+      const PlannedVariant& variant = plan.variants[i];
+      PlannedRun run{i, seed, {}, {}, {}, config_of_run(variant, seed), uses_cuda(variant.config)};
       // Variants that differ in their evaluation only share one trained run, named after the first.
-      const std::string identity =
-          trained_identity(run.config, plan.variants[i].data_hash, plan.file.any_device);
-      const std::string& owner = names.try_emplace(identity, plan.variants[i].name).first->second;
+      const std::string identity = identity_of_run(plan, variant, seed);
+      const std::string& owner = names.try_emplace(identity, variant.name).first->second;
       run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
-      run.name = cat(plan.variants[i].name, "-seed", seed, "-", identity.substr(0, 8));
+      run.name = cat(variant.name, "-seed", seed, "-", identity.substr(0, 8));
       run.config.run.folder = (plan.folder / "runs" / run.trained).string();
       plan.runs.push_back(std::move(run));
+    }
+    for (std::size_t i = 0; i < plan.variants.size(); ++i) {
+      const auto source = source_variant(plan, plan.variants[i].config);
+      if (!source) continue;
+      const PlannedRun& from = plan.runs[first + *source];
+      plan.runs[first + i].source = from.trained;
+      plan.runs[first + i].config.initialize.from = from.config.run.folder;
     }
   }
 }
@@ -303,7 +374,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   plan.folder = file.folder;
   for (const ComparisonVariant& variant : file.variants) {
     plan.variants.push_back(
-        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, {}});
+        {variant.name, variant.changes.text, variant_config(file, variant, overrides), {}, {}, {}});
   }
   refuse_other_tasks(plan);
   refuse_other_rules(plan);
@@ -315,7 +386,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
   for (PlannedVariant& variant : plan.variants) {
     const Config& c = variant.config;
     check_rules(plan.lengths, c);
-    check_start(c);
+    check_start(plan, variant);
     auto text = texts.find(text_key(c));
     if (text == texts.end()) {
       const int threads = set_threads(c.runtime.threads);
@@ -324,9 +395,11 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     }
     variant.text = scored.at(text->first);
     variant.data_hash = text->second.data_hash;
-    tokenizers.insert(text->second.tokenizer.hash());
+    variant.tokenizer_hash = text->second.tokenizer.hash();
+    tokenizers.insert(variant.tokenizer_hash);
     refuse_other_evaluator(plan, variant, text->second.tokenizer);
   }
+  refuse_other_sources(plan);
   refuse_equal_variants(plan);
   plan.one_tokenizer = tokenizers.size() == 1;
   refuse_other_texts(plan);

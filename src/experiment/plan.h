@@ -16,6 +16,7 @@ struct PlannedRun {
   // its end and what a step costs.
   std::string name;
   std::string trained;  // the same of the variant that trains it: "rotary-seed0-1f2e3d4c"
+  std::string source;   // the same of the run whose weights it starts from; empty: of none here
   Config config;        // its run.folder is FOLDER/runs/TRAINED
   bool cuda = false;    // where it would be trained and measured
 };
@@ -31,6 +32,7 @@ struct PlannedVariant {
   Config config;  // of the first seed
   ScoredText text;
   std::string data_hash;  // of tokenizer and tokens
+  std::string tokenizer_hash;
 };
 
 struct PlannedTask {

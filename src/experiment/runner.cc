@@ -1,8 +1,11 @@
 #include "experiment/runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <map>
+#include <memory>
+#include <thread>
 
 #include "base/checksums.h"
 #include "base/error.h"
@@ -225,8 +228,17 @@ class Runner {
     const PlannedRun& run = plan_.runs[index];
     std::error_code ignored;
     if (fs::exists(usage_file(run), ignored)) return {};
+    Config training = run.config;
+    if (const auto begun = newest_valid_checkpoint(checkpoints(run));
+        !run.source.empty() && begun) {
+      // It has its weights, and a name for where they came from.
+      training.initialize.from =
+          parse_config(checkpoint_config(*begun), begun->string()).initialize.from;
+    } else if (const std::string why = train_source(run); !why.empty()) {
+      return cat("its source ", run.source, ": ", why);
+    }
     const fs::path config = plan_.folder / "configs" / (run.trained + ".json");
-    write_file_atomic(config, config_json(run.config));
+    write_file_atomic(config, config_json(training));
     const fs::path log = fs::path(run.config.run.folder) / "log.jsonl";
     const fs::path partial = plan_.folder / "logs" / (run.trained + ".usage.json");
     const bool goes_on = fs::exists(run.config.run.folder, ignored);
@@ -248,14 +260,30 @@ class Runner {
     return {};
   }
 
+  // The run whose weights this one starts from; where another process trains it, waits for that.
+  std::string train_source(const PlannedRun& run) {
+    if (run.source.empty()) return {};
+    const auto source = std::ranges::find(plan_.runs, run.source, &PlannedRun::trained);
+    const auto lock = lock_when_free(plan_.folder / "locks" / run.source, "run " + run.source);
+    const std::string why = train(static_cast<std::size_t>(source - plan_.runs.begin()));
+    return why.empty() ? why_not_whole(*source) : why;
+  }
+
+  std::unique_ptr<FileLock> lock_when_free(const fs::path& file, const std::string& what) const {
+    for (;;) {
+      try {
+        return std::make_unique<FileLock>(file, what);
+      } catch (const LockHeld&) {
+        if (stop_signal() != 0) throw_stopped();
+        std::this_thread::sleep_for(std::chrono::duration<double>(kLook));
+      }
+    }
+  }
+
   std::string measure(std::size_t index, Curve& curve) {
     const PlannedRun& run = plan_.runs[index];
+    if (const std::string why = why_not_whole(run); !why.empty()) return "measuring: " + why;
     const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
-    if (!checkpoint) {
-      return cat("measuring: ", run.config.run.folder,
-                 " is marked as trained but holds no whole checkpoint; remove that folder");
-    }
-    if (const std::string why = why_not_planned(run, *checkpoint); !why.empty()) return why;
     const fs::path folder = curve_folder(run, *checkpoint);
     const fs::path file = folder / "curve.json";
     std::error_code ignored;
@@ -283,16 +311,20 @@ class Runner {
     return {};
   }
 
-  // What the plan did not ask for must not be kept under its name.
-  std::string why_not_planned(const PlannedRun& run, const fs::path& checkpoint) const {
-    const fs::path file = checkpoint / "progress.json";
-    const ProgressFile found = parse_progress(read_file(file), file.string());
+  // What the plan did not ask for must not be kept under its name. Of a run that is marked as
+  // trained.
+  std::string why_not_whole(const PlannedRun& run) const {
     const std::string& folder = run.config.run.folder;
+    const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
+    if (!checkpoint) {
+      return cat(folder, " is marked as trained but holds no whole checkpoint; remove that folder");
+    }
+    const fs::path file = *checkpoint / "progress.json";
+    const ProgressFile found = parse_progress(read_file(file), file.string());
     if (found.data_hash != plan_.variants[run.variant].data_hash)
-      return cat("training: ", kTextChanged, "remove ", folder, " and start again");
+      return cat(kTextChanged, "remove ", folder, " and start again");
     if (found.progress.finished) return {};
-    return cat("measuring: ", folder,
-               " is marked as trained, but its newest whole checkpoint is of step ",
+    return cat(folder, " is marked as trained, but its newest whole checkpoint is of step ",
                found.progress.step, ", before the end; remove that folder");
   }
 
@@ -473,7 +505,14 @@ std::vector<std::string> jobs_with(const ExperimentPlan& plan, const IsWanted& i
 std::vector<std::string> missing_jobs(const ExperimentPlan& plan) {
   const RunnerHooks none;
   const Runner runner(plan, "", none);
-  return jobs_with(plan, [&](std::size_t i) { return !runner.is_done(i); });
+  const auto missing = [&](bool waits) {
+    return jobs_with(plan, [&](std::size_t i) {
+      return plan.runs[i].source.empty() != waits && !runner.is_done(i);
+    });
+  };
+  std::vector<std::string> jobs = missing(false);
+  for (std::string& job : missing(true)) jobs.push_back(std::move(job));
+  return jobs;
 }
 
 std::vector<std::string> run_job(const ExperimentPlan& plan, const std::string& name,

@@ -33,7 +33,9 @@ struct RunnerHooks {
 // A job makes the runs that share one training; it bears the training's name (PlannedRun::trained).
 // Different jobs of a plan may run at the same time, on any machines that see the plan's folder.
 
-// Names of the jobs of which something is missing, in the plan's order.
+// Names of the jobs of which something is missing, in the plan's order; those that start from
+// others' weights last. Such a job trains its source where its weights are not there, and waits
+// where another process does.
 std::vector<std::string> missing_jobs(const ExperimentPlan& plan);
 
 // Does the job `name`. Returns "RUN: why" for each run that failed. Throws Error (exit code 2) when

@@ -203,6 +203,75 @@ TEST(Compare, KnowsTheWeightsThatTrainingStartsFrom) {
   EXPECT_EQ(name("1"), first);
 }
 
+// Seen failing with the first seed's run as the source of every seed.
+TEST(Compare, AVariantGoesOnFromAnotherOnesRunOfTheSameSeed) {
+  const CliFixture place;
+  const auto file = [](const char* of_rotary) {
+    return cat(R"({"base": "tiny.json", "folder": "all", "seeds": [1, 2],
+      "config": {"model": {"position": "rotary"}, "run": {"train_tokens": 10240},
+        "optimizer": {"learning_rate": 0.01}},
+      "variants": {"more": {"initialize": {"from": "variants/rotary"}, "run": {"train_tokens": 256},
+        "model": {"rotary_scaling": "yarn", "rotary_original_length": 16, "rotary_scaling_factor": 2}},
+        "rotary": {)",
+               of_rotary, "}}}");
+  };
+  place.put("on.json", file(""));
+  const std::vector<std::string> jobs =
+      split(place.works({"compare", "on.json", "--plan"}).out, '\n');
+  // Alone it trains what it starts from.
+  EXPECT_EQ(trained_runs(place.works({"compare", "on.json", "--run", jobs.at(1)})), 2);
+  EXPECT_EQ(trained_runs(place.works({"compare", "on.json"})), 2);
+  const nlohmann::json runs = place.json("all/comparison.json")["runs"];
+  ASSERT_EQ(runs.size(), 4U);
+  for (const int seed : {0, 1}) {
+    const std::string folder = runs[2 * seed]["folder"], source = runs[2 * seed + 1]["folder"];
+    const nlohmann::json config = place.json(folder + "/config.json");
+    EXPECT_EQ(config["initialize"]["from"], source);
+    EXPECT_EQ(config["run"]["seed"], runs[2 * seed + 1]["seed"]);
+    const double before = runs[2 * seed + 1]["losses"][0]["loss"],
+                 after = runs[2 * seed]["losses"][0]["loss"];
+    ASSERT_LT(before, 4.5) << "which 256 tokens do not reach from nothing";
+    EXPECT_LT(after, before + 0.2);
+  }
+  // Another source is another run; figures that are kept need none.
+  std::filesystem::remove_all(place.path("all/runs"));
+  EXPECT_EQ(trained_runs(place.works({"compare", "on.json"})), 0);
+  place.put("on.json", file(R"("optimizer": {"weight_decay": 0.5})"));
+  const std::vector<std::string> others =
+      split(place.works({"compare", "on.json", "--plan"}).out, '\n');
+  EXPECT_NE(others.at(1), jobs.at(1));
+}
+
+// Seen failing without the wait: the job of a variant that goes on ended with 1, and where a source
+// lost its last checkpoint the variant started from an earlier one.
+TEST(Compare, AVariantWaitsForAWholeSource) {
+  const CliFixture place;
+  place.put("on.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+    "config": {"run": {"train_tokens": 51200}},
+    "variants": {"more": {"initialize": {"from": "variants/first"}, "run": {"train_tokens": 256}},
+      "first": {"run": {"save_every_tokens": 5120, "keep_checkpoints": 9}}}})");
+  const std::vector<std::string> lines =
+      split(place.works({"compare", "on.json", "--jobs"}).out, '\n');
+  EXPECT_NAMES(lines.at(0), "--run first-seed1");
+  EXPECT_NAMES(lines.at(1), "--run more-seed1");
+  const std::string first = lines.at(0).substr(lines.at(0).find("first-seed1"));
+  const std::string more = lines.at(1).substr(lines.at(1).find("more-seed1"));
+  ProgramResult on_its_own;
+  std::jthread other([&] { on_its_own = place.run({"compare", "on.json", "--run", first}); });
+  while (!place.has("all/runs/" + first))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(trained_runs(place.works({"compare", "on.json", "--run", more})), 1);
+  other.join();
+  EXPECT_EQ(on_its_own.code, 0) << on_its_own.err;
+  const std::filesystem::path source = place.path("all/runs/" + first);
+  std::filesystem::remove_all(place.path("all/runs/" + more));
+  std::filesystem::remove_all(place.path("all/measured"));
+  std::filesystem::remove_all(source / "checkpoints/step-00000200");
+  const ProgramResult lost = place.run({"compare", "on.json", "--run", more});
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_NAMES(lost.out + lost.err, first, "before the end");
+}
+
 TEST(Compare, LeavesTheReportOfAnotherComparison) {
   const CliFixture place;
   place.put("two.json", kTwo);
@@ -550,6 +619,17 @@ TEST(Compare, RefusesInOneLineBeforeAnyTraining) {
   expect_refused(place,
                  with("\"variants\": {\"a\": {\"initialize\": {\"from\": \"runs/nowhere\"}}}"),
                  "runs/nowhere:");
+  const auto from_a = [&](const char* more) {
+    return with(cat("\"variants\": {\"a\": {}, \"b\": {\"initialize\": {\"from\": \"variants/a\"}",
+                    more, "}, \"c\": {\"initialize\": {\"from\": \"variants/b\"}}}"));
+  };
+  expect_refused(place, from_a(", \"model\": {\"mlp_width\": 24}"), "/variants/b:", "mlp_width",
+                 24);
+  expect_refused(place, from_a(", \"model\": {\"position\": \"sinusoidal\"}"),
+                 "/variants/b:", "sinusoidal");
+  expect_refused(place, from_a(""), "/variants/c:", "starts from b");
+  expect_refused(place, with("\"variants\": {\"a\": {\"initialize\": {\"from\": \"variants/b\"}}}"),
+                 "/variants/a: /initialize/from", "variants/b", "variants/a");
   expect_refused(
       place,
       with("\"variants\": {\"a\": {\"runtime\": {\"attention\": {\"kernel\": \"nosuch\"}}}}"),

@@ -85,6 +85,13 @@ class Plan(unittest.TestCase):
     def test_tries_rates_of_arms_with_their_own_alone(self):
         self.assertEqual(list(plan.plan_trials(self.CASE)), ["short-1", "short-2", "long-1", "long-2"])
 
+    def test_an_arm_goes_on_from_anothers_runs_at_a_share_of_its_rate(self):
+        case = {**self.CASE, "arms": {"on": {"from": "long", "tokens": 100, "rate_share": 0.25, "config": {"initialize": {"x": 1}}}, **self.CASE["arms"]}}
+        run = plan.plan_runs(case, pathlib.Path("folder"), pathlib.Path("output"), self.MEASURED)["variants"]["on"]
+        self.assertEqual(run, {"initialize": {"from": "variants/long", "x": 1}, "optimizer": {"learning_rate": 0.25}, "run": {"train_tokens": 100},
+                               "schedule": {"warmup_tokens": 10}})
+        self.assertEqual(list(plan.plan_trials(case)), list(plan.plan_trials(self.CASE)))
+
     def test_halves_share_no_document(self):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)

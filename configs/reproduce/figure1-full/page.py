@@ -33,6 +33,32 @@ def was_run(variant):
     return variant["parameters"] > 0
 
 
+def source_of(variant):
+    """The arm from whose runs it goes on, or None."""
+    start = variant["changes"].get("initialize", {}).get("from", "")
+    return start.removeprefix("variants/") if start.startswith("variants/") else None
+
+
+def count_from_reference(comparison):
+    """1x is the reference's trained length for all: an arm that goes on from another is trained on longer sequences in the end."""
+    length = next(v for v in comparison["variants"] if v["name"] == comparison["reference"])["trained_length"]
+    for variant in comparison["variants"]:
+        if variant["trained_length"] == length or not source_of(variant):
+            continue
+        variant["last_trained_length"], variant["trained_length"] = variant["trained_length"], length
+        start = at_1x(variant)["loss"]
+        for point in variant["points"]:
+            point["change"] = None if point["loss"] is None else math.expm1(point["loss"] - start)
+            for of in (point, point.get("key", {})):
+                of.update({key: None for key in ("context_gain", "context_gain_low", "context_gain_high")})
+
+
+def sources_line(comparison):
+    for variant in filter(lambda one: source_of(one) and was_run(one), comparison["variants"]):
+        print(f"{variant['name']} goes on from the runs of {source_of(variant)}: {variant['train_targets'] / 1e6:.1f}M tokens more, in windows of "
+              f"{variant.get('last_trained_length', variant['trained_length']):,}, at one rate, not the best of several; its figures at 1x are at {variant['trained_length']:,}.\n")
+
+
 def holds_until(variant):
     last = variant["trained_length"]
     for point in beyond(variant):
@@ -226,6 +252,8 @@ def case_section(case):
     if case.name.endswith("trend"):
         trend_table(comparison)
         return
+    count_from_reference(comparison)
+    sources_line(comparison)
     first_lines(comparison)
     print(f"![perplexity against length]({case.name}/runs/perplexity.svg)\n")
     curves_table(comparison)
@@ -237,7 +265,7 @@ def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
 Every method on the same tokens, batches and seeds, each at the best of the learning rates tried (short trials with one seed, chosen on
-one half of the held-out documents; figures are of the other half). Intervals are of 95 %, over three seeds. Press et al. 2021: trained at
+one half of the held-out documents; figures are of the other half), but for arms that go on from others, as their sections say. Intervals are of 95 %, over three seeds. Press et al. 2021: trained at
 128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
 1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is in part
 its learning rate ("Other rates", below), and not bf16 (after 2.6M tokens 4.070 nats by `--set runtime.precision=fp32`, 4.077 in bf16).
