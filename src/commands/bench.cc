@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/process_memory.h"
 #include "base/strings.h"
 #include "bench/bench.h"
 #include "checkpoint/load_model.h"
@@ -171,6 +172,7 @@ int run_step(const Options& options, const CommandLine& command_line) {
   set_threads(config.runtime.threads);
   const torch::Device device = open_device(config.runtime.device);
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
+  if (recomputes(config)) return_large_blocks();  // as training does
   return report(bench_step({.config = config,
                             .vocabulary = config.tokenizer.vocabulary,
                             .lengths = options.lengths,
