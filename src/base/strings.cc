@@ -13,7 +13,8 @@ namespace {
 
 std::string print(const char* format, int digits, double value) {
   char buffer[64];
-  const int written = std::snprintf(buffer, sizeof buffer, format, digits, value);
+  int written = std::snprintf(buffer, sizeof buffer, format, digits, value);
+  if (written > 63) written = std::snprintf(buffer, sizeof buffer, "%.6g", value);
   return std::string(buffer, static_cast<std::size_t>(std::clamp(written, 0, 63)));
 }
 

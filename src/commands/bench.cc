@@ -230,7 +230,8 @@ Command tokenize_part(const std::shared_ptr<Options>& options) {
       options, run_tokenize,
       {.name = "tokenize",
        .summary = "Text to token ids",
-       .footer = example("alibi bench tokenize --set tokenizer.kind=bytes --text README.md"),
+       .footer = example(
+           "alibi bench tokenize --set tokenizer.kind=bytes --text data/default/valid.jsonl"),
        .options = {{.name = "--text",
                     .meaning = "Text files or folders",
                     .target = &options->texts,

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "base/printable.h"
 #include "base/strings.h"
 #include "commands/commands.h"
 
@@ -54,6 +55,14 @@ std::string refuse_other_seeds(const std::string& text) {
              : cat("found ", text, ", expected a number from 0 to 9223372036854775807");
 }
 
+// A library would print the largest double.
+std::string refuse_not_positive(const std::string& text) {
+  double value = 0;
+  return CLI::detail::lexical_cast(text, value) && value > 0
+             ? std::string()
+             : cat("found ", shown(text), ", expected a number above 0");
+}
+
 // Of a script's variable that is not set: never the same as leaving the option out.
 std::string refuse_empty(const std::string& value) {
   return value.empty() ? "is empty, expected a value" : "";
@@ -69,7 +78,7 @@ void declare(CLI::App& app, const Option& option, Found& found) {
   declared->required(option.required);
   if (option.one_value) declared->allow_extra_args(false);
   if (option.commas) declared->delimiter(',');
-  if (option.positive) declared->check(CLI::PositiveNumber);
+  if (option.positive) declared->check(CLI::Validator(refuse_not_positive, "POSITIVE"));
   if (option.range) declare_range(*declared, option);
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
   if (option.shows_default) declared->capture_default_str();

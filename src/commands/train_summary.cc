@@ -137,7 +137,7 @@ std::string end_summary(const Config& config, const Progress& p, double seconds,
   if (std::isfinite(p.best_validation_loss)) {
     pairs.emplace_back("best",
                        cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
-                           fixed(std::exp(p.best_validation_loss), 2), ", at step ", p.best_step));
+                           perplexity_text(p.best_validation_loss), ", at step ", p.best_step));
   }
   if (p.skipped_steps > 0)
     pairs.emplace_back("skipped", cat(p.skipped_steps, " steps did not reach the weights"));

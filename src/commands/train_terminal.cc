@@ -8,6 +8,7 @@
 #include "base/overloaded.h"
 #include "base/strings.h"
 #include "device/memory.h"
+#include "report/table.h"
 
 namespace alibi {
 namespace {
@@ -22,7 +23,7 @@ std::string line_of(const StepRecord& step) {
 }
 std::string line_of(const ValidationRecord& v) {
   return cat("step ", v.step, "  validation loss ", fixed(v.validation_loss, 4), "  perplexity ",
-             fixed(std::exp(v.validation_loss), 2), v.best ? "  (best so far)" : "");
+             perplexity_text(v.validation_loss), v.best ? "  (best so far)" : "");
 }
 std::string line_of(const ChangeRecord& r) {
   return cat("note: from step ", r.step, " on ", r.changed);

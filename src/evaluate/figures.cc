@@ -233,8 +233,9 @@ UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64
       });
   if (tokens.empty()) return {};
   const Interval interval = nearest_95(tokens);
-  usable.low = static_cast<std::int64_t>(interval.low);
-  usable.high = static_cast<std::int64_t>(interval.high);
+  // A draw has no interval of its own to judge a gain by, so it finds longer lengths usable.
+  usable.low = std::min(usable.tokens, static_cast<std::int64_t>(interval.low));
+  usable.high = std::max(usable.tokens, static_cast<std::int64_t>(interval.high));
   return usable;
 }
 

@@ -113,8 +113,8 @@ std::string interval_line(const CurveSet& set) {
     for (const CurvePoint& point : curve.points) {
       if (!point.applicable || point.targets == 0 || std::isfinite(point.loss_low)) continue;
       const std::int64_t window = set.protocol.name == Protocol::kOnePass ? point.length : longest;
-      return cat("none: ", with_commas(point.targets / window), " windows of ", with_commas(window),
-                 " were scored, ", kLeastBlocks, " are needed");
+      return cat("none: fewer than ", kLeastBlocks, " windows of ", with_commas(window),
+                 " were scored");
     }
   }
   return "";

@@ -69,6 +69,8 @@ std::vector<LivePart> train_line_parts(const TrainLine& line) {
   return parts;
 }
 
+constexpr double kLeastSeconds = 0.05;  // before that it is too early for a rate
+
 constexpr JsonStyle kLine{.spaced = true, .invalid_utf8 = JsonStyle::InvalidUtf8::kReplace};
 
 bool as_json = false;  // of the process
@@ -133,7 +135,7 @@ std::vector<LivePart> TaskProgress::parts(double done) const {
     parts.push_back({amount(done, unit_) + name, kKept});
   }
   const double seconds = seconds_now() - start_;
-  if (done <= done_before_ || seconds <= 0.05) return parts;  // too early for a rate
+  if (done <= done_before_ || seconds <= kLeastSeconds) return parts;
   const double rate = (done - done_before_) / seconds;
   parts.push_back({cat(amount(rate, unit_), name, "/s"), kSpeed});
   if (done < total_) parts.push_back({"ETA " + human_seconds((total_ - done) / rate), kEta});
@@ -144,7 +146,7 @@ std::vector<LivePart> TaskProgress::parts(double done) const {
 std::string TaskProgress::json(double done) const {
   const double seconds = seconds_now() - start_;
   const double done_since = done - done_before_;
-  const bool timed = done_since > 0 && total_ > 0;
+  const bool timed = done_since > 0 && total_ > 0 && seconds > kLeastSeconds;
   return write_json(
       {{"task", label_},
        {"done", done},

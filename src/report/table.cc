@@ -137,6 +137,13 @@ std::string interval_text(double low, double high, std::string (*print)(double),
   return cat(print(low), between, print(high));
 }
 
-std::string times(double multiple) { return significant(multiple, 3) + "x"; }
+std::string perplexity_text(double loss) {
+  const double perplexity = std::exp(loss);
+  return perplexity < 1e7 ? fixed(perplexity, 2) : significant(perplexity, 4);
+}
+
+std::string times(double multiple) {
+  return (multiple < 1000 ? significant(multiple, 3) : with_commas(std::llround(multiple))) + "x";
+}
 
 }  // namespace alibi

@@ -128,17 +128,17 @@ void refuse_other_shapes(const ModelConfig& source, const ModelConfig& model,
   }
 }
 
-// What is scaled is scaled from the length that it knows.
+// What is scaled is scaled from the length that its weights knew before any scaling.
 void refuse_other_length(const Config& source, const Config& config) {
-  if (config.model.rotary_scaling == Stretch::kNone ||
-      source.model.rotary_scaling != Stretch::kNone)
-    return;
-  const std::int64_t length = batch_shape(source.batch).length;
+  if (config.model.rotary_scaling == Stretch::kNone) return;
+  const std::int64_t length =
+      source.model.rotary_original_length.value_or(batch_shape(source.batch).length);
   if (config.model.rotary_original_length == length) return;
-  throw usage_error("/model/rotary_original_length",
-                    cat("found ", *config.model.rotary_original_length, ", but \"",
-                        config.initialize.from, "\" was trained on sequences of ", length),
-                    cat("set it to ", length));
+  throw usage_error(
+      "/model/rotary_original_length",
+      cat("found ", *config.model.rotary_original_length, ", but \"", config.initialize.from,
+          "\" was trained on sequences of ", length, " before it was scaled"),
+      cat("set it to ", length));
 }
 
 }  // namespace

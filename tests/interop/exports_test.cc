@@ -137,7 +137,7 @@ TEST_F(ExportsInterop, OwnCodeIsTheSameModelInTransformers) {
       {"model.position=rotary", "model.rotary_share=0.5", "model.width=40", "model.heads=4"},
       {"model.position=rotary", "model.rotary_scaling=yarn", "model.rotary_original_length=200",
        "model.rotary_scaling_factor=4"},
-      {"model.position=rotary", "model.rotary_scaling=ntk", "model.rotary_original_length=8",
+      {"model.position=rotary", "model.rotary_scaling=ntk", "model.rotary_original_length=64",
        "model.rotary_scaling_factor=4"},
       {"model.position=none", "model.embedding_norm=true", "model.activation=gelu_tanh"}};
   for (const std::vector<std::string>& changes : models) {

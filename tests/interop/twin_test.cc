@@ -126,7 +126,7 @@ const TwinCase kCases[] = {
     {"rotary_linear",
      {"model.position=rotary", "model.rotary_scaling=linear", "model.rotary_original_length=8"}},
     {"rotary_ntk",
-     {"model.position=rotary", "model.rotary_scaling=ntk", "model.rotary_original_length=8",
+     {"model.position=rotary", "model.rotary_scaling=ntk", "model.rotary_original_length=10",
       "model.rotary_scaling_factor=3.5"}},
     {"rotary_yarn",
      {"model.position=rotary", "model.rotary_scaling=yarn", "model.rotary_original_length=200",

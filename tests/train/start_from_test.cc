@@ -100,6 +100,17 @@ TEST(StartFrom, ARotaryModelGoesOnWithItsPositionsScaled) {
   other.model.rotary_original_length = length / 2;
   EXPECT_ERROR_AT(error_text([&] { start_from(other, Tokenizer::bytes()); }),
                   "/model/rotary_original_length", length / 2, length);
+  // Of one that is scaled already, too: its factor is from there.
+  example.train(longer, false);
+  const auto again = [&](std::int64_t original) {
+    Config config = longer;
+    config.initialize.from = example.path("b");
+    config.model.rotary_original_length = original;
+    start_from(config, Tokenizer::bytes());
+  };
+  EXPECT_NO_THROW(again(length));
+  EXPECT_ERROR_AT(error_text([&] { again(batch_shape(longer.batch).length); }),
+                  "/model/rotary_original_length", length);
 }
 
 TEST(StartFrom, AnotherShapeIsRefusedByName) {

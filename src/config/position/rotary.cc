@@ -27,7 +27,7 @@ void add_fields(Fields& f, ModelConfig& m) {
   const bool scaled = m.position == Position::kRotary && scales;
   const char* condition = "model.position is \"rotary\" and model.rotary_scaling is not \"none\"";
   add(f, "rotary_original_length", &m.rotary_original_length,
-      "The length that the model was trained on before. Required: factor and yarn come from it.")
+      "The trained length before any scaling. Required: the factor, and yarn, come from it.")
       .range(1, 1 << 24)
       .counts_if(scales)
       .only_if(scaled, condition);
@@ -56,7 +56,7 @@ void check_length(const ModelConfig& m, std::int64_t trained_length, Faults& fau
   if (!m.rotary_original_length) {
     faults.add("/model/rotary_original_length",
                cat("is missing, and model.rotary_scaling is ", name_of(m.rotary_scaling)),
-               "give the trained length of the model that goes on");
+               "give the trained length of the model that goes on, before any scaling");
     return;
   }
   const auto trained = static_cast<double>(trained_length),
