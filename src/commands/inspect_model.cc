@@ -1,7 +1,6 @@
 #include "commands/inspect_model.h"
 
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -14,12 +13,6 @@
 
 namespace alibi {
 namespace {
-
-std::string shape_text(std::span<const std::int64_t> shape) {
-  std::vector<std::string> sizes;
-  for (const std::int64_t size : shape) sizes.push_back(cat(size));
-  return sizes.empty() ? "scalar" : join(sizes, " x ");
-}
 
 std::string slope_text(const std::vector<double>& slopes) {
   std::vector<std::string> parts;

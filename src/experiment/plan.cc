@@ -50,8 +50,7 @@ std::optional<std::size_t> source_variant(const ExperimentPlan& plan, const Conf
 // The weights that training starts from, which its identity only names.
 std::string start_identity(const Config& config) {
   const std::string& from = config.initialize.from;
-  if (from.empty()) return "";
-  return sha256_file(resolve_checkpoint(from) / "manifest.json");
+  return from.empty() ? "" : sha256_file(resolve_checkpoint(from) / "manifest.json");
 }
 
 // What is no part of a run's identity, yet decides when its training ends or what it costs, which
@@ -82,12 +81,9 @@ std::string cost_identity(const Config& config, bool any_device) {
 }
 
 // What is trained: the same for configs that come to the same weights at the same cost.
-std::string trained_identity(const ExperimentPlan& plan, const Config& given,
-                             const std::string& data_hash) {
-  Config config = given;
-  if (source_variant(plan, config)) config.initialize.from.clear();  // its identity comes beside
+std::string trained_identity(const Config& config, const std::string& data_hash, bool any_device) {
   const std::string identity = run_identity(config, data_hash);
-  const std::string more = cost_identity(config, plan.file.any_device) + start_identity(config);
+  const std::string more = cost_identity(config, any_device) + start_identity(config);
   return more.empty() ? identity : sha256_hex(identity + more);
 }
 
@@ -101,9 +97,10 @@ Config config_of_run(const PlannedVariant& variant, std::int64_t seed) {
 // A run that starts from another of the plan is another where that one is.
 std::string identity_of_run(const ExperimentPlan& plan, const PlannedVariant& variant,
                             std::int64_t seed) {
-  const std::string identity =
-      trained_identity(plan, config_of_run(variant, seed), variant.data_hash);
-  const auto source = source_variant(plan, variant.config);
+  Config config = config_of_run(variant, seed);
+  const auto source = source_variant(plan, config);
+  if (source) config.initialize.from.clear();  // a name; the source's identity says what it is
+  const std::string identity = trained_identity(config, variant.data_hash, plan.file.any_device);
   if (!source) return identity;
   return sha256_hex(identity + identity_of_run(plan, plan.variants[*source], seed));
 }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
-#include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/checksums.h"
@@ -229,13 +229,14 @@ class Runner {
     std::error_code ignored;
     if (fs::exists(usage_file(run), ignored)) return {};
     Config training = run.config;
-    if (const auto begun = newest_valid_checkpoint(checkpoints(run));
-        !run.source.empty() && begun) {
-      // It has its weights, and a name for where they came from.
-      training.initialize.from =
-          parse_config(checkpoint_config(*begun), begun->string()).initialize.from;
-    } else if (const std::string why = train_source(run); !why.empty()) {
-      return cat("its source ", run.source, ": ", why);
+    if (!run.source.empty()) {
+      if (const auto begun = newest_valid_checkpoint(checkpoints(run))) {
+        // It has its weights, and a name for where they came from.
+        training.initialize.from =
+            parse_config(checkpoint_config(*begun), begun->string()).initialize.from;
+      } else if (const std::string why = train_source(run); !why.empty()) {
+        return cat("its source ", run.source, ": ", why);
+      }
     }
     const fs::path config = plan_.folder / "configs" / (run.trained + ".json");
     write_file_atomic(config, config_json(training));
@@ -262,17 +263,17 @@ class Runner {
 
   // The run whose weights this one starts from; where another process trains it, waits for that.
   std::string train_source(const PlannedRun& run) {
-    if (run.source.empty()) return {};
     const auto source = std::ranges::find(plan_.runs, run.source, &PlannedRun::trained);
-    const auto lock = lock_when_free(plan_.folder / "locks" / run.source, "run " + run.source);
+    const FileLock lock = lock_when_free(plan_.folder / "locks" / run.source, "run " + run.source);
     const std::string why = train(static_cast<std::size_t>(source - plan_.runs.begin()));
-    return why.empty() ? why_not_whole(*source) : why;
+    return why.empty() ? why_not_whole(*source, newest_valid_checkpoint(checkpoints(*source)))
+                       : why;
   }
 
-  std::unique_ptr<FileLock> lock_when_free(const fs::path& file, const std::string& what) const {
+  FileLock lock_when_free(const fs::path& file, const std::string& what) const {
     for (;;) {
       try {
-        return std::make_unique<FileLock>(file, what);
+        return FileLock(file, what);
       } catch (const LockHeld&) {
         if (stop_signal() != 0) throw_stopped();
         std::this_thread::sleep_for(std::chrono::duration<double>(kLook));
@@ -282,8 +283,9 @@ class Runner {
 
   std::string measure(std::size_t index, Curve& curve) {
     const PlannedRun& run = plan_.runs[index];
-    if (const std::string why = why_not_whole(run); !why.empty()) return "measuring: " + why;
     const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
+    const std::string not_whole = why_not_whole(run, checkpoint);
+    if (!not_whole.empty()) return "measuring: " + not_whole;
     const fs::path folder = curve_folder(run, *checkpoint);
     const fs::path file = folder / "curve.json";
     std::error_code ignored;
@@ -311,11 +313,11 @@ class Runner {
     return {};
   }
 
-  // What the plan did not ask for must not be kept under its name. Of a run that is marked as
-  // trained.
-  std::string why_not_whole(const PlannedRun& run) const {
+  // What the plan did not ask for must not be kept under its name. `checkpoint`: the newest valid
+  // one of a run that is marked as trained.
+  std::string why_not_whole(const PlannedRun& run,
+                            const std::optional<fs::path>& checkpoint) const {
     const std::string& folder = run.config.run.folder;
-    const auto checkpoint = newest_valid_checkpoint(checkpoints(run));
     if (!checkpoint) {
       return cat(folder, " is marked as trained but holds no whole checkpoint; remove that folder");
     }

@@ -61,6 +61,12 @@ TokenOperations token_operations(const ModelConfig& m, std::int64_t vocabulary,
           six(m.layers * length * m.width)};
 }
 
+std::string shape_text(std::span<const std::int64_t> sizes) {
+  std::vector<std::string> texts;
+  for (const std::int64_t size : sizes) texts.push_back(cat(size));
+  return texts.empty() ? "scalar" : join(texts, " x ");
+}
+
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& m, std::int64_t vocabulary) {
   Shapes all = {{"embedding", {vocabulary, m.width}}};
   if (const auto of_positions = position_method(m.position).parameters)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct TokenOperations {
 };
 TokenOperations token_operations(const ModelConfig& model, std::int64_t vocabulary,
                                  std::int64_t length);
+
+std::string shape_text(std::span<const std::int64_t> sizes);  // "512 x 128", "scalar"
 
 // In the order of named_parameters(). `model` is resolved.
 std::vector<ParameterShape> parameter_shapes(const ModelConfig& model, std::int64_t vocabulary);

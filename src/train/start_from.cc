@@ -106,12 +106,6 @@ std::string describe_surgery(const ModelConfig& source, const ModelConfig& model
   return text;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& sizes) {
-  std::vector<std::string> texts;
-  for (const std::int64_t size : sizes) texts.push_back(cat(size));
-  return join(texts, " x ");
-}
-
 // Of parameters that both have.
 void refuse_other_shapes(const ModelConfig& source, const ModelConfig& model,
                          const std::string& from) {

@@ -242,8 +242,8 @@ TEST(Compare, AVariantGoesOnFromAnotherOnesRunOfTheSameSeed) {
   EXPECT_NE(others.at(1), jobs.at(1));
 }
 
-// Seen failing without the wait: the job of a variant that goes on ended with 1, and where a source
-// lost its last checkpoint the variant started from an earlier one.
+// Seen failing without the wait, where the second job ended with 1; and without the look at the
+// source's newest checkpoint, where the variant started from an earlier one.
 TEST(Compare, AVariantWaitsForAWholeSource) {
   const CliFixture place;
   place.put("on.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],

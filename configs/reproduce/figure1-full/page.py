@@ -9,8 +9,10 @@ import re
 import statistics
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from curves import HOLDS, beyond, holds_up_to  # noqa: E402
+
 USABLE = 0.01  # nats
-HOLDS = 0.01  # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
 
 
 def percent(share, digits=1):
@@ -23,10 +25,6 @@ def of_estimate(mean, low, high, text):
 
 def at_1x(variant):
     return next(point for point in variant["points"] if point["length"] == variant["trained_length"])
-
-
-def beyond(variant):
-    return [point for point in variant["points"] if point["length"] >= variant["trained_length"]]
 
 
 def was_run(variant):
@@ -60,14 +58,10 @@ def sources_line(comparison):
 
 
 def holds_until(variant):
-    last = variant["trained_length"]
-    for point in beyond(variant):
-        if point["change"] is None and point["length"] > variant["trained_length"]:
-            return f"{last:,} ({point['note']})"
-        if (point["change"] or 0) > HOLDS:
-            return f"{last:,}"
-        last = point["length"]
-    return f"{last:,}, all that was measured"
+    last, end = holds_up_to(variant)
+    if end is None:
+        return f"{last:,}, all that was measured"
+    return f"{last:,}" + (f" ({end['note']})" if end["change"] is None else "")
 
 
 def losses_at_1x(comparison, name):

@@ -20,8 +20,8 @@ void add_fields(Fields& f, ModelConfig& m) {
       .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
   const bool scales = m.rotary_scaling != Stretch::kNone;
   add(f, "rotary_scaling", choice(m.rotary_scaling),
-      "Position interpolation in training and ever after (evaluate.stretch: only where a model is "
-      "measured), for a rotary model that goes on with longer sequences (initialize.from).")
+      "Position interpolation in training and evaluation (evaluate.stretch: in evaluation alone), "
+      "for a rotary model that is trained on with longer sequences (initialize.from).")
       .counts_if(scales)
       .only_if(m.position == Position::kRotary, "model.position is \"rotary\"");
   const bool scaled = m.position == Position::kRotary && scales;
@@ -47,7 +47,7 @@ void check(const ModelConfig& m, Faults& faults) {
   }
 }
 
-// Nothing stretched would be called by the name of what stretches.
+// A scaling that changes nothing is refused, and one by less than the sequences need.
 void check_length(const ModelConfig& m, std::int64_t trained_length, Faults& faults) {
   if (m.rotary_scaling == Stretch::kNone ||
       !faults.sound({"/model/rotary_scaling", "/model/rotary_original_length",
