@@ -71,10 +71,15 @@ class Terminal {
 Found planned_runs(const ExperimentPlan& plan) {
   std::vector<std::string> names;
   for (const PlannedRun& run : plan.runs) names.push_back(run.name);
+  const std::vector<std::string> missing = missing_jobs(plan);
   return {cat(names.size(), " runs in ", plan.folder.string(), ", measured at ",
-              lengths_text(plan.lengths, ", "), " tokens\n", join(names, "\n"), "\n"),
-          document("plan",
-                   {{"folder", plan.folder.string()}, {"lengths", plan.lengths}, {"runs", names}})};
+              lengths_text(plan.lengths, ", "), " tokens; ",
+              missing.empty() ? "none is missing" : cat(missing.size(), " to be made (--jobs)"),
+              "\n", join(names, "\n"), "\n"),
+          document("plan", {{"folder", plan.folder.string()},
+                            {"lengths", plan.lengths},
+                            {"runs", names},
+                            {"missing", missing}})};
 }
 
 // One command a line for each job of which something is missing.

@@ -89,12 +89,22 @@ void refuse_other_tokenizers(const std::vector<EvaluationCase>& cases) {
   }
 }
 
-// Several checkpoints of one run: "NAME step-00000032".
-void tell_apart(std::vector<EvaluationCase>& cases) {
-  std::map<std::string, int> named;
-  for (const EvaluationCase& one : cases) ++named[one.name];
-  for (EvaluationCase& one : cases)
-    if (named[one.name] > 1) one.name += " " + one.plan.folder.filename().string();
+// Several checkpoints of one run: "NAME step-00000032"; of runs of one name: "NAME RUN".
+void tell_apart(std::vector<EvaluationCase>& cases, const std::vector<std::string>& checkpoints) {
+  const auto step_name = [](const EvaluationCase& one) {
+    return cat(one.name, " ", one.plan.folder.filename().string());
+  };
+  std::map<std::string, int> named, steps;
+  for (const EvaluationCase& one : cases) {
+    ++named[one.name];
+    ++steps[step_name(one)];
+  }
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EvaluationCase& one = cases[i];
+    if (named[one.name] == 1) continue;
+    const std::string step = step_name(one);
+    one.name = steps[step] == 1 ? step : cat(one.name, " ", checkpoints[i]);
+  }
 }
 
 }  // namespace
@@ -106,7 +116,7 @@ std::vector<EvaluationCase> plan_evaluation(const EvaluationRequest& request) {
     refuse_other_protocol(cases.front(), cases.back());
   }
   refuse_other_tokenizers(cases);
-  tell_apart(cases);
+  tell_apart(cases, request.checkpoints);
   return cases;
 }
 

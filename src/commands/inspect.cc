@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "commands/commands.h"
 #include "commands/found.h"
@@ -12,10 +13,12 @@
 #include "commands/inspect_memory.h"
 #include "commands/inspect_model.h"
 #include "commands/text_progress.h"
+#include "config/lengths.h"
 #include "config/load.h"
 #include "data/prepare.h"
 #include "device/device.h"
 #include "report/plot.h"
+#include "report/table.h"
 
 namespace alibi {
 namespace {
@@ -24,8 +27,7 @@ struct Options {
   std::vector<std::string> configs, overrides;
   std::string target, output;
   std::vector<std::string> texts, lengths = {"1x", "4x", "16x"};
-  std::string limit;
-  std::vector<std::int64_t> memory_lengths;
+  std::string limit, memory_lengths = "1x";
   std::int64_t length = 64;
   std::int64_t sample = 400;
   bool as_json = false;
@@ -82,7 +84,6 @@ std::string whole_characters(const std::string& piece) {
   return text;
 }
 
-// Statistics of the text and the start of it, as the tokenizer cuts it.
 // Ids as they stand in prepared text: those of prompts are marked.
 std::string cut_at_tokens(const std::vector<std::int64_t>& ids, const Tokenizer& tokenizer) {
   std::string pieces;
@@ -99,6 +100,7 @@ std::string cut_at_tokens(const std::vector<std::int64_t>& ids, const Tokenizer&
   return pieces;
 }
 
+// Statistics of the text and the start of it, as the tokenizer cuts it.
 int inspect_data(const Options& options) {
   allow_overrides(options.overrides, {"data", "tokenizer", "runtime.threads"},
                   "has no effect on inspect data");
@@ -144,16 +146,37 @@ Command model_part(const std::shared_ptr<Options>& options) {
                .options = {config_files(options->configs), set_option(options->overrides)}});
 }
 
-int inspect_memory(const Options& o) {
-  std::int64_t limit = 0;
-  if (!o.limit.empty()) {
-    const auto bytes = parse_bytes(o.limit);
-    if (!bytes)
-      throw usage_error("--limit", "found \"" + o.limit + "\"", "write for example 12GiB or 500MB");
-    limit = *bytes;
+// Bytes; 0 where nothing was given.
+std::int64_t limit_of(const Options& o) {
+  constexpr std::int64_t kLeast = 1'000'000;  // less is a forgotten unit
+  if (o.limit.empty()) return 0;
+  const auto bytes = parse_bytes(o.limit);
+  if (bytes && *bytes >= kLeast) return *bytes;
+  throw usage_error("--limit",
+                    cat("found ", shown(o.limit), ", expected at least 1MB, with its unit"),
+                    "write for example 12GiB or 500MB");
+}
+
+std::vector<std::int64_t> memory_lengths_of(const Options& o, const Config& config) {
+  constexpr std::int64_t kMost = 1 << 24;
+  const std::int64_t trained = batch_shape(config.batch).length;
+  std::vector<std::int64_t> lengths;
+  for (const std::string& text : split(o.memory_lengths, ',')) {
+    const auto length = length_in_tokens(text, trained);
+    if (!length || *length > kMost) {
+      throw usage_error(
+          "--lengths",
+          cat("found ", shown(text), ", expected lengths up to ", with_commas(kMost),
+              " such as 512, or multiples such as 4x of the trained length ", trained));
+    }
+    lengths.push_back(*length);
   }
-  return print_found(describe_memory(load_config(o.configs, o.overrides), o.memory_lengths, limit),
-                     o.as_json);
+  return lengths;
+}
+
+int inspect_memory(const Options& o) {
+  const Config config = load_config(o.configs, o.overrides);
+  return print_found(describe_memory(config, memory_lengths_of(o, config), limit_of(o)), o.as_json);
 }
 
 Command memory_part(const std::shared_ptr<Options>& options) {
@@ -163,17 +186,16 @@ Command memory_part(const std::shared_ptr<Options>& options) {
        .summary = "What training takes of memory, and the batch that fits",
        .footer = example("alibi inspect memory configs/quickstart.json --limit 12GiB "
                          "--lengths 64,128,1024"),
-       .options = {config_files(options->configs),
-                   set_option(options->overrides),
-                   {.name = "--limit",
-                    .meaning = "Memory to fit into, such as 12GiB; default: what this machine "
-                               "allows",
-                    .target = &options->limit},
-                   {.name = "--lengths",
-                    .meaning = "Trained lengths to list",
-                    .target = &options->memory_lengths,
-                    .commas = true,
-                    .range = {{1, 1 << 24}}}}});
+       .options = {
+           config_files(options->configs),
+           set_option(options->overrides),
+           {.name = "--limit",
+            .meaning = "Memory to fit into, such as 12GiB; default: what this machine "
+                       "allows",
+            .target = &options->limit},
+           {.name = "--lengths",
+            .meaning = "Trained lengths to list, for example 512,4096 or 1x,4x; default: 1x",
+            .target = &options->memory_lengths}}});
 }
 
 Command bias_part(const std::shared_ptr<Options>& options) {

@@ -80,7 +80,7 @@ Json parts_value(const MemoryParts& parts) {
 
 }  // namespace
 
-Found describe_memory(const Config& given, const std::vector<std::int64_t>& given_lengths,
+Found describe_memory(const Config& given, const std::vector<std::int64_t>& lengths,
                       std::int64_t limit_bytes) {
   Config c = given;
   const torch::Device device = open_device(c.runtime.device);
@@ -89,8 +89,6 @@ Found describe_memory(const Config& given, const std::vector<std::int64_t>& give
       limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"} : memory_limit(device);
   const MemoryParts parts =
       estimate_memory(c, c.tokenizer.vocabulary, micro_batch_tokens_of(c.batch));
-  std::vector<std::int64_t> lengths = given_lengths;
-  if (lengths.empty()) lengths.push_back(batch_shape(c.batch).length);
   Table table{{{"trained length", Align::kRight},
                {"largest micro batch, sequences", Align::kRight},
                {"tokens", Align::kRight},

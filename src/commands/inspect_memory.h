@@ -10,7 +10,7 @@
 
 namespace alibi {
 
-// `limit_bytes` 0: what this machine allows. `lengths` empty: the config's own trained length.
+// `limit_bytes` 0: what this machine allows. `lengths`: trained lengths to list, in tokens.
 Found describe_memory(const Config& config, const std::vector<std::int64_t>& lengths,
                       std::int64_t limit_bytes);
 

@@ -29,9 +29,9 @@ Sizes sizes_of(const TaskFile& file, const TextTask& task) {
     throw usage_error("--sizes", "expected the least and the most, or one for all", "--sizes 4,32");
   const Sizes sizes{file.sizes.front(), file.sizes.back()};
   if (sizes.least < task.least || sizes.most > task.most || sizes.least > sizes.most) {
-    throw usage_error("--sizes",
-                      cat("found ", sizes.least, " to ", sizes.most, ", expected a range within ",
-                          task.least, " to ", task.most, " (", task.unit, ")"));
+    throw usage_error("--sizes", cat("found ", sizes.least, " to ", sizes.most,
+                                     ", expected the least first, within ", task.least, " to ",
+                                     task.most, " (", task.unit, ")"));
   }
   return sizes;
 }

@@ -19,9 +19,14 @@ std::string range_text(const Field& field, const char* kind) {
   return high ? text + " of at most " + number(field.most) : text;
 }
 
-// Integers are written as integers: 4.0, 1e3, true and what overflows 64 bits are refused.
+// Any spelling of a whole number, as JSON Schema's "integer": 1e6 and 4.0 too, up to where a double
+// holds each whole number. true and what overflows 64 bits are refused.
 std::optional<std::int64_t> number_of(const Json& value, std::int64_t) {
-  return value.as_integer();
+  constexpr double kMost = 0x1p53;
+  if (const auto integer = value.as_integer()) return integer;
+  const auto number = value.as_number();
+  const bool whole = number && std::abs(*number) <= kMost && std::trunc(*number) == *number;
+  return whole ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;
 }
 
 std::optional<double> number_of(const Json& value, double) { return value.as_number(); }

@@ -61,15 +61,19 @@ Table key_table(const Comparison& c) {
   return table;
 }
 
-// "64 tokens, 64 tokens, at least 128 tokens": what `words` says of each seed's curve, if anything.
+// "64 tokens, -, at least 128 tokens": what `words` says of each seed's curve; empty where it says
+// nothing of any.
 template <class Words>
 std::string of_each_seed(const Comparison& c, const ComparedVariant& variant, const Words& words) {
   std::vector<std::string> seeds;
+  bool any = false;
   for (const ComparedRun& run : c.runs) {
     if (run.variant != variant.name) continue;
-    if (std::string said = words(run.curve); !said.empty()) seeds.push_back(std::move(said));
+    const std::string said = words(run.curve);
+    any = any || !said.empty();
+    seeds.push_back(said.empty() ? "-" : said);
   }
-  return join(seeds, ", ");
+  return any ? join(seeds, ", ") : "";
 }
 
 Table useful_table(const Comparison& c) {

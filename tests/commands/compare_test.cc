@@ -81,7 +81,13 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   std::string three = kTwo;
   three.replace(three.find("[1, 2]"), 6, "[1, 2, 3]");
   place.put("two.json", three);
+  const auto missing = [&] {
+    const std::string plan = place.works({"compare", "two.json", "--plan", "--json"}).out;
+    return nlohmann::json::parse(plan)["missing"].size();
+  };
+  EXPECT_EQ(missing(), 2U);
   EXPECT_EQ(trained_runs(place.works({"compare", "two.json"})), 2);
+  EXPECT_EQ(missing(), 0U);
 }
 
 // Figures under the names of runs on a device stand for such runs.

@@ -198,6 +198,18 @@ TEST(Evaluate, CheckpointsOfOneRunAreToldApart) {
   EXPECT_NAMES(curves[1]["name"].get<std::string>(), "tiny", "step-00000015");
 }
 
+// Seen failing with the names of their checkpoints, which are equal.
+TEST(Evaluate, RunsOfOneNameAreToldApart) {
+  const CliFixture place;
+  place.works({"train", "tiny.json"});
+  place.works({"train", "tiny.json", "--set", "run.seed=9", "--set", "run.folder=runs/other"});
+  place.works({"evaluate", "runs/tiny", "runs/other", "--output", "two", "--lengths", "1x"});
+  const auto curves = place.json("two/curve.json")["curves"];
+  ASSERT_EQ(curves.size(), 2U);
+  EXPECT_NAMES(curves[0]["name"].get<std::string>(), "tiny", "runs/tiny");
+  EXPECT_NAMES(curves[1]["name"].get<std::string>(), "tiny", "runs/other");
+}
+
 // Seen failing with the first run's text named for both.
 TEST(Evaluate, RunsThatHoldOutOtherTextsAreNotAskedSideBySide) {
   const CliFixture place;

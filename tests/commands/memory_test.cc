@@ -62,10 +62,20 @@ TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
     std::istringstream(row) >> length >> plain >> skip >> skip >> skip >> blocks;
     EXPECT_GT(blocks, plain);
   }
-  const ProgramResult wrong = place.run({"inspect", "memory", "tiny.json", "--limit", "much"});
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_ERROR_AT(wrong.err, "--limit", "\"much\"", "12GiB");
+  for (const char* limit : {"much", "12"}) {
+    const ProgramResult wrong = place.run({"inspect", "memory", "tiny.json", "--limit", limit});
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_ERROR_AT(wrong.err, "--limit", limit, "12GiB");
+  }
   EXPECT_NAMES(place.works({"inspect", "memory", "tiny.json", "--limit", "1MB"}).out, "not fit");
+  const std::string multiples =
+      place.works({"inspect", "memory", "tiny.json", "--lengths", "1x,4x"}).out;
+  for (const char* row : {"\n            16  ", "\n            64  "})
+    EXPECT_NE(multiples.find(row), std::string::npos) << multiples;
+  const ProgramResult longest =
+      place.run({"inspect", "memory", "tiny.json", "--lengths", "16777217"});
+  EXPECT_EQ(longest.code, 2);
+  EXPECT_ERROR_AT(longest.err, "--lengths", "16777217", "16,777,216");
 }
 
 // Memory that really runs out, under a limit that the plan is told not to believe; what runs later

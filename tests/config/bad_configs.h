@@ -45,8 +45,8 @@ inline std::vector<BadConfig> wrong_types() {
   return {
       {"{\"model\": {\"heads\": 4.7}}", {"/model/heads|4.7" + whole}},
       {"{\"model\": {\"heads\": true}}", {"/model/heads|true" + whole}},
-      {"{\"model\": {\"heads\": 1e3}}", {"/model/heads|1000.0" + whole}},
-      {"{\"model\": {\"heads\": 4.0}}", {"/model/heads|4.0" + whole}},
+      {"{\"model\": {\"heads\": 1e300}}", {"/model/heads|1e+300" + whole}},
+      {"{\"model\": {\"heads\": 0.5}}", {"/model/heads|0.5" + whole}},
       {"{\"model\": {\"heads\": 3000000000000000000000}}", {"/model/heads|3e+21" + whole}},
       {"{\"model\": {\"heads\": 18446744073709551615}}",
        {"/model/heads|18446744073709551615" + whole}},

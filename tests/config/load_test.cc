@@ -75,6 +75,17 @@ TEST(LoadConfig, FilesMergeLeftToRightThenOverrides) {
   EXPECT_EQ(load_config({}, {}).model.layers, Config().model.layers);
 }
 
+TEST(LoadConfig, AWholeNumberIsReadInAnySpelling) {
+  const Config config = load_config({}, {"run.train_tokens=1.5e6", "model.heads=4.0"});
+  EXPECT_EQ(config.run.train_tokens, 1'500'000);
+  EXPECT_EQ(config.model.heads, 4);
+  EXPECT_NE(config_json(config).find("1500000"), std::string::npos);
+  for (const char* wrong : {"1.5", "1e-3", "1e300", "true", "\"4\"", "9007199254740994.0"}) {
+    const std::string set = cat("run.seed=", wrong);
+    EXPECT_ERROR_AT(error_text([&] { load_config({}, {set}); }), cat("--set ", set, ": /run/seed"));
+  }
+}
+
 TEST(LoadConfig, FaultsOfAllSourcesNameTheirSource) {
   const TemporaryFolder folder;
   const std::string a = (folder.path() / "a.json").string(),

@@ -225,87 +225,225 @@ struct RandomBias {
   TileMask mask;
 };
 
+// A tile's bias by slope, of a first key that stands so far from the first query.
+constexpr float kSlope = 0.01F;
+constexpr std::int32_t kDistance = -64;
+
+float slope_bias(int query, int key) {
+  return kSlope * static_cast<float>(kDistance + key - query);
+}
+
 TEST_P(Tables, ASoftmaxTileAddsItsBiasAndCountsByItsMask) {
   const TileOps& ops = *GetParam();
   const RandomBias given(1);
   const TileBias bias = given.tile();
-  auto tile = std::make_unique<Buffer>(), output = std::make_unique<Buffer>();
-  auto weights = std::make_unique<Buffer>();
-  alignas(64) float highest[kTile] = {}, sums[kTile * kLanes] = {};
-  for (int i = 0; i < kTile * kTile; ++i) tile->numbers[i] = static_cast<float>(i % 7) - 5;
-  ops.softmax({.scores = tile->numbers,
-               .weights = weights.get(),
-               .highest = highest,
-               .sums = sums,
-               .output = output->numbers,
-               .width = 8,
-               .rows = kTile,
-               .scale = 0.5F,
-               .slope = 100,
-               .distance = -64,
-               .mask = &given.mask,
-               .bias = &bias});
-  for (int r = 0; r < kTile; ++r) {
-    for (int c = 0; c < kTile; ++c) {
-      const double y = 0.5 * tile->numbers[r * kTile + c] + given.at(r, c, false);
-      const double expected = given.counts(r, c) ? std::exp2(y) : 0;
-      ASSERT_NEAR(number_at(weights.get(), r * kTile + c, ops.element_bytes == 2), expected,
-                  expected * (ops.element_bytes == 2 ? 0x1p-8 : 1e-6))
-          << r << ", " << c;
+  for (const bool by_slope : {true, false}) {
+    auto tile = std::make_unique<Buffer>(), output = std::make_unique<Buffer>();
+    auto weights = std::make_unique<Buffer>();
+    alignas(64) float highest[kTile] = {}, sums[kTile * kLanes] = {};
+    for (int i = 0; i < kTile * kTile; ++i) tile->numbers[i] = static_cast<float>(i % 7) - 5;
+    ops.softmax({.scores = tile->numbers,
+                 .weights = weights.get(),
+                 .highest = highest,
+                 .sums = sums,
+                 .output = output->numbers,
+                 .width = 8,
+                 .rows = kTile,
+                 .scale = 0.5F,
+                 .slope = kSlope,
+                 .distance = kDistance,
+                 .mask = &given.mask,
+                 .bias = by_slope ? nullptr : &bias});
+    for (int r = 0; r < kTile; ++r) {
+      for (int c = 0; c < kTile; ++c) {
+        const double y = 0.5 * tile->numbers[r * kTile + c] +
+                         (by_slope ? slope_bias(r, c) : given.at(r, c, false));
+        const double expected = given.counts(r, c) ? std::exp2(y) : 0;
+        ASSERT_NEAR(number_at(weights.get(), r * kTile + c, ops.element_bytes == 2), expected,
+                    expected * (ops.element_bytes == 2 ? 0x1p-8 : 1e-6))
+            << r << ", " << c;
+      }
     }
   }
 }
 
-TEST_P(Tables, AGradientTileSumsByDiagonalAndByKey) {
-  const TileOps& ops = *GetParam();
-  const RandomBias given(2);
-  const TileBias bias = given.tile();
-  auto scores = std::make_unique<Buffer>(), products = std::make_unique<Buffer>();
-  auto weights = std::make_unique<Buffer>(), gradients = std::make_unique<Buffer>();
-  auto pairs = std::make_unique<Buffer>();
-  alignas(64) float log_sums[kTile], delta[kTile], by_diagonal[2 * kTile] = {}, by_key[kTile] = {};
-  double diagonals[2 * kTile] = {}, keys[kTile] = {};
-  for (int i = 0; i < kTile; ++i) {
-    log_sums[i] = 0.25F * static_cast<float>(i % 5);
-    delta[i] = 0.5F * static_cast<float>(i % 3);
-  }
-  for (int i = 0; i < kTile * kTile; ++i) {
-    scores->numbers[i] = static_cast<float>(i % 7) - 5;
-    products->numbers[i] = static_cast<float>(i % 11) - 4;
-  }
-  by_diagonal[0] = static_cast<float>(diagonals[0] = 1);
-  by_key[0] = static_cast<float>(keys[0] = 1);
-  ops.gradient({.scores = scores->numbers,
-                .products = products->numbers,
-                .weights = weights.get(),
-                .gradients = gradients.get(),
-                .gradient_pairs = pairs.get(),
-                .log_sums = log_sums,
-                .delta = delta,
-                .scale = 0.5F,
-                .slope = 100,
-                .distance = -64,
-                .mask = &given.mask,
-                .bias = &bias,
-                .slope_sums = nullptr,
-                .diagonal_sums = by_diagonal,
-                .key_sums = by_key});
-  for (int key = 0; key < kTile; ++key) {
-    for (int query = 0; query < kTile; ++query) {
-      const int at = key * kTile + query;
-      const double y = 0.5 * scores->numbers[at] + given.at(key, query, true) - log_sums[query];
-      const double weight = given.counts(key, query) ? std::exp2(y) : 0;
-      const double gradient = weight * (double{products->numbers[at]} - delta[query]);
-      diagonals[kTile - 1 + query - key] += gradient;
-      keys[key] += gradient;
-      const double unit = ops.element_bytes == 2 ? 0x1p-8 : 1e-6;
-      ASSERT_NEAR(number_at(weights.get(), at, ops.element_bytes == 2), weight, weight * unit);
-      ASSERT_NEAR(number_at(gradients.get(), at, ops.element_bytes == 2), gradient,
-                  std::abs(gradient) * unit + 1e-7);
+// One tile [key][query] of gradients.
+struct GradientTest {
+  GradientTest() {
+    for (int i = 0; i < kTile; ++i) {
+      log_sums[i] = 0.25F * static_cast<float>(i % 5);
+      delta[i] = 0.5F * static_cast<float>(i % 3);
+    }
+    for (int i = 0; i < kTile * kTile; ++i) {
+      scores->numbers[i] = static_cast<float>(i % 7) - 5;
+      products->numbers[i] = static_cast<float>(i % 11) - 4;
     }
   }
+  GradientTile tile(const TileMask* mask) {
+    return {.scores = scores->numbers,
+            .products = products->numbers,
+            .weights = weights.get(),
+            .gradients = gradients.get(),
+            .gradient_pairs = pairs.get(),
+            .log_sums = log_sums,
+            .delta = delta,
+            .scale = 0.5F,
+            .slope = kSlope,
+            .distance = kDistance,
+            .mask = mask,
+            .bias = nullptr,
+            .slope_sums = nullptr,
+            .diagonal_sums = nullptr,
+            .key_sums = nullptr};
+  }
+  // What the tile should hold, by a bias; `sum` sees each gradient.
+  template <class Bias, class Sum>
+  void check(const TileOps& ops, const RandomBias& given, const Bias& bias, const Sum& sum) const {
+    for (int key = 0; key < kTile; ++key) {
+      for (int query = 0; query < kTile; ++query) {
+        const int at = key * kTile + query;
+        const double y = 0.5 * scores->numbers[at] + bias(key, query) - log_sums[query];
+        const double weight = given.counts(key, query) ? std::exp2(y) : 0;
+        const double gradient = weight * (double{products->numbers[at]} - delta[query]);
+        sum(key, query, gradient);
+        const double unit = ops.element_bytes == 2 ? 0x1p-8 : 1e-6;
+        ASSERT_NEAR(number_at(weights.get(), at, ops.element_bytes == 2), weight, weight * unit);
+        ASSERT_NEAR(number_at(gradients.get(), at, ops.element_bytes == 2), gradient,
+                    std::abs(gradient) * unit + 1e-7);
+      }
+    }
+  }
+  std::unique_ptr<Buffer> scores = std::make_unique<Buffer>(),
+                          products = std::make_unique<Buffer>(),
+                          weights = std::make_unique<Buffer>(),
+                          gradients = std::make_unique<Buffer>(),
+                          pairs = std::make_unique<Buffer>();
+  alignas(64) float log_sums[kTile], delta[kTile];
+};
+
+TEST_P(Tables, AGradientTileSumsByDiagonalAndByKey) {
+  const RandomBias given(2);
+  const TileBias bias = given.tile();
+  alignas(64) float by_diagonal[2 * kTile] = {}, by_key[kTile] = {};
+  double diagonals[2 * kTile] = {}, keys[kTile] = {};
+  by_diagonal[0] = static_cast<float>(diagonals[0] = 1);
+  by_key[0] = static_cast<float>(keys[0] = 1);
+  GradientTest test;
+  GradientTile tile = test.tile(&given.mask);
+  tile.bias = &bias;
+  tile.diagonal_sums = by_diagonal;
+  tile.key_sums = by_key;
+  GetParam()->gradient(tile);
+  test.check(
+      *GetParam(), given, [&](int key, int query) { return given.at(key, query, true); },
+      [&](int key, int query, double gradient) {
+        diagonals[kTile - 1 + query - key] += gradient;
+        keys[key] += gradient;
+      });
   for (int n = 0; n < 2 * kTile - 1; ++n) EXPECT_NEAR(by_diagonal[n], diagonals[n], 1e-3) << n;
   for (int key = 0; key < kTile; ++key) EXPECT_NEAR(by_key[key], keys[key], 1e-3) << key;
+}
+
+TEST_P(Tables, AGradientTileSumsByDistance) {
+  const RandomBias given(3);  // its mask
+  alignas(64) float by_distance[kLanes] = {1};
+  double expected = 1, sum = 0, size = 0;
+  GradientTest test;
+  GradientTile tile = test.tile(&given.mask);
+  tile.slope_sums = by_distance;
+  GetParam()->gradient(tile);
+  test.check(
+      *GetParam(), given, [](int key, int query) { return slope_bias(query, key); },
+      [&](int key, int query, double gradient) {
+        expected += gradient * (kDistance + key - query);
+        size += std::abs(gradient * (kDistance + key - query));
+      });
+  for (const float lane : by_distance) sum += lane;
+  EXPECT_NEAR(sum, expected, 1e-5 * size);
+}
+
+// Seen failing with scale, bias, `seen` and the move of the reference each left out of one table.
+TEST_P(Tables, OneQueryMeetsKeysAnywhere) {
+  const TileOps& ops = *GetParam();
+  for (const auto& [width, count] : {std::pair(8, 1), {40, 17}, {64, 64}}) {
+    const Matrix query(ops.bf16_memory, 1, width), keys(ops.bf16_memory, kTile, width, 1),
+        values(ops.bf16_memory, kTile, width, 2);
+    const void *key_rows[kTile], *value_rows[kTile];
+    const auto row = [&](const Matrix& x, int r) {
+      const auto offset = static_cast<std::size_t>(r * x.stride());
+      return x.bf16 ? static_cast<const void*>(x.shorts.data() + offset) : x.floats.data() + offset;
+    };
+    alignas(64) float bias[kTile];
+    for (int c = 0; c < kTile; ++c) {
+      key_rows[c] = row(keys, kTile - 1 - c);
+      value_rows[c] = row(values, kTile - 1 - c);
+      bias[c] = 40 - kSlope * static_cast<float>(c);  // far above what was seen before
+    }
+    auto output = std::make_unique<Buffer>();
+    QueryTile tile{.query = row(query, 0),
+                   .keys = key_rows,
+                   .values = value_rows,
+                   .count = count,
+                   .width = width,
+                   .scale = 0.25F,
+                   .bias = bias,
+                   .seen = 0xFEFEFEFEFEFEFEFDU,
+                   .highest = 0,
+                   .sum = 1,
+                   .output = output->numbers};
+    output->numbers[0] = 3;
+    ops.query(tile);
+    double sum = std::exp2(-tile.highest);
+    std::vector<double> out(static_cast<std::size_t>(width));
+    out[0] = 3 * sum;
+    for (int c = 0; c < count; ++c) {
+      if ((tile.seen >> c & 1) == 0) continue;
+      double score = 0;
+      for (int i = 0; i < width; ++i) score += double{query.at(0, i)} * keys.at(kTile - 1 - c, i);
+      const double weight = std::exp2(0.25 * score + bias[c] - tile.highest);
+      sum += weight;
+      for (int i = 0; i < width; ++i)
+        out[static_cast<std::size_t>(i)] += weight * values.at(kTile - 1 - c, i);
+    }
+    EXPECT_GT(tile.highest, 30);
+    EXPECT_NEAR(tile.sum, sum, 1e-5 * sum);
+    for (int i = 0; i < width; ++i)
+      EXPECT_NEAR(tile.output[i], out[static_cast<std::size_t>(i)], 1e-5 * (1 + sum)) << i;
+  }
+}
+
+TEST_P(Tables, StoreRowsAndColumnsWithTheirFactorsAndNothingBeside) {
+  const TileOps& ops = *GetParam();
+  auto tile = std::make_unique<Buffer>();
+  alignas(64) float factors[kTile];
+  for (int i = 0; i < kTile * 256; ++i) tile->numbers[i] = static_cast<float>(i % 101) - 50;
+  for (int i = 0; i < kTile; ++i) factors[i] = 0x1p-3F * static_cast<float>(1 << i % 5);
+  for (const int width : {8, 24, 64, 256}) {
+    for (const int count : {1, 17, kTile}) {
+      for (const bool columns : {false, true}) {
+        Matrix into(ops.bf16_memory, kTile, width);
+        const Matrix before = into;
+        const TileTarget target{
+            ops.bf16_memory ? static_cast<void*>(into.shorts.data()) : into.floats.data(),
+            into.stride(), count, width};
+        if (columns)
+          ops.store_columns(tile->numbers, factors[2], target);
+        else
+          ops.store_rows(tile->numbers, factors, target);
+        for (int r = 0; r < kTile; ++r) {
+          for (int c = 0; c < into.stride(); ++c) {
+            const float stored = number_at(target.data, r * into.stride() + c, ops.bf16_memory);
+            const bool inside = r < count && c < width;
+            const float expected =
+                !inside   ? before.floats[static_cast<std::size_t>(r * into.stride() + c)]
+                : columns ? factors[2] * tile->numbers[c * kTile + r]
+                          : factors[r] * tile->numbers[r * width + c];
+            ASSERT_EQ(stored, expected) << "row " << r << " column " << c << " of " << width;
+          }
+        }
+      }
+    }
+  }
 }
 
 // A row whose scores hold NaN or infinity says so. Seen failing with 128.6 and 128 from the
