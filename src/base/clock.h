@@ -1,4 +1,5 @@
-// Wall time for reports; never for anything that changes a result.
+// Wall time, for reports and deadlines; what a run computes depends on it by run.train_seconds
+// alone.
 #pragma once
 
 #include <string>

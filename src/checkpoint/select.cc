@@ -53,7 +53,10 @@ fs::path best_of(const fs::path& checkpoints_folder, const fs::path& given) {
                 "name the run folder for its newest one");
   }
   fs::path best = checkpoints_folder / step_name(progress.best_step);
-  if (!is_folder(best)) throw Error(best.string(), "the best checkpoint is no longer there");
+  if (!is_folder(best))
+    throw Error(best.string(),
+                "the best checkpoint is not there: it was removed, or its save failed",
+                "name the run folder for its newest one");
   return best;
 }
 

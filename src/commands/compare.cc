@@ -94,10 +94,10 @@ void print_jobs(const ExperimentPlan& plan, const Options& options,
   }
 }
 
-// Before hours of work, of `job` or of all. What was measured on a device is compared without one,
-// too; what is missing fails there.
-void check_devices(const ExperimentPlan& plan, const std::string& job) {
-  const std::vector<std::string> missing = missing_jobs(plan);
+// Before hours of work, of `job` or of all that is missing. What was measured on a device is
+// compared without one, too; what is missing fails there.
+void check_devices(const ExperimentPlan& plan, const std::vector<std::string>& missing,
+                   const std::string& job) {
   std::set<std::string> jobs;
   for (const PlannedRun& run : plan.runs) jobs.insert(run.trained);
   if (job.empty() && missing.size() < jobs.size()) return;
@@ -110,7 +110,7 @@ void check_devices(const ExperimentPlan& plan, const std::string& job) {
 
 Error some_failed(const std::string& folder) {
   return {"compare", "not every run could be measured",
-          "logs/ in " + folder + " says why; the same command tries again"};
+          "the lines above say why, and logs/ in " + folder + "; the same command tries again"};
 }
 
 // What a report may have; of an earlier one, those that this one does not have are removed.
@@ -184,9 +184,7 @@ int run(const Options& options, const CommandLine& command_line) {
     throw usage_error("--run", "has no effect with --plan");
   const ComparisonFile file = load_comparison(options.file);
   const std::filesystem::path output = options.output.empty() ? file.folder : options.output;
-  check_can_make_folder(output);  // before hours of work
-  check_can_make_folder(file.folder);
-  check_can_make_folder(file.measured);
+  if (!options.plan_only && !options.jobs) check_can_make_folder(output);  // before hours of work
   const ExperimentPlan plan = plan_experiment(file, options.overrides);
   if (options.job.empty() && !options.jobs) {
     // Files that share a folder share its runs, and its report is of the last.
@@ -200,7 +198,11 @@ int run(const Options& options, const CommandLine& command_line) {
     print_jobs(plan, options, command_line);
     return 0;
   }
-  check_devices(plan, options.job);
+  if (const auto missing = missing_jobs(plan); !missing.empty()) {
+    check_can_make_folder(file.folder);
+    check_can_make_folder(file.measured);
+    check_devices(plan, missing, options.job);
+  }
   Terminal terminal(plan);
   const RunnerHooks hooks = {
       .progress = [&](const RunProgress& p) { terminal.show(p); },

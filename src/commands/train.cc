@@ -232,9 +232,20 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
     const Config open = with_train_tokens(config, kNoEnd);
     const TrainerParts probe_parts{open,         parts.text,  parts.folder,
                                    parts.device, parts.world, parts.most_micro_batch_tokens};
-    const Pace pace = Trainer(probe_parts, std::nullopt).probe(std::clamp(seconds / 20, 0.5, 5.0));
+    Trainer trainer(probe_parts, std::nullopt);
+    Pace pace = trainer.probe(std::clamp(seconds / 20, 0.5, 5.0));
     // Ranks began at different moments, and another count of tokens would be another run.
-    const double left = parts.world.gather(std::array{seconds - (seconds_now() - start)})[0][0];
+    double samples = 0;
+    parts.world.while_others_wait([&] {
+      const double before = seconds_now();
+      if (!parts.world.is_first() || !trainer.validates()) return;
+      samples_of(trainer.model(), parts.text, config, parts.device);
+      samples = seconds_now() - before;
+    });
+    const auto first =
+        parts.world.gather(std::array{seconds - (seconds_now() - start), samples})[0];
+    const double left = first[0];
+    pace.validation += first[1];
     const std::int64_t tokens = tokens_within(config, pace, left);
     const bool free_cadence = !config.run.evaluate_every_tokens;
     const std::int64_t validations = validations_within(pace, left);

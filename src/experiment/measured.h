@@ -9,7 +9,8 @@
 
 namespace alibi {
 
-// What training cost; usage.json.
+// What training cost, in a run's folder once it is trained.
+inline constexpr const char* kUsageFile = "usage.json";
 struct Usage {
   double seconds = 0;  // of the clock, over all starts
   std::int64_t peak_memory_bytes = 0;

@@ -12,6 +12,7 @@
 #include "data/text_sample.h"
 #include "device/device.h"
 #include "evaluate/protocol.h"
+#include "experiment/measured.h"
 #include "model/attention.h"
 #include "report/curve_files.h"
 #include "train/run_folder.h"
@@ -66,12 +67,13 @@ std::string cost_identity(const Config& config, bool any_device) {
       resolve_precision(Precision::kAuto, torch::kCPU) == Precision::kFp32)
     given.runtime.precision = Precision::kFp32;
   given.runtime.device = cuda && !any_device ? Device::kCuda : usual.runtime.device;
-  if (config.run.patience > 0) {
-    given.run.patience = config.run.patience;
+  given.run.patience = config.run.patience;
+  given.run.train_seconds = config.run.train_seconds;
+  if (config.run.patience > 0 || config.run.train_seconds) {  // of seconds they take a part
     given.run.evaluate_every_tokens = config.run.evaluate_every_tokens;
     given.run.validation_tokens = config.run.validation_tokens;
   }
-  given.run.train_seconds = config.run.train_seconds;
+  if (config.run.train_seconds) given.run.save_every_tokens = config.run.save_every_tokens;
   if (config.schedule.kind == ScheduleKind::kConstant) {
     given.schedule.kind = config.schedule.kind;
     given.run.train_tokens = config.run.train_tokens;
@@ -330,18 +332,38 @@ std::string text_key(const Config& config) {
   return config_json(text);
 }
 
+// The end of a run's name: all that decides it.
+std::string name_end(std::int64_t seed, const std::string& identity) {
+  return cat("-seed", seed, "-", identity.substr(0, 8));
+}
+
+// What was trained before, by the ends of its names: a variant may be called otherwise since.
+std::map<std::string, std::string> trained_before(const ExperimentPlan& plan) {
+  std::map<std::string, std::string> owners;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(plan.folder / "runs", ignored)) {
+    const std::string name = entry.path().filename().string();
+    const std::size_t end = name.rfind("-seed");
+    if (end == std::string::npos || !std::filesystem::exists(entry.path() / kUsageFile, ignored))
+      continue;
+    const std::string owner = name.substr(0, end);
+    std::string& known = owners.try_emplace(name.substr(end), owner).first->second;
+    known = std::min(known, owner);  // whatever order the folder is read in
+  }
+  return owners;
+}
+
 void add_runs(ExperimentPlan& plan) {
-  std::map<std::string, std::string> names;  // of trained runs, by identity
+  std::map<std::string, std::string> names = trained_before(plan);
   for (const std::int64_t seed : plan.file.seeds) {
     const std::size_t first = plan.runs.size();
     for (std::size_t i = 0; i < plan.variants.size(); ++i) {
       const PlannedVariant& variant = plan.variants[i];
       PlannedRun run{i, seed, {}, {}, {}, config_of_run(variant, seed), uses_cuda(variant.config)};
       // Variants that differ in their evaluation only share one trained run, named after the first.
-      const std::string identity = identity_of_run(plan, variant, seed);
-      const std::string& owner = names.try_emplace(identity, variant.name).first->second;
-      run.trained = cat(owner, "-seed", seed, "-", identity.substr(0, 8));
-      run.name = cat(variant.name, "-seed", seed, "-", identity.substr(0, 8));
+      const std::string end = name_end(seed, identity_of_run(plan, variant, seed));
+      run.trained = names.try_emplace(end, variant.name).first->second + end;
+      run.name = variant.name + end;
       run.config.run.folder = (plan.folder / "runs" / run.trained).string();
       plan.runs.push_back(std::move(run));
     }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json/write.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/process.h"
 #include "base/stop.h"
@@ -129,10 +130,11 @@ class Runner {
       : plan_(plan), program_(std::move(program)), hooks_(hooks) {}
 
   // One that fails has no figures at all: half of them would stand beside whole ones. Throws
-  // LockHeld while another process does the run's job, and stopped_error.
+  // LockHeld while another process does the run's job, unless others start from it, and
+  // stopped_error.
   ComparedRun run(std::size_t index) {
     const PlannedRun& planned = plan_.runs[index];
-    const FileLock lock(plan_.folder / "locks" / planned.trained, "run " + planned.trained);
+    const FileLock lock = lock_of(planned.trained);
     ComparedRun result = not_made(plan_, index);
     try {
       result.failure = make(index, result);
@@ -185,7 +187,7 @@ class Runner {
   std::string make(std::size_t index, ComparedRun& result) {
     const PlannedRun& planned = plan_.runs[index];
     KeptRun kept;
-    if (read_kept_run(kept_folder(planned), task_names(), kept)) {
+    if (read_kept(kept_folder(planned), kept)) {
       const std::string why = why_not_ours(planned, kept);
       if (why.empty()) result = taken_from(kept, std::move(result));
       return why;
@@ -201,6 +203,16 @@ class Runner {
     return {};
   }
 
+  // What is damaged is not made again unasked: it may be all that is left of hours.
+  bool read_kept(const fs::path& folder, KeptRun& kept) const {
+    try {
+      return read_kept_run(folder, task_names(), kept);
+    } catch (const Error& error) {
+      throw Error("its kept figures are damaged", error.what(),
+                  cat("put back or remove ", folder.string(), ": then the run is made anew"));
+    }
+  }
+
   static void add_cost(const PlannedRun& planned, ComparedRun& result) {
     const Usage usage = read_usage(usage_file(planned));
     const TrainingTotals steps =
@@ -214,7 +226,7 @@ class Runner {
   }
 
   static fs::path usage_file(const PlannedRun& run) {
-    return fs::path(run.config.run.folder) / "usage.json";
+    return fs::path(run.config.run.folder) / kUsageFile;
   }
   static fs::path checkpoints(const PlannedRun& run) {
     return fs::path(run.config.run.folder) / "checkpoints";
@@ -264,18 +276,25 @@ class Runner {
   // The run whose weights this one starts from; where another process trains it, waits for that.
   std::string train_source(const PlannedRun& run) {
     const auto source = std::ranges::find(plan_.runs, run.source, &PlannedRun::trained);
-    const FileLock lock = lock_when_free(plan_.folder / "locks" / run.source, "run " + run.source);
+    const FileLock lock = lock_of(run.source);
     const std::string why = train(static_cast<std::size_t>(source - plan_.runs.begin()));
     return why.empty() ? why_not_whole(*source, newest_valid_checkpoint(checkpoints(*source)))
                        : why;
   }
 
-  FileLock lock_when_free(const fs::path& file, const std::string& what) const {
-    for (;;) {
+  // Of a run that others start from, who holds it may only train it for one of them: it is waited
+  // for.
+  FileLock lock_of(const std::string& trained) const {
+    const fs::path file = plan_.folder / "locks" / trained;
+    const bool waits =
+        std::ranges::find(plan_.runs, trained, &PlannedRun::source) != plan_.runs.end();
+    for (bool told = false;; told = true) {
       try {
-        return FileLock(file, what);
+        return FileLock(file, "run " + trained);
       } catch (const LockHeld&) {
+        if (!waits) throw;
         if (stop_signal() != 0) throw_stopped();
+        if (!told) log_info(cat("waiting for run ", trained, ", which another process makes"));
         std::this_thread::sleep_for(std::chrono::duration<double>(kLook));
       }
     }

@@ -3,9 +3,12 @@
 //   FOLDER/lock                held while a comparison of all runs goes on
 //   FOLDER/locks/NAME          held while the runs trained as NAME are made, by whomever
 //   FOLDER/configs/NAME.json   what a run was started with
-//   FOLDER/logs/NAME.txt       what its processes printed
+//   FOLDER/logs/NAME.txt       what its processes printed; NAME.usage.json: what a training that
+//   was
+//                              stopped has cost so far
 //   FOLDER/runs/NAME/          its run folder; usage.json is there once it is trained
 //   FOLDER/curves/NAME-KEY/    what `alibi evaluate` wrote; KEY: hash of checkpoint and protocol
+//   FOLDER/answers/NAME-KEY/   the same of a task
 //   MEASURED/NAME-KEY/         its figures, enough for the comparison without run folder and
 //                              weights, on another machine too; KEY: hash of protocols, texts and
 //                              tasks
@@ -39,7 +42,8 @@ struct RunnerHooks {
 std::vector<std::string> missing_jobs(const ExperimentPlan& plan);
 
 // Does the job `name`. Returns "RUN: why" for each run that failed. Throws Error (exit code 2) when
-// the plan has no such job, LockHeld when another process does it, and as below when stopped.
+// the plan has no such job, LockHeld when another process does it (a job that others start from
+// waits instead), and as below when stopped.
 std::vector<std::string> run_job(const ExperimentPlan& plan, const std::string& name,
                                  const std::string& program, const RunnerHooks& hooks);
 

@@ -7,6 +7,16 @@
 
 namespace alibi {
 
+double RecentSeconds::add(double seconds) {
+  constexpr std::size_t kLast = 5;
+  last_.push_back(seconds);
+  if (last_.size() > kLast) last_.erase(last_.begin());
+  std::vector<double> sorted = last_;
+  const auto middle = sorted.begin() + (std::ssize(sorted) - 1) / 2;
+  std::ranges::nth_element(sorted, middle);
+  return *middle;
+}
+
 double save_seconds(std::int64_t parameters) {
   constexpr double kBytesPerSecond = 300e6, kOpening = 0.2;
   constexpr double kBytesPerParameter = 12;  // weights and two moments
@@ -16,13 +26,13 @@ double save_seconds(std::int64_t parameters) {
 std::int64_t validations_within(const Pace& pace, double seconds) {
   constexpr double kShare = 0.25;
   if (pace.validation <= 0) return kDefaultValidations;
-  const double most = std::floor(kShare * (seconds - pace.save) / pace.validation);
+  const double most = std::floor(kShare * (seconds - pace.start - pace.save) / pace.validation);
   return std::llround(std::clamp(most, 1.0, static_cast<double>(kDefaultValidations)));
 }
 
 std::int64_t tokens_within(const Config& config, const Pace& pace, double seconds) {
   const std::int64_t step_tokens = batch_shape(config.batch).tokens();
-  const double free = seconds - pace.save;
+  const double free = seconds - pace.start - pace.save;
   double steps = 0;
   if (config.run.evaluate_every_tokens) {
     const double steps_each = std::max(1.0, static_cast<double>(*config.run.evaluate_every_tokens) /

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/config.h"
 
@@ -12,6 +13,17 @@ namespace alibi {
 // of the model.
 struct Pace {
   double step = 0, validation = 0, save = 0;
+  double start = 0;  // from building the model to the first step
+};
+
+// The middle one of the last five: one that was held up, by a process that was stopped or a slow
+// disk, says nothing of the next.
+class RecentSeconds {
+ public:
+  double add(double seconds);  // returns the middle one
+
+ private:
+  std::vector<double> last_;
 };
 
 // The longest that writing a checkpoint of a model with so many parameters may be expected to take.

@@ -134,7 +134,8 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
   MemoryParts parts;
   parts.program = kProgram;
-  parts.weights = trained.weights;
+  const bool keeps_start = c.guard.rolls_back() && !c.initialize.from.empty();
+  parts.weights = (keeps_start ? 2 : 1) * trained.weights;
   parts.gradients = trained.weights;
   parts.optimizer = trained.optimizer;
   // What ranks share of the optimizer each writes at once.

@@ -2,11 +2,13 @@
 
 #include <ATen/Parallel.h>
 
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "checkpoint/checkpoint.h"
 #include "config/load.h"
 #include "config/validate.h"
 #include "device/device.h"
@@ -40,8 +42,10 @@ void resolve_machine(Config& config, bool resume, const WorldPlace& place) {
   if (before && config.runtime.linear_layers == LinearLayers::kAuto)
     config.runtime.linear_layers = before->runtime.linear_layers;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
-  // With run.train_seconds they are measured, once.
-  if (before && !config.run.train_tokens && before->run.train_tokens) {
+  // With run.train_seconds they are measured, once; again where nothing of that start is left.
+  std::vector<std::string> damaged;  // are told where the checkpoint is read
+  if (before && !config.run.train_tokens && before->run.train_tokens &&
+      newest_valid_checkpoint(std::filesystem::path(config.run.folder) / "checkpoints", &damaged)) {
     if (!config.run.evaluate_every_tokens)
       config.run.evaluate_every_tokens = before->run.evaluate_every_tokens;
     config = with_train_tokens(config, *before->run.train_tokens);
@@ -79,8 +83,11 @@ void resume_threads(const Config& config, const Checkpoint& resume, const World&
 std::vector<std::string> take_changes(const Config& config, const Checkpoint& resume, bool finished,
                                       Progress& progress) {
   const Config before = parse_config(resume.config_json, "config.json of the checkpoint");
+  std::set<std::string> given;
+  for (const ConfigDifference& key : config_differences(before, config)) given.insert(key.pointer);
   std::vector<std::string> changes;
   for (const ConfigDifference& key : identity_differences(before, config)) {
+    if (!given.contains(key.pointer)) continue;  // it came to count, by another key
     if (finished) {
       throw usage_error(key.pointer,
                         cat("this run is finished, with ", key.first, "; now it is ", key.second),

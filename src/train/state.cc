@@ -74,17 +74,22 @@ void TrainState::load_tensors(const Checkpoint& checkpoint) {
 }
 
 void TrainState::reset_tensors() {
-  copy_weights(weights_of(*build_model(config_, text_, device_)), *model, "initial weights");
-  initialize_from_source();
+  if (start_weights_.empty()) {
+    copy_weights(weights_of(*build_model(config_, text_, device_)), *model, "initial weights");
+    initialize_from_source();
+  } else {
+    copy_weights(start_weights_, *model, config_.initialize.from);
+  }
   optimizer.reset();
 }
 
 void TrainState::initialize_from_source() {
   const std::string& source = config_.initialize.from;
   if (source.empty()) return;
-  const Start start = start_from(config_, text_.tokenizer);
+  Start start = start_from(config_, text_.tokenizer);
   copy_weights(start.weights, *model, source);
   if (!start.surgery.empty()) log_info(cat("initialize.from ", source, ": ", start.surgery));
+  if (config_.guard.rolls_back()) start_weights_ = std::move(start.weights);
 }
 
 TensorShapes TrainState::optimizer_shapes() const {

@@ -40,6 +40,10 @@ class TrainState {
  private:
   void initialize_from_source();
 
+  // What initialize.from held at the start, where the guard may come back to it: by then that run
+  // may have gone on, or be gone.
+  Tensors start_weights_;
+
   const Config& config_;
   const PreparedText& text_;
   torch::Device device_;

@@ -55,15 +55,15 @@ int Trainer::run(std::vector<Sink*> sinks) {
   emitter_.set_sinks(std::move(sinks));
   gradients_.warm_up();
   if (progress.step > 0) note_time(false);  // a run has one step at least
-  if (out_of_time_ && !validated) progress.validated_step = progress.step - 1;
-  if (progress.validated_step < progress.step && validate(false))  // a signal had cut it off
+  if (done() && !validated) progress.validated_step = progress.step - 1;  // the end came to it
+  if (progress.validated_step < progress.step && validate(false))         // a signal had cut it off
     progress.validated_step = progress.step;
   while (!done() && agreement_.stop_signal() == 0) {
     const std::int64_t before = progress.tokens;
     const StepRecord record = step();
     emitter_.emit(record);
     emit_changes();
-    pace_.step = record.seconds;
+    pace_.step = step_seconds_.add(record.seconds);
     const bool saves = is_due(*config.save_every_tokens, before, progress.tokens);
     note_time(saves);
     const bool validates = is_due(*config.evaluate_every_tokens, before, progress.tokens) || done();
@@ -71,7 +71,10 @@ int Trainer::run(std::vector<Sink*> sinks) {
     if (saves && !done()) checkpointer_.save(true);  // the end has its own
     checkpointer_.collect();
   }
-  if (done()) emitter_.emit(EndRecord{});
+  if (done()) {
+    emit_changes();
+    emitter_.emit(EndRecord{});
+  }
   checkpointer_.wait();
   progress.finished = done() && progress.validated_step == progress.step;
   note_used_time();
@@ -130,9 +133,9 @@ bool Trainer::validate(bool saves) {
   if (!validator_.has_text()) return true;
   const double start = seconds_now();
   const auto record = validator_.validate(micro_batch_tokens());
-  pace_.validation = seconds_now() - start;
   if (!record) return false;
   emitter_.emit(*record);
+  pace_.validation = validation_seconds_.add(seconds_now() - start);  // with what the sinks make
   note_time(saves || record->best);
   if (record->best && !done()) checkpointer_.save(true);
   give_back_idle_memory();
@@ -183,6 +186,7 @@ void Trainer::note_used_time() {
 
 Pace Trainer::probe(double seconds) {
   gradients_.warm_up();
+  const double first_step = seconds_now() - built_from_;
   step();  // slower than others: memory is taken for the first time
   std::vector<double> steps;
   for (double start = seconds_now();
@@ -195,10 +199,11 @@ Pace Trainer::probe(double seconds) {
   // left, where seconds would be left.
   const auto quarter = steps.begin() + std::ssize(steps) / 4;
   std::ranges::nth_element(steps, quarter);
-  const auto of_all = agreement_.gather(std::vector<double>{*quarter, seconds_now() - start}, 2);
+  const auto of_all =
+      agreement_.gather(std::vector<double>{*quarter, seconds_now() - start, first_step}, 3);
   if (const int signal = agreement_.stop_signal(); signal != 0)
     throw stopped_error("the probe for run.train_seconds", signal, "nothing was written");
-  return {of_all->at(0), of_all->at(1), pace_.save};
+  return {of_all->at(0), of_all->at(1), pace_.save, of_all->at(2)};
 }
 
 }  // namespace alibi

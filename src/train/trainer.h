@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "data/batch_loader.h"
 #include "data/batches.h"
 #include "distributed/world.h"
@@ -70,6 +71,7 @@ class Trainer {
   void note_used_time();
   std::vector<std::int64_t> window_starts(std::int64_t step) const;
 
+  const double built_from_ = seconds_now();
   TrainerParts parts_;
   Agreement agreement_;
   Emitter emitter_;
@@ -82,8 +84,9 @@ class Trainer {
   Checkpointer checkpointer_;
   GuardedUpdate update_;
   std::vector<std::string> changes_;  // by this resume, not yet emitted
-  Pace pace_;                         // of the last step and the last validation
-  bool out_of_time_ = false;          // a deadline ended the run, or ends it now
+  Pace pace_;
+  RecentSeconds step_seconds_, validation_seconds_;
+  bool out_of_time_ = false;  // a deadline ended the run, or ends it now
 };
 
 }  // namespace alibi

@@ -71,6 +71,17 @@ TEST(BudgetOfSeconds, IsADeadlineForTokensThatAreGiven) {
   EXPECT_NAMES(result.err, "finished:", "run.train_seconds");
 }
 
+// Seen failing with the tokens of that start, which was killed before it had saved anything.
+TEST(BudgetOfSeconds, IsFittedAnewWhereNothingIsLeft) {
+  const TimedPlace place;
+  place.works(train({"run.train_seconds=1"}));
+  const std::int64_t planned = place.json("runs/timed/config.json")["run"]["train_tokens"];
+  std::filesystem::remove_all(place.path("runs/timed/checkpoints"));
+  std::filesystem::remove(place.path("runs/timed/log.jsonl"));
+  place.works(train({"run.train_seconds=6"}, "--resume"));
+  EXPECT_GT(place.json("runs/timed/config.json")["run"]["train_tokens"], planned);
+}
+
 // A run that was stopped keeps its tokens, and has the rest of its time.
 TEST(BudgetOfSeconds, IsKeptByAResumedRun) {
   const TimedPlace place;

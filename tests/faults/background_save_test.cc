@@ -88,7 +88,6 @@ TEST(BackgroundSave, AFailedOneEndsTheRunOrIsMadeGood) {
   }
 }
 
-// A full disk refuses the log too; where saves may fail, lines may.
 // What was to be saved is saved. Seen failing (the run ends) without the catch in CheckpointSaver.
 TEST(BackgroundSave, AnOldCheckpointThatStaysEndsNothing) {
   TrainExample example;
@@ -104,6 +103,7 @@ TEST(BackgroundSave, AnOldCheckpointThatStaysEndsNothing) {
   EXPECT_EQ(example.newest("run").progress.step, 12);
 }
 
+// A full disk refuses the log too; where saves may fail, lines may.
 TEST(BackgroundSave, ALogThatCannotBeWrittenEndsTheRunOrNot) {
   for (const bool warns : {true, false}) {
     TrainExample example;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/load_model.h"
 #include "device/libtorch.h"
 #include "faults/everything_on.h"
 #include "faults/rounds.h"
@@ -55,6 +56,8 @@ class Accident {
     if (where_ == Where::kActivation) parameters["block_0.norm_1.weight"][2] = value_;
     if (where_ == Where::kLoss) parameters["norm.weight"][0] = value_;
   }
+
+  Tensors weights() const { return weights_of(*trainer_->model()); }
 
  private:
   bool is_now() const { return trainer_->progress().step + 1 == step_; }
@@ -215,6 +218,31 @@ TEST(GuardFaults, BeforeTheFirstCheckpointARollbackStartsOver) {
   EXPECT_EQ(example.events_of<StepRecord>()[2].rolled_back_to, 0);
   EXPECT_TRUE(all_finite(example.newest("run").weights));
   EXPECT_EQ(example.newest("run").progress.skipped_steps, 3);
+}
+
+// Seen failing with the source read again: it is gone.
+TEST(GuardFaults, ARollbackToTheStartTakesTheWeightsOfTheStart) {
+  TrainExample example;
+  example.train(example.config("source"), false);
+  auto changes = with_policy("roll_back");
+  changes[3] = "run.save_every_tokens=1536";
+  changes.push_back("initialize.from=" + example.path("source"));
+  const Tensors source = example.newest("source").weights;
+  Accident accident(Accident::Where::kWeight, std::nan(""), 3);
+  example.on_event = [&](const Event& event) {
+    const auto* step = std::get_if<StepRecord>(&event);
+    if (step == nullptr) return;
+    accident.after(*step);
+    if (step->step == 1) std::filesystem::remove_all(example.path("source"));
+    if (step->step == 3) {
+      EXPECT_EQ(step->rolled_back_to, 0);
+      EXPECT_TRUE(same_tensors(accident.weights(), source));
+    }
+  };
+  EXPECT_EQ(example.train(example.config("run", changes), false, 0,
+                          [&](Trainer& trainer) { accident.arm(trainer); }),
+            0);
+  EXPECT_EQ(example.newest("run").progress.rollbacks, 1);
 }
 
 TEST(GuardFaults, RollbacksHaveAnEnd) {

@@ -28,6 +28,20 @@ TEST(Budget, HoldsWholeStepsTheirValidationsAndTheLastCheckpoint) {
   const Pace quick{.step = 0.5, .validation = 0.1, .save = 2};
   EXPECT_EQ(tokens_within(config({}), quick, 5), 5 * 1024);
   EXPECT_EQ(tokens_within(config({}), pace, 1), 1024);
+  const Pace late{.step = 0.5, .validation = 1, .save = 2, .start = 10};
+  EXPECT_EQ(tokens_within(config({}), late, 72), tokens_within(config({}), pace, 62));
+  EXPECT_EQ(validations_within(late, 30), validations_within(pace, 20));
+}
+
+TEST(Budget, OneThatWasHeldUpIsNotThePace) {
+  RecentSeconds recent;
+  EXPECT_EQ(recent.add(9), 9);
+  EXPECT_EQ(recent.add(1), 1);
+  for (const double seconds : {2.0, 3.0}) recent.add(seconds);
+  EXPECT_EQ(recent.add(100), 3);
+  EXPECT_EQ(recent.add(4), 3);  // of 1, 2, 3, 100, 4
+  for (int i = 0; i < 5; ++i) recent.add(50);
+  EXPECT_EQ(recent.add(2), 50);
 }
 
 // Ten validations of 5 s would leave 12 of 62 s.

@@ -81,6 +81,22 @@ TEST(Deadline, IsLookedAtBehindAValidation) {
   EXPECT_TRUE(example.newest("run").progress.finished);
 }
 
+// Seen failing with the last step alone as the pace.
+TEST(Deadline, OneSlowStepIsNotThePace) {
+  TrainExample example;
+  example.seconds_left = 4;
+  EXPECT_EQ(example.train(example.config("run", {"run.train_seconds=4"}), false, 0,
+                          [](Trainer& trainer) {
+                            const auto parameters = trainer.model()->parameters();
+                            parameters.front().register_hook([&](const torch::Tensor&) {
+                              if (trainer.progress().step == 5)
+                                std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+                            });
+                          }),
+            0);
+  EXPECT_EQ(example.newest("run").progress.step, 12);
+}
+
 // Seen failing with the first validation taken for one that takes no time.
 TEST(Deadline, LeavesTimeForTheFirstValidation) {
   TrainExample example;

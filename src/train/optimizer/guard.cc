@@ -60,7 +60,8 @@ Judgement judge_step(const GuardConfig& config, double loss, double gradient_nor
                      RecentSteps recent) {
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm)) {
     return {verdict_on(config.non_finite),
-            cat("loss ", loss, " and gradient norm ", gradient_norm, ", expected finite numbers")};
+            cat("loss ", significant(loss, 6), " and gradient norm ", significant(gradient_norm, 6),
+                ", expected finite numbers")};
   }
   if (config.spikes == Spikes::kIgnore) return {};
   const double most_loss = spike_limit(config, recent.losses);
