@@ -63,7 +63,7 @@ ContextGain late_gain(const MeasuredLength& shorter, const MeasuredLength& longe
   }
   const double mean = mean_of_kept(gains, kept);
   if (std::isnan(mean)) return {};
-  return {mean, bootstrap_means(gains, shorter.block, kept)};
+  return {mean, bootstrap_means(gains, shorter.block_ends, kept)};
 }
 
 // Over all targets, from sliding windows.
@@ -71,6 +71,13 @@ ContextGain full_gain(const MeasuredLength& shorter, const MeasuredLength& longe
   return {shorter.point.full_loss - longer.point.full_loss,
           over_draws(shorter.full_means.size(),
                      [&](std::size_t i) { return shorter.full_means[i] - longer.full_means[i]; })};
+}
+
+// Without an interval where some draws hold nothing to take a mean of.
+BoundedMean bounded(double mean, const Draws& draws) {
+  if (std::ranges::any_of(draws, [](double draw) { return std::isnan(draw); })) return {mean};
+  const Interval interval = middle_95(draws);
+  return {mean, interval.low, interval.high};
 }
 
 // gain = loss(1x) - loss(l) = longer context + fewer targets near the starts of windows.
@@ -85,18 +92,12 @@ void fill_split(MeasuredLength& measured, const MeasuredLength& base, Split spli
   const Draws early = over_draws(gain.draws.size(), [&](std::size_t i) {
     return base.means[i] - measured.means[i] - gain.draws[i];
   });
-  const Interval of_context = middle_95(gain.draws), of_early = middle_95(early);
+  const BoundedMean of_context = bounded(point.context_gain, gain.draws),
+                    of_early = bounded(point.early_gain, early);
   point.context_gain_low = of_context.low;
   point.context_gain_high = of_context.high;
   point.early_gain_low = of_early.low;
   point.early_gain_high = of_early.high;
-}
-
-// Without an interval where some draws hold nothing to take a mean of.
-BoundedMean bounded(double mean, const Draws& draws) {
-  if (std::ranges::any_of(draws, [](double draw) { return std::isnan(draw); })) return {mean};
-  const Interval interval = middle_95(draws);
-  return {mean, interval.low, interval.high};
 }
 
 void fill_joint(std::vector<MeasuredLength*>& family, const MeasuredLength* base) {
@@ -123,7 +124,7 @@ void fill_joint(std::vector<MeasuredLength*>& family, const MeasuredLength* base
 
 void fill_point(MeasuredLength& measured, ScoredLength scored, const Tokenizer& tokenizer) {
   CurvePoint& point = measured.point;
-  measured.means = bootstrap_means(scored.losses, scored.block);
+  measured.means = bootstrap_means(scored.losses, scored.block_ends);
   const Interval interval = middle_95(measured.means);
   point.loss = mean_of(scored.losses);
   point.loss_low = interval.low;
@@ -139,12 +140,12 @@ void fill_point(MeasuredLength& measured, ScoredLength scored, const Tokenizer& 
   if (size.words > 0 && size.is_known) point.word_perplexity = std::exp(nats / double(size.words));
   measured.losses = std::move(scored.losses);
   measured.late = std::move(scored.late);
-  measured.block = scored.block;
+  measured.block_ends = std::move(scored.block_ends);
 }
 
 void fill_full_context(MeasuredLength& measured, const ScoredLength& scored) {
   measured.point.full_loss = mean_of(scored.losses);
-  measured.full_means = bootstrap_means(scored.losses, scored.block);
+  measured.full_means = bootstrap_means(scored.losses, scored.block_ends);
 }
 
 void fill_family(std::vector<MeasuredLength>& family, std::int64_t base_length, Split split) {
@@ -170,7 +171,7 @@ void fill_key_figures(std::vector<MeasuredLength>& family, std::int64_t base_len
   Draws base_draws;
   double base_loss = kNotMeasured;
   const auto draws_of = [&](const MeasuredLength& measured) {
-    return bootstrap_means(measured.losses, measured.block, is_key);
+    return bootstrap_means(measured.losses, measured.block_ends, is_key);
   };
   for (const MeasuredLength& measured : family) {
     if (measured.point.length != base_length || !measured.point.applicable) continue;
@@ -219,10 +220,11 @@ UsableLength usable_length(const std::vector<MeasuredLength>& family, std::int64
     return measured[found]->point.length;
   };
   UsableLength usable;
-  usable.tokens = longest([&](std::size_t i) { return measured[i]->point.loss; },
-                          [](const ContextGain& gain) {
-                            return gain.mean > kLeastContextGain && middle_95(gain.draws).low > 0;
-                          });
+  usable.tokens =
+      longest([&](std::size_t i) { return measured[i]->point.loss; },
+              [](const ContextGain& gain) {
+                return gain.mean > kLeastContextGain && bounded(gain.mean, gain.draws).low > 0;
+              });
   const std::vector<double> tokens =
       over_draws(measured.front()->means.size(), [&](std::size_t draw) {
         return static_cast<double>(longest([&](std::size_t i) { return measured[i]->means[draw]; },

@@ -14,7 +14,7 @@ struct MeasuredLength {
   // As ScoredLength's.
   std::vector<float> losses;
   std::vector<std::uint8_t> late;
-  std::int64_t block = 1;
+  std::vector<std::int64_t> block_ends;
 };
 
 // Loss, perplexity, bits per byte and perplexity per word with their intervals.

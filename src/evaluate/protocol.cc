@@ -46,10 +46,20 @@ std::vector<std::uint8_t> late_targets(const TextSample& sample, const std::vect
   return late;
 }
 
-// Windows that are taken together are no more independent than one window.
-std::int64_t block_of(const TextSample& sample) {
+// A block is a window's losses, or those of windows that are taken together, which are no more
+// independent than one. Prompts leave fewer losses in some; one of prompts alone is none.
+std::vector<std::int64_t> block_ends(const TextSample& sample) {
   const bool all = sample.targets() == sample.windows * sample.rule.window;
-  return sample.rule.window * (all ? 1 : sample.rule.group);
+  const std::int64_t tokens = sample.rule.window * (all ? 1 : sample.rule.group);
+  std::vector<std::int64_t> ends;
+  std::int64_t scored = 0, begun = 0;  // losses so far, of them in the blocks before
+  for (const SampleRun& run : sample.runs) {
+    for (std::int64_t i = 1; i <= run.count; ++i) {
+      if (sample.is_target(run.first + i - 1)) ++scored;
+      if ((i % tokens == 0 || i == run.count) && scored > begun) ends.push_back(begun = scored);
+    }
+  }
+  return ends;
 }
 
 double short_share(const std::vector<Window>& windows, std::int64_t length) {
@@ -70,7 +80,7 @@ ScoredLength score_windows(LoadedModel& loaded, const TextSample& sample, std::i
   const std::vector<float> all = score(loaded.model, sample.ids, windows, counting);
   scored.losses = scored_losses(sample, all);
   scored.ids = sample.scored();
-  scored.block = block_of(sample);
+  scored.block_ends = block_ends(sample);
   if (!stride) {
     scored.bins = position_bins(sample, all, windows, length);
     scored.short_share = short_share(windows, length);
@@ -147,7 +157,7 @@ ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
         score_streaming(loaded.model, sample, {length, rules.sinks}, scoring);
     ScoredLength scored{.losses = scored_losses(sample, all),
                         .ids = sample.scored(),
-                        .block = block_of(sample),
+                        .block_ends = block_ends(sample),
                         .late = {},
                         .bins = {}};
     scored.late.assign(scored.losses.size(), 1);
@@ -189,7 +199,6 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
   std::vector<ScoredLength> scored;
   for (const std::int64_t length : lengths) {
     ScoredLength& one = scored.emplace_back();
-    one.block = length;  // a window of it
     for (const Window& window : windows) {
       for (std::int64_t i = window.first; i < window.first + length; ++i) {
         if (!sample.is_target(i)) continue;
@@ -197,6 +206,7 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
         one.ids.push_back(sample.ids[static_cast<std::size_t>(i)]);
       }
     }
+    one.block_ends = equal_blocks(std::ssize(one.losses), length);  // of a window each
   }
   scored.back().bins = position_bins(sample, all, windows, longest);
   scored.back().visited_share = visited_share;

@@ -18,7 +18,8 @@ namespace alibi {
 struct ScoredLength {
   std::vector<float> losses;      // nats, in the order of the text
   std::vector<std::int32_t> ids;  // the targets they belong to
-  std::int64_t block = 1;         // consecutive losses that are resampled together
+  // Where blocks of losses that are resampled together end, as bootstrap_means'.
+  std::vector<std::int64_t> block_ends;
   double short_share = 0;  // of the targets: those in windows that the text's parts cut short
   // For each loss whether its target stands in the later half of its window, or has as much context
   // in another way; empty where lengths do not score the same targets.

@@ -11,20 +11,19 @@
 namespace alibi {
 namespace {
 
-// Sums and sizes of consecutive blocks; a shorter last one joins the one before it.
+// Sums and sizes of consecutive blocks.
 struct Blocks {
   std::vector<double> sums, sizes;
 };
 
-Blocks blocks_of(std::span<const float> losses, std::int64_t block,
+Blocks blocks_of(std::span<const float> losses, std::span<const std::int64_t> ends,
                  std::span<const std::uint8_t> kept) {
-  const std::int64_t count = std::max<std::int64_t>(1, std::ssize(losses) / block);
-  Blocks blocks{std::vector<double>(static_cast<std::size_t>(count)),
-                std::vector<double>(static_cast<std::size_t>(count))};
-  for (std::int64_t i = 0; i < std::ssize(losses); ++i) {
-    if (!kept.empty() && kept[static_cast<std::size_t>(i)] == 0) continue;
-    const auto at = static_cast<std::size_t>(std::min(i / block, count - 1));
-    blocks.sums[at] += losses[static_cast<std::size_t>(i)];
+  Blocks blocks{std::vector<double>(ends.size()), std::vector<double>(ends.size())};
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    while (static_cast<std::int64_t>(i) >= ends[at]) ++at;
+    if (!kept.empty() && kept[i] == 0) continue;
+    blocks.sums[at] += losses[i];
     blocks.sizes[at] += 1;
   }
   return blocks;
@@ -91,11 +90,22 @@ double student_t_95(int degrees) {
   return high;
 }
 
-std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block,
+std::vector<std::int64_t> equal_blocks(std::int64_t losses, std::int64_t block) {
+  ensure(losses > 0 && block > 0, "blocks have losses");
+  std::vector<std::int64_t> ends;
+  for (std::int64_t end = block; end <= losses; end += block) ends.push_back(end);
+  if (ends.empty()) ends.push_back(losses);
+  ends.back() = losses;
+  return ends;
+}
+
+std::vector<double> bootstrap_means(std::span<const float> losses,
+                                    std::span<const std::int64_t> block_ends,
                                     std::span<const std::uint8_t> kept) {
-  ensure(!losses.empty() && block > 0, "a bootstrap has losses and blocks");
+  ensure(!losses.empty() && !block_ends.empty() && block_ends.back() == std::ssize(losses),
+         "a bootstrap has losses and blocks of all of them");
   ensure(kept.empty() || kept.size() == losses.size(), "each loss is said to count or not");
-  const Blocks blocks = blocks_of(losses, block, kept);
+  const Blocks blocks = blocks_of(losses, block_ends, kept);
   if (std::ssize(blocks.sums) < kLeastBlocks) return {};
   const auto count = static_cast<double>(blocks.sums.size());
   std::vector<double> means;
@@ -114,6 +124,10 @@ std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t 
                        std::sqrt(count / (count - 1));
   for (double& mean : means) mean = centre + wider * (mean - centre);
   return means;
+}
+
+std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block) {
+  return bootstrap_means(losses, equal_blocks(std::ssize(losses), block));
 }
 
 std::vector<Interval> joint_95(const std::vector<double>& centres,

@@ -27,14 +27,21 @@ inline constexpr int kBootstrapDraws = 1000;
 // The t for which a share of 0.95 of Student's distribution lies within -t .. t; from 1 degree on.
 double student_t_95(int degrees);
 
-// The mean loss of kBootstrapDraws resamples of the text's blocks of `block` targets, seed 0; none
-// where the text has fewer than kLeastBlocks. Resamples of n blocks vary too little, by
-// sqrt((n - 1) / n), and their percentiles are the normal distribution's: draws are spread about
-// the mean of all by what Student's t with n - 1 degrees asks for (Hesterberg 2015, section 4.2).
-// The same blocks are drawn for every vector of the same size, so differences between two results
-// are paired. `kept`, where given, says for each loss whether it counts.
-std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block,
+// Where blocks of `block` losses end; a shorter last one joins the one before it.
+std::vector<std::int64_t> equal_blocks(std::int64_t losses, std::int64_t block);
+
+// The mean loss of kBootstrapDraws resamples of the text's blocks, seed 0; none where the text has
+// fewer than kLeastBlocks. Block i ends before the loss `block_ends[i]`, the last one with the
+// text. Resamples of n blocks vary too little, by sqrt((n - 1) / n), and their percentiles are the
+// normal distribution's: draws are spread about the mean of all by what Student's t with n - 1
+// degrees asks for (Hesterberg 2015, section 4.2). The same blocks are drawn for every vector with
+// as many, so differences between two results are paired. `kept`, where given, says for each loss
+// whether it counts.
+std::vector<double> bootstrap_means(std::span<const float> losses,
+                                    std::span<const std::int64_t> block_ends,
                                     std::span<const std::uint8_t> kept = {});
+// Of equal_blocks.
+std::vector<double> bootstrap_means(std::span<const float> losses, std::int64_t block);
 
 // One interval for each row of `draws` (equal numbers of draws, the same blocks in all) so that,
 // with a chance of 95 %, all hold together: centre +- q * standard deviation of the row, where q is

@@ -104,7 +104,7 @@ std::string note_line(const Curve& curve) {
   return first.empty() ? "" : cat(first, more > 0 ? cat("; ", more, " more notes") : "", "\n");
 }
 
-// Why intervals are missing: too few windows to be resampled.
+// Why intervals are missing: too few windows to be resampled; those of prompts alone do not count.
 std::string interval_line(const CurveSet& set) {
   std::int64_t longest = 0;
   for (const Curve& curve : set.curves)
@@ -114,7 +114,7 @@ std::string interval_line(const CurveSet& set) {
       if (!point.applicable || point.targets == 0 || std::isfinite(point.loss_low)) continue;
       const std::int64_t window = set.protocol.name == Protocol::kOnePass ? point.length : longest;
       return cat("none: fewer than ", kLeastBlocks, " windows of ", with_commas(window),
-                 " were scored");
+                 " tokens hold targets");
     }
   }
   return "";
@@ -164,7 +164,7 @@ std::string text_line(const CurveProtocol& protocol, const CurveText& text) {
   const std::string more =
       text.files.size() > 1 ? cat(" and ", text.files.size() - 1, " more") : "";
   return cat(text.files.front(), more, ", ", with_commas(text.tokens_scored), " of ",
-             with_commas(text.tokens_scored + text.tokens_cut_off), " targets scored",
+             with_commas(text.tokens_scored + text.tokens_cut_off), " tokens scored",
              scored_where(protocol));
 }
 

@@ -25,7 +25,7 @@ struct Length {
 MeasuredLength measured(const Length& of) {
   MeasuredLength made;
   made.point.length = of.length;
-  made.block = kBlock;
+  made.block_ends = equal_blocks(kTargets, kBlock);
   const RandomKey noise = RandomKey{3}.with("noise").with(static_cast<std::uint64_t>(of.length));
   for (std::int64_t i = 0; i < kTargets; ++i) {
     const auto n = static_cast<std::uint64_t>(i);
@@ -108,6 +108,19 @@ TEST(KeyFigures, HaveNoIntervalWhereResamplesMissThem) {
   EXPECT_EQ(all[1].point.key.loss.mean, all[1].losses[kBlock - 1]);
   EXPECT_TRUE(std::isnan(all[1].point.key.loss.low));
   EXPECT_TRUE(std::isnan(all[1].point.key.context_gain.high));
+}
+
+// Seen failing with the percentiles of all draws, those without a late target among them.
+TEST(Split, HasNoIntervalWhereResamplesMissLateTargets) {
+  std::vector<MeasuredLength> all = {measured({128}), measured({256, 0.02, 0.06})};
+  for (MeasuredLength& one : all) std::fill(one.late.begin() + kBlock, one.late.end(), 0);
+  fill_family(all, 128, Split::kLate);
+  const CurvePoint& twice = all[1].point;
+  EXPECT_NEAR(twice.context_gain, 0.02, 2e-3);
+  for (const double end : {twice.context_gain_low, twice.context_gain_high, twice.early_gain_low,
+                           twice.early_gain_high})
+    EXPECT_TRUE(std::isnan(end));
+  EXPECT_EQ(usable_length(all, 128).tokens, 128) << "not shown to help";
 }
 
 TEST(KeyFigures, AreNotMeasuredWithoutKeyTokens) {
@@ -197,7 +210,8 @@ TEST(Bootstrap, CountsWhatIsKeptOnly) {
     losses[i] = i % 3 == 0 ? 1.0F : 100.0F;
     kept[i] = i % 3 == 0 ? 1 : 0;
   }
-  for (const double mean : bootstrap_means(losses, kBlock, kept)) EXPECT_EQ(mean, 1.0);
+  for (const double mean : bootstrap_means(losses, equal_blocks(kTargets, kBlock), kept))
+    EXPECT_EQ(mean, 1.0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "evaluate/curve.h"
 #include "evaluate/far_context.h"
+#include "evaluate/statistics.h"
 #include "evaluate/tiny_model.h"
 #include "support/error_text.h"
 #include "support/sentencepiece_model.h"
@@ -61,7 +62,7 @@ TEST(OnePass, GivesEachLengthTheStartOfEveryWindow) {
       for (std::int64_t at = 0; at < 256; at += 64) starts.push_back({at, length, length});
       const auto brute = score(loaded.model, targets, starts, ScoringOptions());
       ASSERT_EQ(std::ssize(scored[l].losses), 4 * length);
-      EXPECT_EQ(scored[l].block, length);
+      EXPECT_EQ(scored[l].block_ends, equal_blocks(4 * length, length));
       for (std::int64_t i = 0; i < 4 * length; ++i) {
         const std::int64_t at = i / length * 64 + i % length;
         EXPECT_NEAR(scored[l].losses[std::size_t(i)], brute[std::size_t(at)], 2e-5);
@@ -164,12 +165,37 @@ TEST(ScoredLength, WindowsThatAreTakenTogetherAreOneBlock) {
   TextSample sample = whole(some_targets(256), 16);
   sample.windows = 16;
   sample.rule.group = 4;
-  const auto block = [&] {
-    return score_length(loaded, sample, EvaluateConfig(), 16, ScoringOptions()).block;
+  const auto ends = [&] {
+    return score_length(loaded, sample, EvaluateConfig(), 16, ScoringOptions()).block_ends;
   };
-  EXPECT_EQ(block(), 16) << "all were taken";
+  EXPECT_EQ(ends(), equal_blocks(256, 16)) << "all were taken";
   sample.windows = 64;
-  EXPECT_EQ(block(), 64);
+  EXPECT_EQ(ends(), equal_blocks(256, 64));
+}
+
+// Seen failing with blocks of 16 losses, of which the 38 here make 2, and with an empty block for
+// the window of a prompt alone.
+TEST(ScoredLength, PromptsLeaveBlocksOfWindowsWithFewerLosses) {
+  LoadedModel loaded = tiny("alibi");
+  TextSample sample = whole(some_targets(96), 16);
+  sample.runs = {{.first = 0, .count = 48, .context = 0},
+                 {.first = 64, .count = 32, .context = 16}};
+  sample.windows = 5;
+  sample.target_mask.assign(96, false);
+  for (const auto& [first, last] : {std::pair{10, 17}, {36, 48}, {70, 73}, {80, 96}})
+    std::fill(sample.target_mask.begin() + first, sample.target_mask.begin() + last, true);
+  const auto scored = [&](Protocol protocol) {
+    EvaluateConfig rules;
+    rules.protocol = protocol;
+    return score_length(loaded, sample, rules, 16, ScoringOptions());
+  };
+  const std::vector<std::int64_t> ends = {6, 7, 19, 22, 38};
+  for (const Protocol protocol : {Protocol::kNonOverlapping, Protocol::kStreaming})
+    EXPECT_EQ(scored(protocol).block_ends, ends);
+  EXPECT_FALSE(bootstrap_means(scored(Protocol::kNonOverlapping).losses, ends).empty());
+  std::fill_n(sample.target_mask.begin() + 16, 16, false);
+  EXPECT_EQ(scored(Protocol::kNonOverlapping).block_ends,
+            (std::vector<std::int64_t>{6, 18, 21, 37}));
 }
 
 TEST(FarContext, PromptsAreNoTargets) {
