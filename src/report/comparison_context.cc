@@ -146,6 +146,7 @@ Json comparison_context_value(const Comparison& c) {
           {"key_rule", key_tokens_text(c.key_tokens, c.text)},
           {"useful", table_value(useful_table(c))},
           {"usable_rule", usable_rule()},
+          {"reach_rule", reach_rule()},
           {"far", {{"figures", std::move(figures)}}}};
 }
 

@@ -30,7 +30,8 @@ PlotSeries series_of(const FarContext& far, const char* label, BoundedMean FarBi
 Reach farthest(const FarContext& far, BoundedMean FarBin::*kind) {
   Reach reach;
   for (const FarBin& bin : far.bins) {
-    if ((bin.*kind).low > 0) reach.tokens = bin.last;
+    const BoundedMean& rise = bin.*kind;
+    if (rise.low > 0 && rise.mean > kLeastContextGain) reach.tokens = bin.last;
   }
   reach.bounded = far.bins.empty() || reach.tokens < far.bins.back().last;
   return reach;
@@ -40,6 +41,10 @@ Reach farthest(const FarContext& far, BoundedMean FarBin::*kind) {
 
 Reach useful_context(const FarContext& far) { return farthest(far, &FarBin::cut); }
 Reach noticed_context(const FarContext& far) { return farthest(far, &FarBin::swapped); }
+
+std::string reach_rule() {
+  return cat("raises the loss by more than ", kLeastContextGain, " nats, with an interval above 0");
+}
 
 std::string reach_text(const Reach& reach) {
   if (reach.tokens == 0) return "none";
@@ -54,9 +59,10 @@ std::string useful_context_text(const FarContext& far) {
                with_commas(far.window), " tokens");
   }
   return cat("useful context: ", reach_text(useful_context(far)),
-             " (leaving out what lies farther back does no measurable harm); noticed context: ",
-             reach_text(noticed_context(far)), " (text from elsewhere does); ",
-             with_commas(far.targets), " targets, windows of ", with_commas(far.window));
+             " (the farthest distance at which leaving out what lies farther back ", reach_rule(),
+             "); noticed context: ", reach_text(noticed_context(far)),
+             " (at which text from elsewhere does); ", with_commas(far.targets),
+             " targets, windows of ", with_commas(far.window));
 }
 
 std::string usable_text(const UsableLength& usable) {

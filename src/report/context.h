@@ -10,8 +10,9 @@
 
 namespace alibi {
 
-// How far back context does something, as the end of the farthest bin with a measurable rise of the
-// loss; 0: none. `bounded` false: that is the last bin, so this is a lower limit.
+// How far back context does something, as the end of the farthest bin in which the loss rises by
+// more than kLeastContextGain, with an interval above 0, whatever nearer bins show; 0: none.
+// `bounded` false: that is the last bin, so this is a lower limit.
 struct Reach {
   std::int64_t tokens = 0;
   bool bounded = true;
@@ -19,6 +20,8 @@ struct Reach {
 Reach useful_context(const FarContext& far);   // leaving out what is farther back hurts
 Reach noticed_context(const FarContext& far);  // other text there hurts
 
+// When a distance counts, in words for readers: "raises the loss by more than ..".
+std::string reach_rule();
 std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 tokens", "none"
 // "useful context: 128 tokens ..."; empty where none was asked for.
 std::string useful_context_text(const FarContext& far);

@@ -24,6 +24,18 @@ TEST(UsefulContext, EndsWithTheFarthestHarmOfLeavingOut) {
   EXPECT_FALSE(noticed_context(far).bounded);
 }
 
+// Seen failing with any rise that is shown.
+TEST(UsefulContext, LeavesOutWhatIsShownButTiny) {
+  FarContext far;
+  far.window = 32;
+  const BoundedMean tiny{0.0005, 0.0001, 0.0009}, little{0.0015, 0.0001, 0.0029};
+  far.bins = {bin(1, 1, kHarm, little), bin(2, 2, kNone, kNone), bin(3, 4, kNone, little),
+              bin(5, 8, tiny, tiny)};
+  EXPECT_EQ(useful_context(far).tokens, 1);
+  EXPECT_TRUE(useful_context(far).bounded);
+  EXPECT_EQ(noticed_context(far).tokens, 4) << "whatever nearer bins show";
+}
+
 // Other text may harm where the true text does too: noticed is not useful.
 TEST(UsefulContext, WhatIsBetterLeftOutIsNotUseful) {
   FarContext far;

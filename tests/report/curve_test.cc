@@ -176,7 +176,7 @@ TEST(CurveTable, EndsInFewShortLines) {
   set.curves[1].far_context.window = 128;
   set.curves[1].far_context.bins.resize(1);
   set.curves[1].far_context.bins[0].last = 64;
-  set.curves[1].far_context.bins[0].cut.low = 0.01;
+  set.curves[1].far_context.bins[0].cut = {0.02, 0.01, 0.03};
   const std::vector<std::string> foot = foot_of(curve_table(set));
   ASSERT_EQ(foot.size(), 4U);
   EXPECT_NAMES(foot[0], "useful context", "alibi", "too few", 256, "none", 64, 128);
