@@ -88,5 +88,5 @@ def from_reference(point):
     return percent(point["difference"]) + ("" if low is None else f" ({percent(low)} .. {percent(high)})")
 
 
-def median_and_spread(values, digits=2):
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} .. {max(values):.{digits}f})"
+def median_and_spread(values, digits=2, of=""):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} .. {max(values):.{digits}f}{of})"

@@ -3,6 +3,7 @@ import json
 import math
 import pathlib
 import statistics
+import tomllib
 
 
 def mean_and_seeds(nats):
@@ -18,6 +19,8 @@ class Exchanged:
         self.losses = [{curve["name"]: {point["length"]: point["loss"] for point in curve["points"] if point["loss"] is not None}
                         for curve in file["curves"]} for file in files]
         self.lengths = list(self.losses[0]["exchanged"])
+        self.parameters = next(curve["parameters"] for curve in files[0]["curves"] if curve["name"] == "exchanged")
+        self.tokens = tomllib.loads(pathlib.Path(__file__).with_name("retrofit.toml").read_text(encoding="utf-8"))["tokens"]  # before the exchange
 
     def apart(self, name, length, other, at):
         return mean_and_seeds([seed[name][length] - seed[other][at] for seed in self.losses])

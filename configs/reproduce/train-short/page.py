@@ -60,7 +60,7 @@ class Case:
     def figures(self):
         lengths = [point["length"] for point in self.whole["points"]]
         yield (f"| | trained at | {' | '.join(f'perplexity at {length:,}' for length in lengths)} | from {self.reference}'s at {self.length:,} "
-               f"| a step's time, of {self.reference}'s | time until its loss | peak memory |")
+               f"| a step's time, of {self.reference}'s (of the timing rounds) | time until its loss (of the timing rounds) | peak memory |")
         yield "|---|---|" + "---|" * (len(lengths) + 4)
         for arm, variant in self.arms.items():
             only_timed = variant["train_targets"] < self.whole["train_targets"]
@@ -109,8 +109,8 @@ length, where the papers' larger models are level. So it is ALiBi's own lengths 
 others says more of small models than of lengths.
 
 Intervals are of 95 % over seeds, paired. Learning rates were tried with half of the tokens and chosen on one half of the held-out documents, for
-each arm or for one like it (tables at the end); all is reported on the other half. A step's time: median, least and most of rounds in turns. How the time
-until a loss is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
+each arm or for one like it (tables at the end); all is reported on the other half. A step's time: median, least and most of rounds in turns. The time until
+a loss is the seeds' mean tokens by a step's time, so its least and most are of the rounds, too; how it is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
 
 
 def main(folder):
