@@ -4,10 +4,11 @@
 //   {format_version, kind: "answers", task, program_version, created, command_line, unit,
 //    documents, treatment, precision, device,
 //    text_files, text_sha256,                         (of passkeys: the text around the keys)
-//    cells: [{name, position, checkpoint, step, trained_length, length, depth, note, trials, size,
-//      answers, right, share, share_low, share_high, loss, loss_low, loss_high, gain, gain_low,
-//      gain_high}]}                      (from trials on: where the note is empty)
-// answers.csv: the same columns, one line per cell.
+//    results: [{name, position, checkpoint, step, trained_length,
+//      cells: [{length, depth, note, trials, size, answers, right, share, share_low, share_high,
+//        loss, loss_low, loss_high, gain, gain_low, gain_high}]}]}
+//                                        (from trials on: where the note is empty)
+// answers.csv: one line per cell, columns of its result and its own.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@
 //      useful_context, noticed_context (words),
 //      losses: [{length, loss, bits_per_byte}],
 //      answers: [{task, cells: [{length, depth, note, share, loss}]}]}],
-//    tasks: [{name, unit, variants: [{name, points: [{length, note, size, share, share_low,
-//      share_high, share_difference, .., loss, .., loss_difference, .., verdict}]}]}]}
+//    tasks: [{name, unit, variants: [{name, points: [{length, note, size, seeds, share,
+//      share_low, share_high, share_difference, .., loss, .., loss_difference, .., verdict}]}]}]}
 //   tasks and answers are absent in older files.
 // comparison.csv: one line per variant and length.
 #pragma once
