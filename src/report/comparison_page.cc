@@ -22,7 +22,7 @@ Json summary(const Comparison& c) {
   return lines;
 }
 
-// Differences from the reference; where it is itself is the line at 0.
+// Differences from the reference; its own, where it was measured, are the line at 0.
 PlotSpec difference_plot(const Comparison& c, const CurveSet& curves) {
   PlotSpec plot = curve_plot(curves, CurveFigure::kLoss);
   plot.title = "Difference from " + c.reference;
@@ -34,7 +34,7 @@ PlotSpec difference_plot(const Comparison& c, const CurveSet& curves) {
   for (const ComparedVariant& variant : c.variants) {
     PlotSeries series{variant.name, "", {}};
     for (const ComparedPoint& point : variant.points) {
-      if (point.verdict == Verdict::kReference)
+      if (point.verdict == Verdict::kReference && point.loss.count > 0)
         series.points.push_back({static_cast<double>(point.length), 0});
       else if (point.difference.count > 0)
         series.points.push_back({static_cast<double>(point.length), point.difference.mean,

@@ -11,10 +11,11 @@ namespace {
 
 constexpr double kBeside = 1.25;  // curves within this factor of the lowest are flat
 
+// A perplexity that is no number any more is higher than all others.
 double highest(const Curve& curve) {
   double most = 0;
   for (const CurvePoint& point : curve.points)
-    if (measured(point)) most = std::max(most, point.perplexity);
+    if (point.applicable) most = std::max(most, measured(point) ? point.perplexity : INFINITY);
   return most;
 }
 

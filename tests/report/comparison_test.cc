@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/markup.h"
@@ -155,6 +156,35 @@ TEST(Comparison, ShowsTheShareOfBlocksVisited) {
       << comparison_table(c);
   EXPECT_NE(comparison_table(c).find("a                       -      -\n"), std::string::npos);
   EXPECT_NE(comparison_page(c).find("<td>5.9 %</td>"), std::string::npos);
+}
+
+// Seen failing with the reference at 0 wherever another has a length.
+TEST(Comparison, DrawsTheReferenceWhereItWasMeasured) {
+  Comparison c = example();
+  EXPECT_TRUE(test::has_text(test::read_markup(comparison_page(c)), "a, 128: 0.000"));
+  ComparedPoint& past = c.variants[0].points[1];
+  past.applicable = false;
+  past.loss = {};
+  past.perplexity = kNotMeasured;
+  const auto elements = test::read_markup(comparison_page(c));
+  EXPECT_FALSE(test::has_text(elements, "a, 128: 0.000"));
+  EXPECT_TRUE(test::has_text(elements, "a, 64: 0.000"));
+}
+
+// Seen failing with the seeds of which nothing is said left out.
+TEST(Comparison, ASeedWithoutFarContextKeepsItsPlace) {
+  Comparison c = example();
+  EXPECT_EQ(comparison_context(c), "");
+  const BoundedMean harm{0.2, 0.1, 0.3};
+  c.runs[2].curve.far_context = {
+      .window = 32, .targets = 64, .bins = {{1, 2, 32, harm, {}, harm}, {3, 4, 32, harm, {}, {}}}};
+  const std::vector<std::string> lines = split(comparison_context(c), '\n');
+  const auto row = std::ranges::find_if(lines, [](const auto& l) { return l.starts_with("a "); });
+  ASSERT_NE(row, lines.end());
+  EXPECT_NE(row->find(" -, 32 "), std::string::npos) << *row;
+  EXPECT_NE(row->find(" -, 2 tokens "), std::string::npos) << *row;
+  EXPECT_NE(row->find(" -, at least 4 tokens"), std::string::npos) << *row;
+  EXPECT_TRUE(std::ranges::none_of(lines, [](const auto& l) { return l.starts_with("b "); }));
 }
 
 // Where tokenizers differ only bits per byte are drawn.

@@ -35,6 +35,19 @@ TEST(Page, IsSelfContainedAndHoldsTheFigures) {
   EXPECT_TRUE(has_text(elements, curve_caution(set.protocol)));
 }
 
+// Seen failing with such points left out: both curves counted as flat, so there was no close-up.
+TEST(Page, ACurveThatOverflowsIsNotFlat) {
+  for (const double overflown : {double(INFINITY), double(NAN)}) {  // files hold null for both
+    const CurveSet set =
+        curve_set({curve("alibi", {23.4, 23.0, 22.9}), curve("sinusoidal", {23.6, 24, overflown})});
+    EXPECT_EQ(named(read_markup(curve_page(set)), "svg").size(), 6u) << overflown;
+  }
+  Curve ends = curve("learned", {23.6, 24});
+  ends.points.push_back(test::not_applicable(512, "ends at 256"));
+  const CurveSet flat = curve_set({curve("alibi", {23.4, 23.0, 22.9}), ends});
+  EXPECT_EQ(named(read_markup(curve_page(flat)), "svg").size(), 4u);
+}
+
 TEST(Page, EscapesHostileText) {
   const std::string hostile = "<script>alert(1)</script>&\"'\x01\xff";
   CurveSet set = curve_set({curve(hostile, {23.4, 23.0})});
