@@ -15,7 +15,8 @@ constexpr double kBeside = 1.25;  // curves within this factor of the lowest are
 double highest(const Curve& curve) {
   double most = 0;
   for (const CurvePoint& point : curve.points)
-    if (point.applicable) most = std::max(most, measured(point) ? point.perplexity : INFINITY);
+    if (point.applicable && !point.out_of_memory)
+      most = std::max(most, measured(point) ? point.perplexity : INFINITY);
   return most;
 }
 
