@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "evaluate/statistics.h"
 #include "report/curve_files.h"
+#include "text/sentencepiece_model.h"
 
 namespace alibi {
 namespace {
@@ -216,8 +217,16 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
 TextSize text_size(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   TextSize size;
   bool space = true, starts = true;  // a document
+  // Bytes of U+2581, a token each: how a model without a piece for the space spells one.
+  std::size_t spelled = 0;
   for (const std::int32_t id : ids) {
     std::string_view surface = tokenizer.surface(id);
+    const auto spells = [&] {
+      return tokenizer.is_byte_fallback(id) && surface == kSpace.substr(spelled, 1);
+    };
+    if (!spells()) spelled = 0;
+    if (spells()) ++spelled;
+    size.is_known = size.is_known && spelled < kSpace.size();
     if (starts && tokenizer.adds_space() && surface.starts_with(' ')) surface.remove_prefix(1);
     starts = id == tokenizer.end();
     size.is_known = size.is_known && id != tokenizer.unknown();

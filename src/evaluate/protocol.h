@@ -62,7 +62,7 @@ std::vector<ScoredLength> score_one_pass(LoadedModel& loaded, const TextSample& 
 
 struct TextSize {
   std::int64_t bytes = 0, words = 0;  // words: stretches without white space that begin in the text
-  bool is_known = true;               // no token stands for text that it does not say
+  bool is_known = true;               // each token stands for the text that its bytes say
 };
 TextSize text_size(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 

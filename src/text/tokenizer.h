@@ -73,7 +73,7 @@ class Tokenizer {
                   bool at_start = true) const;
   // The bytes of text a token stands for; specials 0. The sum over encode(text) is text.size(),
   // unless the text holds U+2581 (read as a space by sentencepiece), the model adds a space in
-  // front, or composes characters (NFC).
+  // front, has no piece for a space (and spells U+2581 in bytes), or composes characters (NFC).
   std::int64_t byte_length(std::int32_t id) const;
   const std::string& surface(std::int32_t id) const;  // those bytes
   bool adds_space() const;  // puts a space in front of every text, which decode() drops

@@ -159,6 +159,21 @@ TEST(TextSize, LeavesOutTheSpaceInFrontAndKnowsUnknowns) {
   EXPECT_FALSE(size(ids).is_known);
 }
 
+// Seen failing with nothing looked for: the three bytes of U+2581 counted for each space.
+TEST(TextSize, ASpaceSpelledInBytesIsNotKnown) {
+  const std::string chinese = "\xe4\xb8\xad\xe6\x96\x87";
+  const TrainerOptions options = {
+      {"byte_fallback", "true"}, {"add_dummy_prefix", "false"}, {"vocab_size", "300"}};
+  const Tokenizer no_space = Tokenizer::from_model(sentencepiece_model(options, chinese), "m");
+  const auto size = [&](const std::string& text) {
+    return text_size(no_space, no_space.encode(text));
+  };
+  EXPECT_TRUE(size(chinese).is_known);
+  EXPECT_TRUE(size("\xe2\x96\x82\xe2\x96").is_known);
+  EXPECT_FALSE(size(chinese + " " + chinese).is_known);
+  EXPECT_FALSE(size("\xc3\xa2 ").is_known);
+}
+
 // Neighbours that are taken together share their topic.
 TEST(ScoredLength, WindowsThatAreTakenTogetherAreOneBlock) {
   LoadedModel loaded = tiny("alibi");
