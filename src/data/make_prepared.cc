@@ -42,15 +42,17 @@ std::optional<PreparedText> open_sound(const fs::path& folder, const PrepareProg
   try {
     return open_prepared(folder);
   } catch (const Error& error) {
-    progress.say(cat("prepared text in the cache is damaged and made again: ", error.what()));
+    progress.say(
+        cat("prepared text in the cache cannot be opened and is made again: ", error.what()));
     return std::nullopt;
   }
 }
 
-// Call with the lock held: what an earlier, killed process left is removed first. The lock's
-// file goes once the folder is there, or cannot be: whoever still waits for it looks for the folder
-// next.
-PreparedText make(const fs::path& folder, const FillFolder& fill) {
+// Call with the lock held: what an earlier, killed process left is removed first. A folder that is
+// replaced stays until its text is whole again beside it: what kept it from being opened may be no
+// damage (too many open files), and may keep another from being made. The lock's file goes once the
+// folder is there, or cannot be: whoever still waits for it looks for the folder next.
+PreparedText make(const fs::path& folder, const FillFolder& fill, bool replaces) {
   std::error_code ignored;
   try {
     StagedPath(folder, name_beside(folder, "tmp")).make([&](const fs::path& path) {
@@ -58,6 +60,7 @@ PreparedText make(const fs::path& folder, const FillFolder& fill) {
       make_folders(path);
       fill(path);
       sync_folder(path);
+      if (replaces) remove_tree(folder);
     });
   } catch (...) {
     fs::remove(lock_of(folder), ignored);
@@ -81,14 +84,13 @@ PreparedText open_or_make(const fs::path& folder, const FillFolder& fill,
     fs::remove(lock_of(folder), ignored);
     return *sound;
   }
-  remove_tree(folder);  // a damaged one
-  return make(folder, fill);
+  return make(folder, fill, true);
 }
 
 PreparedText make_prepared(const fs::path& folder, const FillFolder& fill) {
   const FoldersAbove above(folder);
   const FileLock lock(lock_of(folder), folder.string());
-  return make(folder, fill);
+  return make(folder, fill, false);
 }
 
 }  // namespace alibi

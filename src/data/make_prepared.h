@@ -10,14 +10,12 @@
 
 namespace alibi {
 
-// ".NAME.alibi-WHAT" beside a folder, for what is there only while it is made: a name that is
-// nobody's.
-
 // Writes prepared text into a folder, which is there and empty.
 using FillFolder = std::function<void(const std::filesystem::path& folder)>;
 
 // Opens `folder` where it is sound, else makes it, with the folders above it; waits while another
-// process does. Throws what `fill` throws, and Error where the folder cannot be made.
+// process does. Throws what `fill` throws, and Error where the folder cannot be made; what stood
+// there unsound then stands there still.
 PreparedText open_or_make(const std::filesystem::path& folder, const FillFolder& fill,
                           const PrepareProgress& progress);
 

@@ -37,7 +37,7 @@ class MakePrepared : public testing::Test {
     const auto count = [&](const fs::path& aside) {
       EXPECT_NE(aside, folder());
       EXPECT_TRUE(fs::is_empty(aside));
-      EXPECT_FALSE(fs::exists(folder()));
+      EXPECT_THROW(open_prepared(folder()), Error);
       ++fills;
       fill(aside);
     };
@@ -71,6 +71,20 @@ TEST_F(MakePrepared, WhatIsDamagedOrLeftBehindIsMadeAgain) {
   EXPECT_EQ(notes_, 1);
   EXPECT_EQ(entries(), 1);
   EXPECT_FALSE(fs::exists(folder() / "left"));
+}
+
+// Seen failing with the old folder removed first, and with one removed that make_prepared found.
+TEST_F(MakePrepared, WhatCannotBeMadeAgainStaysAsItWas) {
+  int fills = 0;
+  open(fills);
+  write_file_atomic(folder() / "prepared.json", "{}");
+  const auto fail = [](const fs::path&) { throw Error("disk", "full"); };
+  EXPECT_EQ(error_place([&] { open_or_make(folder(), fail, {}); }), "disk 1");
+  EXPECT_EQ(read_file(folder() / "prepared.json"), "{}");
+  EXPECT_TRUE(fs::exists(folder() / "train-00000.tokens"));
+  EXPECT_EQ(entries(), 1);
+  EXPECT_THROW(make_prepared(folder(), fill), Error);  // a folder that somebody else made there
+  EXPECT_TRUE(fs::exists(folder() / "train-00000.tokens"));
 }
 
 TEST_F(MakePrepared, AFailureLeavesNothing) {
