@@ -1,5 +1,6 @@
 #include "data/piped_text.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,15 +20,20 @@ namespace {
 
 constexpr const char* kName = "standard input";
 constexpr std::size_t kPart = std::size_t{1} << 20;
+constexpr int kWait = 200;  // milliseconds
 
-// Appends what comes next; false at the end.
+// Appends what comes next; false at the end. Waits in poll, since a signal does not end a read of
+// an idle pipe (SA_RESTART in base/stop.cc), and a pipe that does not block has no read that waits.
 bool read_part(int descriptor, std::string& text) {
   const std::size_t before = text.size();
   text.resize(before + kPart);
   while (true) {
     leave_if_stopped("prepare");
-    const ssize_t got = ::read(descriptor, text.data() + before, kPart);
-    if (got < 0 && errno == EINTR) continue;
+    pollfd pipe{descriptor, POLLIN, 0};
+    const int ready = ::poll(&pipe, 1, kWait);
+    if (ready == 0) continue;
+    const ssize_t got = ready < 0 ? ready : ::read(descriptor, text.data() + before, kPart);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) throw Error(kName, std::string("cannot be read: ") + std::strerror(errno));
     text.resize(before + static_cast<std::size_t>(got));
     return got > 0;

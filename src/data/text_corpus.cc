@@ -7,6 +7,7 @@
 
 #include "base/checksums.h"
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -38,6 +39,7 @@ void cut_tail(TextCorpus& corpus) {
       std::max<std::int64_t>(1, std::min(total - static_cast<std::int64_t>(tail), total - 1));
   std::int64_t start = 0;
   for_each_document(corpus.train_files, [&](const DocumentView& document) {
+    leave_if_stopped("prepare");
     const auto size = static_cast<std::int64_t>(document.text.size());
     if (wanted >= start + size) {
       start += size;
@@ -59,6 +61,7 @@ void cut_tail(TextCorpus& corpus) {
 std::int64_t count(const std::vector<fs::path>& files, Division& division) {
   std::int64_t kept = 0;
   division.empty_documents += for_each_document(files, [&](const DocumentView& document) {
+    leave_if_stopped("prepare");
     const auto size = static_cast<std::int64_t>(document.text.size());
     division.bytes += size;
     division.prompts = division.prompts || document.has_prompts();

@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <optional>
+#include <chrono>
 #include <thread>
 
 #include "base/files.h"
+#include "base/stop.h"
+#include "support/error_place.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
 
@@ -41,6 +43,30 @@ class Filled {
   std::jthread writer_;
 };
 
+// A pipe into which nothing comes for `idle`, then `text`.
+class Idle {
+ public:
+  Idle(std::chrono::milliseconds idle, std::string text) {
+    if (pipe2(ends_, O_CLOEXEC) != 0) abort();
+    writer_ = std::jthread([this, idle, text = std::move(text)](const std::stop_token& stop) {
+      const auto end = std::chrono::steady_clock::now() + idle;
+      while (!stop.stop_requested() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_EQ(::write(ends_[1], text.data(), text.size()), std::ssize(text));
+      ::close(ends_[1]);
+    });
+  }
+  ~Idle() {
+    writer_ = {};
+    ::close(ends_[0]);
+  }
+  int descriptor() const { return ends_[0]; }
+
+ private:
+  int ends_[2] = {};
+  std::jthread writer_;
+};
+
 std::string lines(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += R"({"text": "line )" + cat(i, "\"}\n");
@@ -64,6 +90,31 @@ TEST(PipedText, KeepsWhatCameWhileItLives) {
     EXPECT_EQ(read_file(file), text);
   }
   EXPECT_FALSE(fs::exists(file));
+}
+
+// Seen failing with a read that waits for the pipe: its end came first.
+TEST(PipedText, ASignalStopsTheWaitForAnIdlePipe) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "kept.jsonl";
+  const Idle pipe(std::chrono::seconds(5), "");
+  {
+    const std::jthread stopper([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      request_stop(SIGTERM);
+    });
+    EXPECT_EQ(error_place([&] { PipedText(pipe.descriptor(), file); }), "prepare 143");
+  }
+  clear_stop();
+  EXPECT_FALSE(fs::exists(file));
+}
+
+// Seen failing without the wait: "Resource temporarily unavailable".
+TEST(PipedText, APipeThatDoesNotBlockIsWaitedFor) {
+  const TemporaryFolder folder;
+  const Idle pipe(std::chrono::milliseconds(300), lines(2));
+  ASSERT_EQ(::fcntl(pipe.descriptor(), F_SETFL, O_NONBLOCK), 0);
+  const PipedText piped(pipe.descriptor(), folder.path() / "kept.jsonl");
+  EXPECT_EQ(read_file(piped.file()), lines(2));
 }
 
 TEST(PipedText, NamesTheLineThatIsNoDocument) {

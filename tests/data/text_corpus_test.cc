@@ -1,11 +1,14 @@
 #include "data/corpus.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stop.h"
+#include "support/error_place.h"
 #include "support/error_text.h"
 #include "support/small_text.h"
 #include "support/temporary_folder.h"
@@ -120,6 +123,15 @@ TEST(TextCorpus, AFewDocumentsGiveTheirTail) {
   const std::vector<std::string> train = {"one\ntwo\n", "three\nfour\n", "five\n"};
   EXPECT_EQ(found.train, train);
   EXPECT_EQ(found.valid, std::vector<std::string>{"six\n"});
+}
+
+// Seen failing with nobody asking while documents are counted.
+TEST(TextCorpus, ASignalStopsTheCounting) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = lines(folder, "a.jsonl", 0, 50);
+  request_stop(SIGTERM);
+  EXPECT_EQ(error_place([&] { divide_text({file}, {}, 0.02); }), "prepare 143");
+  clear_stop();
 }
 
 TEST(TextCorpus, GivenTextIsTakenWhole) {
