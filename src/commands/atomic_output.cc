@@ -36,8 +36,7 @@ void remove_left_over(const fs::path& folder, const std::string& name) {
 
 void refuse_existing(const fs::path& given) {
   const fs::path target = without_slash(given);
-  std::error_code ignored;
-  if (fs::exists(target, ignored))
+  if (is_there(target))
     throw usage_error(target.string(), "exists already", "remove it, or name another --output");
 }
 

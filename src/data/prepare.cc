@@ -1,8 +1,12 @@
 #include "data/prepare.h"
 
-#include <algorithm>
+#include <sys/stat.h>
+
 #include <cstdint>
-#include <system_error>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -17,15 +21,31 @@ namespace alibi {
 namespace fs = std::filesystem;
 namespace {
 
-void note_shared_files(const NamedText& text, const PrepareProgress& progress) {
-  for (const fs::path& file : text.valid.files) {
-    const auto same = [&](const fs::path& other) {
-      std::error_code ignored;
-      return fs::equivalent(file, other, ignored);
-    };
-    if (std::ranges::any_of(text.train.files, same))
-      progress.say(cat("note: ", file.string(), " is in data.train and in data.valid"));
-  }
+// Which file it is, however it is named; nothing where that cannot be seen.
+using FileId = std::pair<dev_t, ino_t>;
+std::optional<FileId> id_of(const fs::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  return FileId(status.st_dev, status.st_ino);
+}
+
+void note_files(const std::vector<fs::path>& files, const char* fault,
+                const PrepareProgress& progress) {
+  if (files.empty()) return;
+  const std::string more =
+      files.size() > 1 ? cat(" and ", files.size() - 1, " more are ") : std::string(" is ");
+  progress.say(cat("note: ", files.front().string(), more, fault));
+}
+
+void note_repeated_files(const NamedText& text, const PrepareProgress& progress) {
+  std::set<FileId> train;
+  std::vector<fs::path> twice, shared;
+  for (const fs::path& file : text.train.files)
+    if (const auto id = id_of(file); id && !train.insert(*id).second) twice.push_back(file);
+  for (const fs::path& file : text.valid.files)
+    if (const auto id = id_of(file); id && train.contains(*id)) shared.push_back(file);
+  note_files(twice, "named more than once in data.train, and read each time", progress);
+  note_files(shared, "in data.train and in data.valid", progress);
 }
 
 PreparedText open_as_configured(const fs::path& folder, const TokenizerConfig& tokenizer) {
@@ -49,6 +69,22 @@ void prepare(const Recipe& recipe, int threads, const PrepareProgress& progress,
   write_prepared(folder, tokenizer, text.train, text.valid, text.statistics);
 }
 
+Recipe recipe_for(const NamedText& text, const DataConfig& data, const TokenizerConfig& tokenizer,
+                  const PrepareProgress& progress) {
+  note_repeated_files(text, progress);
+  return {text, data.valid_fraction, choose_tokenizer(tokenizer, text.kind())};
+}
+
+// Of the text that had the name `name` in the cache: files are read several times.
+FillFolder filled_with(const Recipe& recipe, const std::string& name, int threads,
+                       const PrepareProgress& progress) {
+  return [=, &progress](const fs::path& path) {
+    prepare(recipe, threads, progress, path);
+    if (cache_name(recipe) != name)
+      throw Error(cat("text of ", path.string()), "changed while it was read", "run it again");
+  };
+}
+
 }  // namespace
 
 PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokenizer, int threads,
@@ -56,36 +92,24 @@ PreparedText prepare_text(const DataConfig& data, const TokenizerConfig& tokeniz
   const NamedText text = find_named_text(data.train, data.valid);
   if (text.kind() == TextKind::kPrepared)
     return open_as_configured(text.train.files.front(), tokenizer);
-  note_shared_files(text, progress);
-  const Recipe recipe{text, data.valid_fraction, choose_tokenizer(tokenizer, text.kind())};
+  const Recipe recipe = recipe_for(text, data, tokenizer, progress);
   const fs::path root =
       data.cache_folder.empty() ? cache_folder() / "prepared" : fs::path(data.cache_folder);
   const std::string name = cache_name(recipe);
-  const fs::path folder = root / name;
-  const auto fill = [&](const fs::path& path) {
-    prepare(recipe, threads, progress, path);
-    // Files are read several times, and the name stands for what was read first.
-    if (cache_name(recipe) != name)
-      throw Error(cat("text of ", folder.string()), "changed while it was read", "run it again");
-  };
-  return open_or_make(folder, fill, progress);
+  return open_or_make(root / name, filled_with(recipe, name, threads, progress), progress);
 }
 
 PreparedText prepare_text_into(const fs::path& named, const DataConfig& data,
                                const TokenizerConfig& tokenizer, int threads,
                                const PrepareProgress& progress) {
   const fs::path folder = without_slash(named);
-  std::error_code code;
-  if (fs::exists(folder, code))
-    throw Error(folder.string(), "exists already", "choose a new folder");
+  if (is_there(folder)) throw Error(folder.string(), "exists already", "choose a new folder");
   const NamedText text = find_named_text(data.train, data.valid);
   if (text.kind() == TextKind::kPrepared)
     throw usage_error("data.train", text.train.files.front().string() + " is prepared already",
                       "name the text it was made from");
-  note_shared_files(text, progress);
-  const Recipe recipe{text, data.valid_fraction, choose_tokenizer(tokenizer, text.kind())};
-  const auto fill = [&](const fs::path& path) { prepare(recipe, threads, progress, path); };
-  return make_prepared(folder, fill);
+  const Recipe recipe = recipe_for(text, data, tokenizer, progress);
+  return make_prepared(folder, filled_with(recipe, cache_name(recipe), threads, progress));
 }
 
 }  // namespace alibi

@@ -163,7 +163,7 @@ TEST(PrepareFaults, ASignalStopsCleanly) {
 }
 
 // The cache's name is of the text that was read first. Seen failing with the other text kept under
-// it for good.
+// it for good, and under the name that the caller chose.
 TEST(PrepareFaults, TextThatChangesMeanwhileIsNotKept) {
   const Faulty test;
   const std::string text = read_file(test.name("a.txt"));
@@ -173,6 +173,12 @@ TEST(PrepareFaults, TextThatChangesMeanwhileIsNotKept) {
   };
   EXPECT_NAMES(error_text([&] { test.prepare(progress); }), test.data.cache_folder);
   EXPECT_EQ(test.complete(), 0);
+  put(test.name("a.txt"), text);
+  const auto into = [&] {
+    prepare_text_into(test.name("mine"), test.data, test.tokenizer, 2, progress);
+  };
+  EXPECT_NAMES(error_text(into), test.name("mine"));
+  EXPECT_FALSE(fs::exists(test.name("mine")));
   put(test.name("a.txt"), text);
   EXPECT_FALSE(test.prepare().from_cache);
 }
@@ -185,6 +191,37 @@ TEST(PrepareFaults, AFileOfBothSplitsIsNotedHoweverItIsNamed) {
   progress.note = [&](const std::string& line) { notes += line + "\n"; };
   test.prepare(progress);
   EXPECT_NAMES(notes, "data.train", "data.valid", test.data.valid.front());
+}
+
+// Seen failing with nothing noted.
+TEST(PrepareFaults, FilesThatAreNamedTwiceAreNotedOnceWithTheirNumber) {
+  Faulty test(small_text(10'000));
+  put(test.name("b.txt"), "more");
+  put(test.name("c.txt"), "yet more");
+  test.data.train = {test.name("b.txt"), test.name("c.txt"), test.name("*.txt"),
+                     test.name("a.txt")};
+  std::vector<std::string> notes;
+  PrepareProgress progress;
+  progress.note = [&](const std::string& line) {
+    if (line.starts_with("note: ")) notes.push_back(line);
+  };
+  test.prepare(progress);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NAMES(notes[0], test.name("b.txt"), 2, "data.train");
+}
+
+// Seen failing with the link followed: all was tokenised first.
+TEST(PrepareFaults, ABrokenLinkIsNoFreeName) {
+  Faulty test(small_text(10'000));
+  fs::create_symlink(test.name("nowhere"), test.name("mine"));
+  int notes = 0;
+  PrepareProgress progress;
+  progress.note = [&](const std::string&) { ++notes; };
+  EXPECT_EQ(error_place([&] {
+              prepare_text_into(test.name("mine"), test.data, test.tokenizer, 2, progress);
+            }),
+            test.name("mine") + " 1");
+  EXPECT_EQ(notes, 0);
 }
 
 TEST(PrepareFaults, TwoProcessesMakeItOnce) {
