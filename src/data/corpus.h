@@ -25,7 +25,7 @@ namespace alibi {
 // hash   a document validates when its SHA-256, as a fraction of its range, is below
 //        valid_fraction: equal documents land on one side, whatever else the corpus holds
 // tail   where that leaves one side without a document: the last valid_fraction of the text,
-//        cut at a line end or, of token ids, at a token
+//        cut at a line end, at a character where none is near or, of token ids, at a token
 // none   valid_fraction is 0
 enum Split : int { kTrain = 0, kValid = 1 };
 

@@ -19,14 +19,19 @@ bool validates(const DocumentView& document, const Division& division) {
          held_out(sha256_hex(document.text), division.valid_fraction);
 }
 
-// Where to cut a document of which about `wanted` bytes come before the cut: behind a line end, the
-// nearest after it else before it; without one, at a character. 0 or text.size() when it is a
-// single line end or character.
-std::size_t line_cut(std::string_view text, std::size_t wanted) {
+constexpr std::size_t kShortLine = 100;  // bytes
+
+// Where to cut a document of which about `wanted` bytes come before the cut and, with the documents
+// after it, `tail` bytes behind: behind the next line end, else the one before, where they move the
+// cut by half of the tail at most (or back by a short line, of a small text); else at a character.
+// 0 or text.size() when it is a single line end or character.
+std::size_t line_cut(std::string_view text, std::size_t wanted, std::size_t tail) {
   const std::size_t after = text.find('\n', wanted == 0 ? 0 : wanted - 1);
-  if (after != std::string_view::npos && after + 1 < text.size()) return after + 1;
+  if (after != std::string_view::npos && after + 1 < text.size() && after + 1 <= wanted + tail / 2)
+    return after + 1;
   const std::size_t before = wanted < 2 ? std::string_view::npos : text.rfind('\n', wanted - 2);
-  if (before != std::string_view::npos) return before + 1;
+  if (before != std::string_view::npos && before + 1 + std::max(tail / 2, kShortLine) >= wanted)
+    return before + 1;
   while (wanted > 0 && wanted < text.size() && inside_character(text[wanted])) --wanted;
   return wanted;
 }
@@ -45,8 +50,10 @@ void cut_tail(TextCorpus& corpus) {
       start += size;
       return true;
     }
-    const auto cut = line_cut(document.text, static_cast<std::size_t>(wanted - start));
+    const auto cut = line_cut(document.text, static_cast<std::size_t>(wanted - start),
+                              static_cast<std::size_t>(total - wanted));
     corpus.cut_byte = start + static_cast<std::int64_t>(cut);
+    if (cut > 0 && document.text[cut - 1] != '\n') corpus.division.cut_at = "a character";
     return false;
   });
   if (total < 2 || corpus.cut_byte <= 0 || corpus.cut_byte >= total) {

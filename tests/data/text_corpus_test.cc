@@ -103,6 +103,32 @@ TEST(TextCorpus, AwkwardSingleDocumentsAreStillCut) {
   }
 }
 
+// Seen failing with the next line end taken however far away: one byte was held out.
+TEST(TextCorpus, ALineEndThatIsFarAwayIsNotTheCut) {
+  const std::string word = "\xc3\xa9";
+  std::string letters;
+  while (letters.size() < 100'000) letters += word;
+  struct Case {
+    std::string text;
+    std::size_t held_out;
+    const char* cut_at;
+  };
+  const Case cases[] = {
+      {letters + "\nx", 2002, "a character"},  // 2 % are 2001 bytes
+      {"y\n" + letters, 2002, "a character"},  // and here
+      {letters.substr(0, 97'000) + "\n" + std::string(2999, 'z') + "\nx", 3001,
+       "a line end"},  // 1000 of 2001 bytes back
+      {letters.substr(0, 96'000) + "\n" + std::string(3999, 'z') + "\nx", 2001, "a character"}};
+  for (const auto& [text, held_out, cut_at] : cases) {
+    const TemporaryFolder folder;
+    write_file_atomic(folder.path() / "a.txt", text);
+    const TextCorpus corpus = divide_text({folder.path() / "a.txt"}, {}, 0.02);
+    EXPECT_EQ(text.size() - static_cast<std::size_t>(corpus.cut_byte), held_out);
+    EXPECT_STREQ(corpus.division.cut_at, cut_at);
+    EXPECT_NAMES(corpus.division.rule_text(), 2, cut_at);
+  }
+}
+
 TEST(TextCorpus, ATextTooSmallToCutIsRefused) {
   const TemporaryFolder folder;
   for (const char* text : {"a", "\xc3\xa9", "\n"}) {
