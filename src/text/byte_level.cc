@@ -27,11 +27,13 @@ std::uint64_t key_of(std::int32_t left, std::int32_t right) {
 }
 
 bool known_to_cut_between_words(const ByteLevelModel& model) {
-  if (model.patterns.empty()) return false;
+  bool cuts = false;
   for (const std::string& pattern : model.patterns) {
-    if (pattern != kGpt2Pattern && pattern != kBloomPattern && pattern != "\\p{N}") return false;
+    const bool at_spaces = pattern == kGpt2Pattern || pattern == kBloomPattern;
+    if (!at_spaces && pattern != "\\p{N}") return false;  // which cuts no space off
+    cuts = cuts || at_spaces;
   }
-  if (model.patterns == std::vector<std::string>{"\\p{N}"}) return false;
+  if (!cuts) return false;
   return std::all_of(model.added.begin(), model.added.end(), [](const AddedToken& token) {
     return token.special || token.text.find(' ') == std::string::npos ||
            token.text.find_first_not_of(' ') == std::string::npos;

@@ -161,6 +161,21 @@ TEST(ByteLevelBpe, ATextWithoutPlainSpacesHasNoSafeCut) {
     EXPECT_EQ(tokenizer.safe_cut(text, 5), text.size()) << text;
 }
 
+// Seen failing with two steps of digits taken for a cut at spaces.
+TEST(ByteLevelBpe, StepsOfDigitsAloneMakeNoSafeCut) {
+  nlohmann::json json = small_byte_level({{"d", " "}, {"d ", "w"}});
+  const nlohmann::json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  nlohmann::json last = json["pre_tokenizer"];
+  const std::string text = "word word word";
+  for (const bool cuts : {false, true}) {
+    last["use_regex"] = cuts;
+    json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {digits, digits, last}}};
+    const Tokenizer tokenizer = Tokenizer::from_model(json.dump(), "t");
+    EXPECT_EQ(tokenizer.safe_cut(text, 1), cuts ? 4 : text.size());
+    EXPECT_EQ(tokenizer.encode(text).size(), cuts ? 14 : 10);
+  }
+}
+
 TEST(ByteLevelBpe, OfAMergeThatStandsTwiceTheLastCounts) {
   nlohmann::json json = small_byte_level({{"a", "b"}, {"b", "c"}});
   json["model"]["merges"].push_back("a b");
