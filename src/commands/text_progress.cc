@@ -74,6 +74,9 @@ Found describe_text(const PreparedText& text) {
   if (text.statistics.empty_documents > 0)
     pairs.emplace_back("left out", cat(with_commas(text.statistics.empty_documents),
                                        " documents that are empty or have an empty completion"));
+  if (text.statistics.other_files > 0)
+    pairs.emplace_back("not read", cat(with_commas(text.statistics.other_files),
+                                       " files of other endings or linked folders"));
   if (text.train.target_count() < text.train.size())
     pairs.insert(pairs.begin() + 1, {"learned", target_count_text(text.train)});
   return {format_table(table) + format_pairs(pairs),

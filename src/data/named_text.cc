@@ -77,7 +77,11 @@ void add_folder(const fs::path& folder, TextFiles& found) {
       if (at->is_directory(code)) at.disable_recursion_pending();
       continue;
     }
-    if (!at->is_regular_file(code)) continue;
+    if (!at->is_regular_file(code)) {
+      if (at->is_symlink(code) && at->is_directory(code))
+        ++found.other_files;  // may lead back here
+      continue;
+    }
     if (!is_text_file(at->path())) {
       ++found.other_files;
     } else if (at->file_size(code) > 0) {

@@ -18,7 +18,7 @@ enum class TextKind {
 struct TextFiles {
   TextKind kind = TextKind::kText;
   std::vector<std::filesystem::path> files;  // kPrepared: the folder
-  std::int64_t other_files = 0;              // in folders, with another ending: not read
+  std::int64_t other_files = 0;  // in folders, not read: of another ending, and linked folders
 };
 
 struct NamedText {

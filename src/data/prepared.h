@@ -1,7 +1,8 @@
 // A folder of tokenised text, complete in itself and never changed once it is there:
 //
 //   prepared.json         format_version, what tokenizer, files with checksums, statistics
-//   tokenizer.model       sentencepiece model; absent in byte mode
+//   tokenizer.model       sentencepiece model, or tokenizer.json of byte-level BPE; absent in byte
+//                         mode
 //   train-00000.tokens    layout in formats/shard.h; -00001 and so on
 //   valid-00000.tokens
 #pragma once
@@ -31,7 +32,7 @@ struct PreparedStatistics {
   SplitStatistics valid;
   std::int64_t empty_documents = 0;  // skipped
   std::int64_t files = 0;            // read
-  std::int64_t other_files = 0;      // in folders, with another ending: not read
+  std::int64_t other_files = 0;      // in folders, not read (TextFiles)
   std::string hold_out;              // how the validation text was chosen
 };
 

@@ -60,7 +60,8 @@ struct TextSample {
 // Without a whole window in the text there are no runs.
 TextSample sample_tokens(const TokenShards& tokens, const SampleRule& rule);
 
-// Reads and encodes all text (or reads token ids), but keeps a few times `rule.most` tokens only.
+// Reads and encodes all text (or reads token ids), but keeps at most
+// 4 * most * (1 + context / (window * group)) tokens of it, numbers of `rule`.
 // The result does not depend on the number of threads. Throws Error for what find_text and encode
 // refuse, and for text without a token.
 TextSample sample_files(const std::vector<std::string>& names, const Tokenizer& tokenizer,

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace {
 
 constexpr unsigned kPart = 1u << 20;
 constexpr const char* kWayOut = "the file is damaged, cut short or of another kind";
+constexpr const char* kLongWindow =
+    "it was packed with --long: unpack it with zstd -d --long=31, and name what comes out or pipe "
+    "its lines into alibi prepare -";
 
 }  // namespace
 
@@ -39,10 +43,10 @@ class PackedText::Reader {
   virtual std::size_t read(char* to) = 0;  // at most kPart bytes; 0 at the end
 
  protected:
-  [[noreturn]] void refuse(const char* library) const {
+  [[noreturn]] void refuse(const char* library, const char* way_out = kWayOut) const {
     throw Error(file_.string(),
                 cat("cannot be unpacked: ", library != nullptr ? library : "out of memory"),
-                kWayOut);
+                way_out);
   }
   void need(bool is_of_its_kind) const {
     if (!is_of_its_kind)
@@ -109,7 +113,7 @@ class Archive final : public PackedText::Reader {
     archive_entry* entry = nullptr;
     int code = archive_read_open_filename(reader_.get(), file.c_str(), kPart);
     if (code >= ARCHIVE_WARN) code = archive_read_next_header(reader_.get(), &entry);
-    if (code < ARCHIVE_WARN) refuse(archive_error_string(reader_.get()));
+    if (code < ARCHIVE_WARN) refuse_as_told();
     ended_ = code == ARCHIVE_EOF;  // nothing inside
     need(archive_filter_code(reader_.get(), 0) ==
          (is_xz ? ARCHIVE_FILTER_XZ : ARCHIVE_FILTER_ZSTD));
@@ -120,12 +124,20 @@ class Archive final : public PackedText::Reader {
   std::size_t read(char* to) override {
     if (ended_) return 0;
     const la_ssize_t got = archive_read_data(reader_.get(), to, kPart);
-    if (got < 0) refuse(archive_error_string(reader_.get()));
+    if (got < 0) refuse_as_told();
     ended_ = got == 0;
     return static_cast<std::size_t>(got);
   }
 
  private:
+  // zstd's window may be as large as 2 GiB, of which its library takes 128 MiB. libarchive has no
+  // code for it, only zstd's words.
+  [[noreturn]] void refuse_as_told() const {
+    const char* const words = archive_error_string(reader_.get());
+    const bool is_long = words != nullptr && std::strstr(words, "too much memory") != nullptr;
+    refuse(words, is_long ? kLongWindow : kWayOut);
+  }
+
   std::unique_ptr<archive, CloseArchive> reader_;
   bool ended_ = false;
 };

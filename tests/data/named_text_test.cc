@@ -61,6 +61,16 @@ TEST_F(NamedTextTest, FoldersAreWalkedInOrder) {
   EXPECT_EQ(found.other_files, 8);  // hidden ones are not counted
 }
 
+// Seen failing with them passed over uncounted.
+TEST_F(NamedTextTest, LinkedFoldersAreCountedNotWalked) {
+  fs::create_directory_symlink(at("b"), at("c/linked"));
+  fs::create_symlink(at("nowhere"), at("c/broken.txt"));
+  fs::create_symlink(at("a.txt"), at("c/also.txt"));
+  const TextFiles found = find_text(names({"c"}));
+  EXPECT_EQ(found.files, paths({"c/also.txt", "c/d/e.txt.gz"}));
+  EXPECT_EQ(found.other_files, 2);  // a picture and a folder
+}
+
 TEST_F(NamedTextTest, APatternStandsForWhatItMatches) {
   put("a[1].txt", "x");
   EXPECT_EQ(find_text(names({"v.txt", "b/*"})).files, paths({"v.txt", "b/1.jsonl", "b/2.txt"}));

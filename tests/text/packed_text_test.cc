@@ -113,6 +113,19 @@ std::string with_checksum(std::string& text) {
   return bytes;
 }
 
+// Seen failing with one way out for every fault.
+TEST(PackedText, AWindowTooLongIsNoDamage) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "a.txt.zst";
+  const auto tells_of_it = [&](char window, char block) {
+    write_file_atomic(
+        file, std::string("\x28\xb5\x2f\xfd\x00", 5) + window + block + std::string(2, '\0'));
+    return way_out_of(error_text([&] { texts_of(file); })).find("--long=31") != std::string::npos;
+  };
+  EXPECT_TRUE(tells_of_it('\xa8', '\x01'));   // 2 GiB
+  EXPECT_FALSE(tells_of_it('\x00', '\x07'));  // 1 KiB, and a block of no type
+}
+
 TEST(PackedText, ShortOrDamagedFilesAreRefused) {
   const TemporaryFolder folder;
   for (const std::string& ending : kEndings) {
