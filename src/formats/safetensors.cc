@@ -5,12 +5,10 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/json/parse.h"
 #include "base/json/reader.h"
 #include "base/printable.h"
@@ -124,15 +122,6 @@ void check_layout(std::vector<Placed>& layout, std::uint64_t data_size, const st
   }
 }
 
-// Before it is opened: opening a pipe would wait for its writer.
-const std::filesystem::path& regular_file(const std::filesystem::path& path) {
-  std::error_code code;
-  if (!is_there(path)) throw Error(path.string(), "does not exist");
-  if (!std::filesystem::is_regular_file(path, code))
-    throw Error(path.string(), "is not a regular file");
-  return path;
-}
-
 }  // namespace
 
 std::optional<std::size_t> dtype_width(std::string_view dtype) {
@@ -177,9 +166,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : path_(path),
-      file_(regular_file(path)),
-      content_(parse_safetensors(file_.bytes(), path.string())) {}
+    : file_(path), content_(parse_safetensors(file_.bytes(), path.string())) {}
 
 const TensorView* SafetensorsFile::find(std::string_view name) const {
   const auto found = content_.tensors.find(name);

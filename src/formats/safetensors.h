@@ -54,7 +54,6 @@ class SafetensorsFile {
   const TensorMetadata& metadata() const { return content_.metadata; }
 
  private:
-  std::filesystem::path path_;
   MappedFile file_;
   SafetensorsContent content_;
 };
