@@ -69,8 +69,10 @@ bool ParallelEncoder::add(std::string_view document, int stream,
 }
 
 void ParallelEncoder::add_parts(std::string_view text, const EncodedPart& like) {
+  const std::size_t whole = text.size();
   while (!text.empty() && !done_) {
     EncodedPart part = like;
+    part.follows_piece = like.follows_piece || text.size() < whole;
     part.text = text.substr(0, tokenizer_.safe_cut(text, kPartBytes));
     text.remove_prefix(part.text.size());
     part.ends_document = like.ends_document && text.empty();

@@ -21,7 +21,7 @@ struct EncodedPart {
   int stream = 0;  // what add() was given
   bool ends_document = false;
   bool learned = true;            // false: of a prompt, the ids are marked
-  bool follows_piece = false;     // of the document, which was encoded on its own
+  bool follows_piece = false;     // of the document
   std::vector<std::int32_t> ids;  // with the end token when ends_document
   std::int64_t unknown = 0;       // unknown tokens in ids
   std::int64_t byte_fallback = 0;

@@ -89,11 +89,16 @@ std::string surface_of(const TokenizerPiece& piece) {
 Borders find_borders(const TokenizerModel& model) {
   bool newline = model.byte_fallback;
   bool space = model.byte_fallback;
-  Borders borders{!model.add_dummy_prefix, !model.add_dummy_prefix};
+  // A space put in front of a text is the one that a stretch behind a border begins with. Of
+  // unigram models sums of scores would be rounded otherwise than over the whole text.
+  const bool unprefixed = !model.add_dummy_prefix;
+  Borders borders{unprefixed, unprefixed || model.kind == PieceModel::kBpe};
   for (const TokenizerPiece& piece : model.pieces) {
-    if (piece.type != PieceType::kNormal && piece.type != PieceType::kUserDefined) continue;
-    newline = newline || piece.text == "\n";
-    space = space || piece.text == kSpace;
+    const bool stays = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+    // Unused ones are merged, too, and then taken apart.
+    if (!stays && piece.type != PieceType::kUnused) continue;
+    newline = newline || (stays && piece.text == "\n");
+    space = space || (stays && piece.text == kSpace);
     const std::size_t line = piece.text.find('\n');
     if (line != std::string::npos && line + 1 < piece.text.size()) borders.after_line = false;
     std::size_t letters = 0;  // leading spaces end here; none may follow

@@ -20,8 +20,10 @@ std::string surface_of(const TokenizerPiece& piece);
 // Where encoding may start afresh: no piece reaches over the border, and the characters at the
 // border are known (runs of unknown ones become a single token).
 struct Borders {
-  bool after_line = false;    // behind "\n"
-  bool before_space = false;  // between something else and a space
+  bool after_line = false;  // behind "\n"
+  // Between something else and a space; where the model puts a space in front of every text, what
+  // follows is encoded without this one.
+  bool before_space = false;
 };
 
 Borders find_borders(const TokenizerModel& model);

@@ -204,8 +204,12 @@ std::size_t Tokenizer::safe_cut(std::string_view text, std::size_t least) const 
     const std::size_t line = text.substr(0, least + reach).find('\n', least - 1);
     if (line != std::string_view::npos) return line + 1;
   }
-  const std::string_view near = text.substr(0, least + kForcedCut);
+  // A model that puts a space in front of a text needs one at each cut, and one behind that space:
+  // it puts none in front of an empty text.
+  const bool prefixed = adds_space();
+  const std::string_view near = text.substr(0, prefixed ? text.size() : least + kForcedCut);
   const std::size_t cut = borders.before_space ? cut_before_space(near, least) : near.size();
+  if (prefixed && cut + 1 == text.size()) return text.size();
   return cut < near.size() || near.size() == text.size() ? cut : character_start(text, cut);
 }
 
@@ -223,6 +227,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, WordMemory& m
   }
   if (is_byte_level()) return state_->byte_level->encode(text, memory);
   ids.reserve(text.size() / 3);
+  const std::size_t whole = text.size();
   const bool words = state_->borders.after_line && state_->borders.before_space;
   std::vector<int> some;
   std::array<std::string_view, 16> ahead;
@@ -243,7 +248,8 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, WordMemory& m
       ids.insert(ids.end(), found.begin(), found.end());
     }
     if (text.empty() || count == ahead.size()) continue;
-    state_->encode(cut_front(text, safe_cut(text, kStretch)), some);
+    const std::size_t space = adds_space() && text.size() < whole ? 1 : 0;  // the model's own
+    state_->encode(cut_front(text, safe_cut(text, kStretch)).substr(space), some);
     ids.insert(ids.end(), some.begin(), some.end());
   }
   return ids;

@@ -59,12 +59,13 @@ class Tokenizer {
   // No end token is added. Valid UTF-8 expected (else U+FFFD stands in, except in byte mode).
   // sentencepiece works in short stretches that no token crosses: the same ids as the whole text at
   // once (only within 1 MiB without a space or line end is a cut forced). Byte-level BPE takes the
-  // whole text.
+  // whole text, and so does a unigram model that adds a space.
   std::vector<std::int32_t> encode(std::string_view text) const;
   // The same with the words of earlier texts in mind, for one thread at a time.
   std::vector<std::int32_t> encode(std::string_view text, WordMemory& memory) const;
   // The end of a stretch of at least `least` bytes from the start of `text` after which encoding
-  // may start afresh with the same result; text.size() where there is none.
+  // may start afresh with the same result, of a model that adds a space without the one that
+  // follows (encode_behind); text.size() where there is none.
   std::size_t safe_cut(std::string_view text, std::size_t least) const;
 
   // Specials decode to nothing. Without `at_start` the ids are from the middle of a text.

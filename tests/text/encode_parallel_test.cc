@@ -3,32 +3,41 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/sentencepiece_model.h"
 #include "support/small_tokenizer.h"
 
 namespace alibi {
 namespace {
 
+// Seen failing with a part behind a cut encoded as a text of its own, to which a model adds a
+// space.
 TEST(EncodeParallel, KeepsOrderForAnyNumberOfThreads) {
-  const Tokenizer tokenizer = small_tokenizer();
   std::vector<std::string> documents = {small_text(2'500'000, 1), "a", "b\n"};
   for (std::uint64_t i = 0; i < 200; ++i) documents.push_back(small_text(1 + i * 37, i));
-  std::vector<std::int32_t> expected;
-  for (const std::string& document : documents) {
-    const auto ids = tokenizer.encode(document);
-    expected.insert(expected.end(), ids.begin(), ids.end());
-    expected.push_back(Tokenizer::kEnd);
-  }
-  for (const int threads : {1, 2, 5}) {
-    std::vector<std::int32_t> ids;
-    ParallelEncoder encoder(tokenizer, threads, [&](const EncodedPart& part) {
-      ids.insert(ids.end(), part.ids.begin(), part.ids.end());
-      EXPECT_TRUE(part.survives);
-      EXPECT_EQ(part.unknown, 0);
-      return true;
-    });
-    for (const std::string& document : documents) EXPECT_TRUE(encoder.add(document, 0));
-    encoder.flush();
-    EXPECT_EQ(ids, expected) << threads;
+  const std::string prefixed =
+      sentencepiece_model({{"byte_fallback", "true"}, {"vocab_size", "500"}});
+  for (const Tokenizer& tokenizer : {small_tokenizer(), Tokenizer::from_model(prefixed, "m")}) {
+    std::vector<std::int32_t> expected;
+    for (const std::string& document : documents) {
+      const auto ids = tokenizer.encode(document);
+      expected.insert(expected.end(), ids.begin(), ids.end());
+      expected.push_back(Tokenizer::kEnd);
+    }
+    for (const int threads : {1, 2, 5}) {
+      std::vector<std::int32_t> ids;
+      std::size_t parts = 0;
+      ParallelEncoder encoder(tokenizer, threads, [&](const EncodedPart& part) {
+        ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+        EXPECT_TRUE(part.survives);
+        EXPECT_EQ(part.unknown, 0);
+        ++parts;
+        return true;
+      });
+      for (const std::string& document : documents) EXPECT_TRUE(encoder.add(document, 0));
+      encoder.flush();
+      EXPECT_EQ(ids, expected) << threads;
+      EXPECT_EQ(parts, documents.size() + 2);
+    }
   }
 }
 

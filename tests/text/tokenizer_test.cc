@@ -13,6 +13,8 @@
 #include "support/sentencepiece_model.h"
 #include "support/small_tokenizer.h"
 #include "support/temporary_folder.h"
+#include "text/encode_parallel.h"
+#include "text/sentencepiece_model.h"
 
 namespace alibi {
 namespace {
@@ -226,6 +228,54 @@ TEST(Tokenizer, OtherSettingsGiveTheIdsOfTheWholeText) {
   }
   const Tokenizer prefixed = Tokenizer::from_model(sentencepiece_model({}), "m");
   EXPECT_EQ(prefixed.decode(prefixed.encode("kalo an")), "kalo an");
+}
+
+// Seen failing with the space behind a cut kept, with one space left alone behind a cut, with a cut
+// forced where no space is, and with unused pieces passed over.
+TEST(Tokenizer, AModelThatAddsASpaceIsCutBeforeSpaces) {
+  const TrainerOptions settings[] = {{},
+                                     {{"byte_fallback", "true"}, {"vocab_size", "500"}},
+                                     {{"user_defined_symbols", "\n,\t,  "}},
+                                     {{"allow_whitespace_only_pieces", "true"}}};
+  std::vector<std::string> texts = {
+      small_text(5000, 9), " ", "  ", "kalo ", "kalo  ", " kalo  an ", small_text(2000) + " "};
+  std::string long_one, run;
+  for (const std::string& text : hard_strings(600, true)) {
+    texts.push_back(text);
+    long_one += text + (text.size() % 3 == 0 ? " " : "");
+  }
+  while (run.size() < 1'100'000) run += "\xe4\xb8\xad";
+  for (std::size_t at = 0; at < long_one.size(); at += 9000)
+    texts.push_back(long_one.substr(at, 9000));
+  for (const auto& options : settings) {
+    const Tokenizer tokenizer = Tokenizer::from_model(sentencepiece_model(options), "m");
+    ASSERT_TRUE(tokenizer.adds_space());
+    WordMemory memory;
+    std::size_t parts = 0;
+    for (const std::string& text : texts) {
+      const auto expected = whole(tokenizer.model(), text);
+      ASSERT_EQ(tokenizer.encode(text), expected) << text;
+      for (const std::size_t least : {1, 7, 300}) {
+        std::vector<std::int32_t> ids;
+        for (std::string_view rest = text; !rest.empty(); ++parts) {
+          const std::string_view part = rest.substr(0, tokenizer.safe_cut(rest, least));
+          const auto some = rest.size() == text.size() ? tokenizer.encode(part)
+                                                       : encode_behind(tokenizer, part, memory);
+          ids.insert(ids.end(), some.begin(), some.end());
+          rest.remove_prefix(part.size());
+        }
+        ASSERT_EQ(ids, expected) << text << least;
+      }
+    }
+    EXPECT_GT(parts, 10 * texts.size());
+    EXPECT_EQ(tokenizer.safe_cut(run, 1), run.size());
+  }
+  TokenizerModel model;
+  model.kind = PieceModel::kBpe;
+  model.pieces = {{std::string(kSpace), 0, PieceType::kNormal}};
+  EXPECT_TRUE(find_borders(model).before_space);
+  model.pieces.push_back({"a" + std::string(kSpace), 0, PieceType::kUnused});
+  EXPECT_FALSE(find_borders(model).before_space);
 }
 
 // Generation shows tokens one by one: spaces between words must come out, the one in front must
