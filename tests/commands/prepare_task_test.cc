@@ -54,6 +54,8 @@ TEST(PrepareTask, RefusesWhatItCannotMake) {
     EXPECT_ERROR_AT(result.err, at, name);
   };
   refused(make({"--output", "a.jsonl"}), "a.jsonl", "--output");
+  std::filesystem::create_symlink("nowhere", place.path("link.jsonl"));
+  refused(make({"--output", "link.jsonl"}), "link.jsonl", "--output");  // else replaced
   refused(make({"--output", "b.txt"}), "--output", ".jsonl");
   refused({"prepare", "--task", "recall", "--sizes", "0,9", "--output", "b.jsonl"}, "--sizes", "1");
   refused({"prepare", "--task", "recall", "--sizes", "9,2", "--output", "b.jsonl"}, "--sizes", "9");
