@@ -234,14 +234,14 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
                                    parts.device, parts.world, parts.most_micro_batch_tokens};
     Trainer trainer(probe_parts, std::nullopt);
     Pace pace = trainer.probe(std::clamp(seconds / 20, 0.5, 5.0));
-    // Ranks began at different moments, and another count of tokens would be another run.
-    double samples = 0;
+    double samples = 0;  // seconds that a validation's take
     parts.world.while_others_wait([&] {
-      const double before = seconds_now();
       if (!parts.world.is_first() || !trainer.validates()) return;
+      const double before = seconds_now();
       samples_of(trainer.model(), parts.text, config, parts.device);
       samples = seconds_now() - before;
     });
+    // Ranks began at different moments, and another count of tokens would be another run.
     const auto first =
         parts.world.gather(std::array{seconds - (seconds_now() - start), samples})[0];
     const double left = first[0];

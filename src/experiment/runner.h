@@ -3,9 +3,8 @@
 //   FOLDER/lock                held while a comparison of all runs goes on
 //   FOLDER/locks/NAME          held while the runs trained as NAME are made, by whomever
 //   FOLDER/configs/NAME.json   what a run was started with
-//   FOLDER/logs/NAME.txt       what its processes printed; NAME.usage.json: what a training that
-//   was
-//                              stopped has cost so far
+//   FOLDER/logs/NAME.txt       what its processes printed
+//   FOLDER/logs/NAME.usage.json   what a training that was stopped has cost so far
 //   FOLDER/runs/NAME/          its run folder; usage.json is there once it is trained
 //   FOLDER/curves/NAME-KEY/    what `alibi evaluate` wrote; KEY: hash of checkpoint and protocol
 //   FOLDER/answers/NAME-KEY/   the same of a task

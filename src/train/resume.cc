@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/folders.h"
 #include "config/load.h"
 #include "config/validate.h"
 #include "device/device.h"
@@ -42,10 +42,9 @@ void resolve_machine(Config& config, bool resume, const WorldPlace& place) {
   if (before && config.runtime.linear_layers == LinearLayers::kAuto)
     config.runtime.linear_layers = before->runtime.linear_layers;
   config.runtime.precision = resolve_precision(config.runtime.precision, device);
-  // With run.train_seconds they are measured, once; again where nothing of that start is left.
-  std::vector<std::string> damaged;  // are told where the checkpoint is read
+  // With run.train_seconds they are measured, once; again where that start has saved nothing.
   if (before && !config.run.train_tokens && before->run.train_tokens &&
-      newest_valid_checkpoint(std::filesystem::path(config.run.folder) / "checkpoints", &damaged)) {
+      !step_folders(std::filesystem::path(config.run.folder) / "checkpoints").empty()) {
     if (!config.run.evaluate_every_tokens)
       config.run.evaluate_every_tokens = before->run.evaluate_every_tokens;
     config = with_train_tokens(config, *before->run.train_tokens);
