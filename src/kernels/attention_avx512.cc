@@ -229,16 +229,18 @@ class DiagonalSums {
   float by_diagonal_[kTile + 16];
 };
 
-// Sums wanted of a tile: by diagonal, by key.
+// Sums wanted of a tile: by diagonal, by key. By query they cost next to nothing.
 template <class Type, bool kMasked, bool kDiagonals, bool kKeys>
 void biased_gradient_rows(const GradientTile& t) {
   for (int query = 0; query < kTile; query += 16) {
     const Queries q = queries<true>(t, query);
     DiagonalSums sums(query);
+    __m512 by_query = _mm512_setzero_ps();
     for (int key = 0; key < kTile; key += 2) {
       const KeyRow even = key_row<kMasked, true>(t, q, key, query);
       const KeyRow odd = key_row<kMasked, true>(t, q, key + 1, query);
       store_key_rows(Type{}, t, key * kTile + query, even, odd);
+      by_query = _mm512_add_ps(by_query, _mm512_add_ps(even.gradient, odd.gradient));
       if (kDiagonals) {
         sums.add(key, even.gradient);
         sums.add(key + 1, odd.gradient);
@@ -249,6 +251,9 @@ void biased_gradient_rows(const GradientTile& t) {
       }
     }
     if (kDiagonals) sums.add_to(t.diagonal_sums);
+    if (t.query_sums == nullptr) continue;
+    float* const to = t.query_sums + query;
+    _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), by_query));
   }
 }
 

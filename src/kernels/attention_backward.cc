@@ -49,6 +49,7 @@ struct Scratch {
   char *weights, *gradients, *gradient_pairs;
   float *k, *v;  // [64][W]
   float* q;      // [query blocks][W][64]: one, or a unit's
+  float* terms;  // [query blocks][64], sums of score gradients
 };
 
 Scratch scratch_in(const TiledAttention& a, std::int64_t query_blocks, void* memory,
@@ -62,6 +63,7 @@ Scratch scratch_in(const TiledAttention& a, std::int64_t query_blocks, void* mem
   if (a.ops->element_bytes == 4) s.gradient_pairs = s.gradients;  // one layout
   for (float** part : {&s.k, &s.v}) *part = carve.take<float>(tile);
   s.q = carve.take<float>(query_blocks * tile);
+  s.terms = carve.take<float>(query_blocks * kTile);
   if (bytes != nullptr) *bytes = carve.bytes;
   return s;
 }
@@ -137,21 +139,24 @@ class UnitBackward {
     for (std::int64_t j = 0; j < a_.key_blocks(); ++j) {
       prefetch_keys(a_, unit_, j + 1);
       pack_keys(a_, u_, unit_, j, 0);
-      key_block(j, s_.q);
+      key_block(j, /*queries=*/true);
       for (std::int64_t head = 0; head < a_.group() && j >= a_.blocks_before(); ++head) {
         const std::int64_t n = head * a_.query_blocks() + j - a_.blocks_before();
-        if (u_.first_block[n] == kNotPacked) clear(s_.q + n * kTile * width_, 1);
-        store_queries(n, s_.q + n * kTile * width_);
+        if (u_.first_block[n] == kNotPacked) clear_queries(n);
+        store_queries(n, n);
       }
     }
   }
 
-  // Adds the tile's share to dq of `q` and to dk, dv of the scratch, where wanted.
-  void tile(BlockBias& bias, std::int64_t block, std::int64_t key_block, float* q, bool keys) {
+  // Adds the tile's share to the queries' gradients in a place of the scratch and to the keys',
+  // where wanted; kNowhere: not the queries'.
+  void tile(BlockBias& bias, std::int64_t block, std::int64_t key_block, std::int64_t queries,
+            bool keys) {
     const std::int64_t bytes = a_.tile_bytes(), n = block * bytes;
     const std::int64_t k = one_sweep_ ? 0 : key_block * bytes;
     const BlockPlace& place = u_.places[block];
     const bool clear = sees_all_of(a_, place, key_block), sums = keys && bias.beyond_slope();
+    const bool terms = a_.key_term_gradient_BHS != nullptr;
     TileMask mask;
     if (!clear) mask = transposed(block_mask(a_, place, key_block));
     if (sums && wants_diagonals()) std::fill_n(diagonal_sums_, 2 * kTile, 0.0F);
@@ -172,20 +177,22 @@ class UnitBackward {
                    .bias = bias.beyond_slope() ? &bias.tile(key_block, /*by_key=*/true) : nullptr,
                    .slope_sums = keys && wants_slopes() ? slope_sums_ : nullptr,
                    .diagonal_sums = sums && wants_diagonals() ? diagonal_sums_ : nullptr,
-                   .key_sums = sums && a_.term_gradient_BHS != nullptr ? key_sums_ : nullptr});
+                   .key_sums = sums && terms ? key_sums_ : nullptr,
+                   .query_sums = queries == kNowhere || !terms ? nullptr : terms_at(queries)});
     if (sums) add_diagonals(bias, place, key_block);
     if (keys) {
       ops_.product({kTile, width_, kTile, s_.weights, u_.gradient_pairs + n, s_.v, true});
       ops_.product({kTile, width_, kTile, s_.gradients, u_.query_pairs + n, s_.k, true});
     }
-    if (q != nullptr)
-      ops_.product({width_, kTile, kTile, u_.key_transposed + k, s_.gradient_pairs, q, true});
+    if (queries != kNowhere)
+      ops_.product(
+          {width_, kTile, kTile, u_.key_transposed + k, s_.gradient_pairs, q_at(queries), true});
   }
 
-  // All tiles of a key block; `q_blocks`: dq of every query block, or null.
-  void key_block(std::int64_t j, float* q_blocks) {
-    clear(s_.k, 1);
-    clear(s_.v, 1);
+  // All tiles of a key block; `queries`: of the queries' gradients too, each block's in its place.
+  void key_block(std::int64_t j, bool queries) {
+    clear(s_.k);
+    clear(s_.v);
     for (std::int64_t head = 0; head < a_.group(); ++head) {
       std::fill_n(slope_sums_, kLanes, 0.0F);
       std::fill_n(key_sums_, kTile, 0.0F);
@@ -196,10 +203,10 @@ class UnitBackward {
         if (!walks_to(n, j)) continue;
         BlockBias bias(a_, u_.places[n]);
         if (skips(bias, n, j)) continue;
-        tile(bias, n, j, q_blocks == nullptr ? nullptr : q_blocks + n * kTile * width_, true);
+        tile(bias, n, j, queries ? n : kNowhere, true);
       }
       store_slope_part(head, j);
-      store_term_gradient(head, j);
+      store_key_terms(head, j);
     }
     float ones[kTile], scales[kTile];
     for (int i = 0; i < kTile; ++i) {
@@ -213,21 +220,35 @@ class UnitBackward {
   void query_block(std::int64_t n) {
     const BlockPlace& place = u_.places[n];
     BlockBias bias(a_, place);
-    clear(s_.q, 1);
+    clear_queries(0);
     for (std::int64_t j = u_.first_block[n]; j <= place.last_block; ++j)
-      if (walks_to(n, j) && !skips(bias, n, j)) tile(bias, n, j, s_.q, false);
-    store_queries(n, s_.q);
-  }
-
-  void store_queries(std::int64_t n, const float* q) {
-    ops_.store_columns(q, a_.scale, query_target(a_, a_.q_gradient, u_.places[n]));
-  }
-
-  void clear(float* tiles, std::int64_t count) const {
-    std::memset(tiles, 0, sizeof(float) * static_cast<std::size_t>(count * kTile * width_));
+      if (walks_to(n, j) && !skips(bias, n, j)) tile(bias, n, j, 0, false);
+    store_queries(n, 0);
   }
 
  private:
+  static constexpr std::int64_t kNowhere = -1;
+
+  float* q_at(std::int64_t place) const { return s_.q + place * kTile * width_; }
+  float* terms_at(std::int64_t place) const { return s_.terms + place * kTile; }
+
+  void clear(float* tile) const {
+    std::memset(tile, 0, sizeof(float) * static_cast<std::size_t>(kTile * width_));
+  }
+
+  void clear_queries(std::int64_t place) const {
+    clear(q_at(place));
+    std::fill_n(terms_at(place), kTile, 0.0F);
+  }
+
+  // Of query block n, from a place of the scratch.
+  void store_queries(std::int64_t n, std::int64_t from) const {
+    const BlockPlace& place = u_.places[n];
+    ops_.store_columns(q_at(from), a_.scale, query_target(a_, a_.q_gradient, place));
+    if (a_.query_term_gradient_BHT != nullptr)
+      std::copy_n(terms_at(from), place.rows, a_.query_term_gradient_BHT + place.row);
+  }
+
   bool wants_slopes() const { return a_.slope_parts_BHN != nullptr; }
   bool wants_diagonals() const { return wants_slopes() || a_.table_parts_BHPL != nullptr; }
 
@@ -249,10 +270,9 @@ class UnitBackward {
         slope_of_diagonals_ + std::accumulate(slope_sums_, slope_sums_ + kLanes, 0.0);
   }
 
-  // A row's gradients sum to 0, so c_i gets none as the query's.
-  void store_term_gradient(std::int64_t head, std::int64_t j) const {
-    if (a_.term_gradient_BHS == nullptr) return;
-    double* to = a_.term_gradient_BHS + (unit_ * a_.group() + head) * a_.sizes.keys;
+  void store_key_terms(std::int64_t head, std::int64_t j) const {
+    if (a_.key_term_gradient_BHS == nullptr) return;
+    double* to = a_.key_term_gradient_BHS + (unit_ * a_.group() + head) * a_.sizes.keys;
     for (std::int64_t c = 0; c < a_.keys_of(j); ++c)
       to[a_.first_key(j) + c] = -double{key_sums_[c]};
   }
@@ -275,7 +295,7 @@ class UnitBackward {
       running_largest(u_.norms, known_keys_, u_.reach);
     }
     u_.first_block[n] = end_of_walk(a_, u_, n);
-    clear(s_.q + n * kTile * width_, 1);
+    clear_queries(n);
   }
 
   bool skips(const BlockBias& bias, std::int64_t n, std::int64_t j) const {
@@ -341,7 +361,8 @@ void backward_key_part(const TiledAttention& a, std::int64_t unit, std::int64_t 
                        const void* packed, void* scratch) {
   const Scratch s = scratch_in(a, 1, scratch);
   UnitBackward sweep(a, unit, packed, s, false);
-  for (std::int64_t j = part; j < a.key_blocks(); j += a.key_parts()) sweep.key_block(j, nullptr);
+  for (std::int64_t j = part; j < a.key_blocks(); j += a.key_parts())
+    sweep.key_block(j, /*queries=*/false);
 }
 
 }  // namespace alibi

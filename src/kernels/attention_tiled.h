@@ -57,7 +57,10 @@ struct TiledAttention {
   // If given, P parts of the table's gradient, sums of score gradients by distance; set to 0
   // before. Key blocks n, n + P, ... share a part, one after the other.
   double* table_parts_BHPL = nullptr;
-  double* term_gradient_BHS = nullptr;  // if given: of c, - the sum of a key's score gradients
+  // If given: of c, the sum of a query's score gradients, and - that of a key's. A query's is 0 but
+  // for rounding: without it that of c's steps, sums over all later c, would gather what rounding
+  // leaves of each of them.
+  double *query_term_gradient_BHT = nullptr, *key_term_gradient_BHS = nullptr;
 
   const KeyRule& rule_of(std::int64_t head) const {
     static constexpr KeyRule kAll;

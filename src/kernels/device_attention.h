@@ -70,8 +70,9 @@ struct DeviceAttention {
   // The gradient of a bias by distance, in natural units, where it is wanted: by how many blocks of
   // 64 queries and of keys lie apart, X = distance_blocks(), in 128 sums (attention_distances.h).
   float* distance_gradient_BHXU = nullptr;
-  float* term_gradient_BHS =
-      nullptr;  // of terms: of c as a key's, in natural units; set to 0 before
+  // The gradient of terms, in natural units: c's as a query's (0 but for rounding:
+  // kernels/attention_tiled.h) and as a key's, which is set to 0 before.
+  float *query_term_gradient_BHT = nullptr, *key_term_gradient_BHS = nullptr;
 
   constexpr int offset() const { return keys - queries; }
   constexpr int group() const { return heads / key_value_heads; }

@@ -101,8 +101,9 @@ struct GradientTile {
   const TileBias* bias;
   // Without `bias`: [kLanes], gains the sums of gradient * (key - query); null: not wanted.
   float* slope_sums;
-  // With `bias`: gain the gradients' sums by diagonal, [127], and by key, [64]; null: not wanted.
-  float *diagonal_sums, *key_sums;
+  // With `bias`: gain the gradients' sums by diagonal, [127], by key, [64], and by query, [64];
+  // null: not wanted.
+  float *diagonal_sums, *key_sums, *query_sums;
 };
 
 struct TilePacking {

@@ -130,6 +130,8 @@ Variances variances_of(const AttentionInputs& inputs, const torch::Tensor& do_BH
                   .index_add_(1, distance_TS.clamp_max(kDistances - 1).flatten(),
                               each_BHTS.sum(0).flatten(1));
   all.terms = each_BHTS.sum(2);
+  all.terms.narrow(2, keys - queries, queries)
+      .add_((p_BHTS.sum(3).square() * delta_BHT1.squeeze(3)) + ds_BHTS.square().sum(3));
   return all;
 }
 

@@ -231,7 +231,7 @@ torch::Tensor first_blocks(const DeviceQueue& queue, DeviceAttention& a, torch::
 
 // What the backward fills beside gradients of rows.
 struct BiasSums {
-  torch::Tensor distances_BHXU, terms_BHS;
+  torch::Tensor distances_BHXU, query_terms_BHT, key_terms_BHS;
 };
 
 BiasSums bias_sums(DeviceAttention& a, const ScoreBias& bias) {
@@ -246,8 +246,11 @@ BiasSums bias_sums(DeviceAttention& a, const ScoreBias& bias) {
     a.distance_gradient_BHXU = sums.distances_BHXU.data_ptr<float>();
   }
   if (needs_gradient(bias.terms_BHS)) {
-    sums.terms_BHS = torch::zeros({a.sequences, a.heads, a.keys}, on_device(bias.terms_BHS));
-    a.term_gradient_BHS = sums.terms_BHS.data_ptr<float>();
+    sums.query_terms_BHT =
+        torch::empty({a.sequences, a.heads, a.queries}, on_device(bias.terms_BHS));
+    sums.key_terms_BHS = torch::zeros({a.sequences, a.heads, a.keys}, on_device(bias.terms_BHS));
+    a.query_term_gradient_BHT = sums.query_terms_BHT.data_ptr<float>();
+    a.key_term_gradient_BHS = sums.key_terms_BHS.data_ptr<float>();
   }
   return sums;
 }
@@ -266,7 +269,8 @@ torch::Tensor by_distance(const DeviceAttention& a, const torch::Tensor& sums_BH
 
 ScoreBias bias_gradients(const DeviceAttention& a, const BiasSums& sums, const ScoreBias& bias) {
   ScoreBias gradients;
-  if (sums.terms_BHS.defined()) gradients.terms_BHS = sums.terms_BHS.to(bias.terms_BHS);
+  if (sums.key_terms_BHS.defined())
+    gradients.terms_BHS = sum_of_terms(sums.query_terms_BHT, sums.key_terms_BHS, bias.terms_BHS);
   if (!sums.distances_BHXU.defined()) return gradients;
   const torch::Tensor sums_HS = by_distance(a, sums.distances_BHXU);
   const torch::Tensor distance_S =

@@ -1,8 +1,8 @@
 // For a chunk of R query rows:  s = q k^T scale + bias;  p = softmax(s);  o = (p * mask) v.
 // Backward, from the stored log-sum-exp:  p = exp(s - lse);  dv = (p * mask)^T do;  dp = (do v^T) *
 // mask; ds = p * (dp - rowsum(do * o));  dq = ds k scale;  dk = ds^T q scale;  dslope_h = sum ds *
-// (j - i);  dtable_hd = sum of ds at distance d;  dc_j = - sum of ds of key j (a row's ds sum to
-// 0).
+// (j - i);  dtable_hd = sum of ds at distance d;  dc_n = sum of ds of query n - sum of ds of key n,
+// of which the first is 0 but for rounding (kernels/attention_tiled.h).
 //
 // Letters: B sequences, H heads, G key/value heads, R rows of a chunk, S keys a chunk can see, D
 // width, L distances of a table. All arithmetic is fp32 (fp64 for fp64 inputs), the bias from exact
@@ -205,6 +205,7 @@ class Reference {
     if (needs_gradient(bias.terms_BHS)) {
       if (!total.bias.terms_BHS.defined()) total.bias.terms_BHS = torch::zeros_like(bias.terms_BHS);
       total.bias.terms_BHS.narrow(2, 0, seen_).sub_(ds_BHRS.sum(2));
+      total.bias.terms_BHS.narrow(2, keys_ - queries_ + first_, count_).add_(ds_BHRS.sum(3));
     }
     if (bias.rows && bias.rows_need_gradient) {
       const at::AutoGradMode on(true);

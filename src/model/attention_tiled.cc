@@ -263,7 +263,7 @@ namespace {
 
 // What the sums of a bias's gradient go to.
 struct BiasParts {
-  torch::Tensor slopes_BHN, table_BHPL, terms_BHS;
+  torch::Tensor slopes_BHN, table_BHPL, query_terms_BHT, key_terms_BHS;
 };
 
 BiasParts bias_parts(TiledAttention& a, const ScoreBias& bias) {
@@ -279,8 +279,10 @@ BiasParts bias_parts(TiledAttention& a, const ScoreBias& bias) {
     a.table_parts_BHPL = parts.table_BHPL.data_ptr<double>();
   }
   if (needs_gradient(bias.terms_BHS)) {
-    parts.terms_BHS = torch::empty({sequences, heads, a.sizes.keys}, torch::kDouble);
-    a.term_gradient_BHS = parts.terms_BHS.data_ptr<double>();
+    parts.query_terms_BHT = torch::empty({sequences, heads, a.sizes.queries}, torch::kDouble);
+    parts.key_terms_BHS = torch::empty({sequences, heads, a.sizes.keys}, torch::kDouble);
+    a.query_term_gradient_BHT = parts.query_terms_BHT.data_ptr<double>();
+    a.key_term_gradient_BHS = parts.key_terms_BHS.data_ptr<double>();
   }
   return parts;
 }
@@ -291,7 +293,8 @@ ScoreBias sum_of_parts(const BiasParts& parts, const ScoreBias& bias) {
     sums.slopes_H = parts.slopes_BHN.sum(2).sum(0).to(bias.slopes_H.scalar_type());
   if (parts.table_BHPL.defined())
     sums.table_HL = parts.table_BHPL.sum(2).sum(0).to(bias.table_HL.scalar_type());
-  if (parts.terms_BHS.defined()) sums.terms_BHS = parts.terms_BHS.to(bias.terms_BHS.scalar_type());
+  if (parts.key_terms_BHS.defined())
+    sums.terms_BHS = sum_of_terms(parts.query_terms_BHT, parts.key_terms_BHS, bias.terms_BHS);
   return sums;
 }
 

@@ -32,4 +32,12 @@ torch::Tensor continue_terms(const torch::Tensor& before_BHS, const torch::Tenso
   return torch::cat({before_BHS, before_BHS.narrow(2, before_BHS.size(2) - 1, 1) + added_BHT}, 2);
 }
 
+torch::Tensor sum_of_terms(const torch::Tensor& of_queries_BHT, const torch::Tensor& of_keys_BHS,
+                           const torch::Tensor& terms_BHS) {
+  const std::int64_t queries = of_queries_BHT.size(2), keys = of_keys_BHS.size(2);
+  return at::constant_pad_nd(of_queries_BHT, {keys - queries, 0})
+      .add_(of_keys_BHS)
+      .to(terms_BHS.scalar_type());
+}
+
 }  // namespace alibi

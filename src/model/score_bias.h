@@ -35,4 +35,9 @@ struct ScoreBias {
 // positions before (undefined: none), has the value that it goes on from last.
 torch::Tensor continue_terms(const torch::Tensor& before_BHS, const torch::Tensor& added_BHT);
 
+// The gradient of terms, in their type, from that of c_i in a query's scores and that of c_j in a
+// key's; the queries are at the last of the keys' places.
+torch::Tensor sum_of_terms(const torch::Tensor& of_queries_BHT, const torch::Tensor& of_keys_BHS,
+                           const torch::Tensor& terms_BHS);
+
 }  // namespace alibi

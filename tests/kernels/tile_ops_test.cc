@@ -294,7 +294,8 @@ struct GradientTest {
             .bias = nullptr,
             .slope_sums = nullptr,
             .diagonal_sums = nullptr,
-            .key_sums = nullptr};
+            .key_sums = nullptr,
+            .query_sums = nullptr};
   }
   // What the tile should hold, by a bias; `sum` sees each gradient.
   template <class Bias, class Sum>
@@ -321,27 +322,31 @@ struct GradientTest {
   alignas(64) float log_sums[kTile], delta[kTile];
 };
 
-TEST_P(Tables, AGradientTileSumsByDiagonalAndByKey) {
+TEST_P(Tables, AGradientTileSumsByDiagonalByKeyAndByQuery) {
   const RandomBias given(2);
   const TileBias bias = given.tile();
-  alignas(64) float by_diagonal[2 * kTile] = {}, by_key[kTile] = {};
-  double diagonals[2 * kTile] = {}, keys[kTile] = {};
+  alignas(64) float by_diagonal[2 * kTile] = {}, by_key[kTile] = {}, by_query[kTile] = {};
+  double diagonals[2 * kTile] = {}, keys[kTile] = {}, queries[kTile] = {};
   by_diagonal[0] = static_cast<float>(diagonals[0] = 1);
   by_key[0] = static_cast<float>(keys[0] = 1);
+  by_query[0] = static_cast<float>(queries[0] = 1);
   GradientTest test;
   GradientTile tile = test.tile(&given.mask);
   tile.bias = &bias;
   tile.diagonal_sums = by_diagonal;
   tile.key_sums = by_key;
+  tile.query_sums = by_query;
   GetParam()->gradient(tile);
   test.check(
       *GetParam(), given, [&](int key, int query) { return given.at(key, query, true); },
       [&](int key, int query, double gradient) {
         diagonals[kTile - 1 + query - key] += gradient;
         keys[key] += gradient;
+        queries[query] += gradient;
       });
   for (int n = 0; n < 2 * kTile - 1; ++n) EXPECT_NEAR(by_diagonal[n], diagonals[n], 1e-3) << n;
   for (int key = 0; key < kTile; ++key) EXPECT_NEAR(by_key[key], keys[key], 1e-3) << key;
+  for (int i = 0; i < kTile; ++i) EXPECT_NEAR(by_query[i], queries[i], 1e-3) << i;
 }
 
 TEST_P(Tables, AGradientTileSumsByDistance) {

@@ -215,6 +215,7 @@ class AttentionQueryGradient {
     load_keys(range_.last_block, 0);
     tile_.prepare_rows(range_.b, range_.h, range_.first);
     clear(block_, sums_);
+    clear_terms();
     for (int n = range_.last_block, turn = 0, after = n; n >= range_.first_block;
          n = after, ++turn) {
       after = before(n);
@@ -262,6 +263,7 @@ class AttentionQueryGradient {
 
   ALIBI_KERNEL void add_block(int n, int turn) {
     tile_.compute(range_, queries(), gradients(), keys(n, turn), values(n, turn), n);
+    if constexpr (kKind == BiasKind::kTerms) add_terms();
     ALIBI_UNROLL for (int j = 0; j < kTiles; j += 2) {
       const Lanes<Words4> left = left_of_sums(block_, tile_.changes[j], tile_.changes[j + 1]);
       ALIBI_UNROLL for (int w = 0; w < kWidth / 16; ++w) {
@@ -272,7 +274,34 @@ class AttentionQueryGradient {
     }
   }
 
+  ALIBI_KERNEL void clear_terms() {
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half)
+        block_.each_lane([&](int lane) { term_sums_[half][lane] = 0; });
+  }
+
+  ALIBI_KERNEL void add_terms() {
+    ALIBI_UNROLL for (int j = 0; j < kTiles; ++j) {
+      block_.each_lane([&](int lane) {
+        ALIBI_UNROLL for (int e = 0; e < 4; ++e) term_sums_[e / 2][lane] +=
+            tile_.changes[j][lane].v[e];
+      });
+    }
+  }
+
+  ALIBI_KERNEL void write_terms() {
+    ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
+      block_.quad_sum(term_sums_[half]);
+      block_.each_lane([&](int lane) {
+        const int row = block_.warp() * 16 + lane / 4 + 8 * half;
+        if (a_.query_term_gradient_BHT == nullptr || lane % 4 != 0 || row >= range_.count) return;
+        a_.query_term_gradient_BHT[a_.row(range_.b, range_.h, range_.first + row)] =
+            term_sums_[half][lane];
+      });
+    }
+  }
+
   ALIBI_KERNEL void write() {
+    if constexpr (kKind == BiasKind::kTerms) write_terms();
     const float scale = a_.scale * kLn2;
     block_.each_lane([&](int lane) {
       ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
@@ -289,6 +318,7 @@ class AttentionQueryGradient {
   QueryRange range_;
   QueryKeyTile<Block, kWidth, kKind> tile_;
   Lanes<Floats4> sums_[kWidth / 8];
+  Lanes<float> term_sums_[2];  // of kTerms: the scores' gradients of a lane's two queries
 };
 
 }  // namespace alibi

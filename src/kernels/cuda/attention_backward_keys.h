@@ -280,16 +280,16 @@ class AttentionKeyGradient {
     }
   }
 
-  // Of the head that was the last. A row's gradients sum to 0, so c_i gets none as the query's.
+  // Of the head that was the last.
   ALIBI_KERNEL void write_terms(int b, int h) {
     ALIBI_UNROLL for (int r = 0; r < kRowTiles; ++r) {
       ALIBI_UNROLL for (int half = 0; half < 2; ++half) {
         block_.quad_sum(term_sums_[r][half]);
         block_.each_lane([&](int lane) {
           const int key = n_ * kKeyBlock + first_row(lane, r) + 8 * half;
-          if (a_.term_gradient_BHS == nullptr || part_ != 0 || lane % 4 != 0 || key >= a_.keys)
+          if (a_.key_term_gradient_BHS == nullptr || part_ != 0 || lane % 4 != 0 || key >= a_.keys)
             return;
-          a_.term_gradient_BHS[(static_cast<std::int64_t>(b) * a_.heads + h) * a_.keys + key] =
+          a_.key_term_gradient_BHS[(static_cast<std::int64_t>(b) * a_.heads + h) * a_.keys + key] =
               -term_sums_[r][half][lane];
         });
       }

@@ -105,8 +105,7 @@ void expect_gradients(const DeviceExample& e, const std::string& what) {
     EXPECT_LT(difference(found, expected.distances), 0.02) << what << ", by distance";
   }
   if (!e.terms.empty()) {
-    const Numbers found(e.term_gradient.begin(), e.term_gradient.end());
-    EXPECT_LT(difference(found, expected.terms), 0.02) << what << ", of terms";
+    EXPECT_LT(difference(e.term_gradient(), expected.terms), 0.02) << what << ", of terms";
   }
 }
 

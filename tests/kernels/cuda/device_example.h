@@ -224,10 +224,21 @@ class DeviceExample {
     return row;
   }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  // Of c: (B, H, S).
+  std::vector<double> term_gradient() const {
+    std::vector<double> sums(key_term_gradient.begin(), key_term_gradient.end());
+    for (int head = 0; head < sizes.sequences * sizes.heads; ++head) {
+      for (int i = 0; i < sizes.queries; ++i)
+        sums[at((head + 1) * sizes.keys - sizes.queries + i)] +=
+            double{query_term_gradient[at(head * sizes.queries + i)]};
+    }
+    return sums;
+  }
 
   DeviceSizes sizes;
   DeviceTensor q, k, v, output, output_gradient, q_gradient, k_gradient, v_gradient;
-  std::vector<float> delta, lse, slopes, reach, distance_gradient, term_gradient;
+  std::vector<float> delta, lse, slopes, reach, distance_gradient, query_term_gradient,
+      key_term_gradient;
   std::vector<std::vector<float>> tables;  // by head and distance; empty: none
   std::vector<double> terms;               // (B, H, S); empty: none
   std::vector<KeyRule> rules;              // empty: all is shown
@@ -286,8 +297,10 @@ class DeviceExample {
     a.terms_BHS = pairs_.data();
     a.near_BHS = near_.data();
     a.least_BHN = least_.data();
-    term_gradient.assign(terms.size(), 0);
-    a.term_gradient_BHS = term_gradient.data();
+    query_term_gradient.assign(at(a.sequences * a.heads * a.queries), 777);
+    a.query_term_gradient_BHT = query_term_gradient.data();
+    key_term_gradient.assign(terms.size(), 0);
+    a.key_term_gradient_BHS = key_term_gradient.data();
   }
 
   std::vector<float> slopes_2, padded_, padded_reach_, near_;

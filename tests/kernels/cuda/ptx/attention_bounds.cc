@@ -111,8 +111,9 @@ class Sums {
         weight * of.delta_bound * 1.02 + kSmall * weight * (std::abs(product) + std::abs(of.delta));
     const int behind = s_.keys - s_.queries + i - j;
     add(to_.distances, DeviceExample::at(h * s_.keys + behind), {1}, of_score, score_bound);
-    add(to_.terms, DeviceExample::at((b * s_.heads + h) * s_.keys + j), {1}, -of_score,
-        score_bound);
+    const int terms = (b * s_.heads + h) * s_.keys;
+    add(to_.terms, DeviceExample::at(terms + j), {1}, -of_score, score_bound);
+    add(to_.terms, DeviceExample::at(terms + behind + j), {1}, of_score, score_bound);
     const double bound = kRounding * std::abs(change) + weight * of.delta_bound * 1.02 * e_.scale;
     const std::size_t q = place(s_.heads, s_.queries, b, h, i);
     const std::size_t k = place(s_.key_value_heads, s_.keys, b, e_.kv_head(h), j);
@@ -167,8 +168,10 @@ double BoundedAttention::worst_backward(const DeviceExample& found) const {
                                         distances.bounds[at]));
     }
   }
-  for (std::size_t i = 0; i < terms.values.size() && !found.terms.empty(); ++i)
-    worst = std::max(worst, in_bounds(found.term_gradient[i] - terms.values[i], terms.bounds[i]));
+  if (found.terms.empty()) return worst;
+  const std::vector<double> of_terms = found.term_gradient();
+  for (std::size_t i = 0; i < terms.values.size(); ++i)
+    worst = std::max(worst, in_bounds(of_terms[i] - terms.values[i], terms.bounds[i]));
   return worst;
 }
 

@@ -119,7 +119,10 @@ void PtxAttention::put_biases() {
   put("terms", a_.terms_BHS, heads * a_.keys);
   put("terms in blocks", a_.near_BHS, heads * a_.key_blocks() * kKeyBlock);
   put("least terms", a_.least_BHN, heads * a_.key_blocks());
-  a_.term_gradient_BHS = put_results<float>("terms' gradient", example_.term_gradient.size());
+  a_.query_term_gradient_BHT =
+      put_results<float>("queries' terms' gradient", example_.query_term_gradient.size());
+  a_.key_term_gradient_BHS =
+      put_results<float>("keys' terms' gradient", example_.key_term_gradient.size());
 }
 
 template <class T>
@@ -236,7 +239,10 @@ void PtxAttention::run_backward() {
              Distances::kSharedBytes);
   });
   if (a_.table_HP != nullptr) get(a_.distance_gradient_BHXU, example_.distance_gradient);
-  if (a_.terms_BHS != nullptr) get(a_.term_gradient_BHS, example_.term_gradient);
+  if (a_.terms_BHS != nullptr) {
+    get(a_.query_term_gradient_BHT, example_.query_term_gradient);
+    get(a_.key_term_gradient_BHS, example_.key_term_gradient);
+  }
   get(a_.delta_BHT, example_.delta);
   get(a_.q_gradient, example_.q_gradient, a_.heads, a_.queries);
   get(a_.k_gradient, example_.k_gradient, a_.key_value_heads, a_.keys);
