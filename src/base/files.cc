@@ -201,6 +201,11 @@ void check_file_name(const std::filesystem::path& name, const std::string& optio
   if (!std::filesystem::is_directory(folder, ignored))
     throw usage_error(option, cat(name.string(), ": found no folder ", folder.string()),
                       "make it, or name another file");
+  if (::access(folder.c_str(), W_OK) != 0 && errno != ENOENT)
+    throw usage_error(
+        option,
+        cat(name.string(), ": cannot write into ", folder.string(), ": ", std::strerror(errno)),
+        "choose a folder you may write");
 }
 
 fs::path without_slash(const fs::path& path) {

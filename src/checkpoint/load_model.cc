@@ -66,8 +66,9 @@ LoadedModel load_model(const ModelPlan& plan) {
                                         config.runtime.attention);
   copy_weights(checkpoint.weights, *model, (plan.folder / "weights.safetensors").string());
   model->to(plan.device);
-  return {plan.folder,         config,     std::move(model), std::move(tokenizer),
-          checkpoint.progress, plan.device};
+  return {
+      plan.folder,          config,     std::move(model), std::move(tokenizer), checkpoint.progress,
+      checkpoint.data_hash, plan.device};
 }
 
 LoadedModel load_model(const std::filesystem::path& given,

@@ -17,6 +17,7 @@ struct LoadedModel {
   Gpt model{nullptr};
   Tokenizer tokenizer;
   Progress progress;
+  std::string data_hash;  // of the text it was trained on; "": not known
   torch::Device device = torch::kCPU;
 };
 

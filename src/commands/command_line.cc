@@ -1,7 +1,9 @@
 #include "commands/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <iostream>
+#include <limits>
 
 #include "base/printable.h"
 #include "base/strings.h"
@@ -39,20 +41,40 @@ CLI::Validator number_within(double least, double most) {
           cat("FLOAT in [", least, " - ", most, "]")};
 }
 
-void declare_range(CLI::Option& declared, const Option& option) {
-  const auto [least, most] = *option.range;
-  if (std::holds_alternative<double*>(option.target))
-    declared.check(number_within(least, most));
-  else
-    declared.check(CLI::Range(static_cast<int>(least), static_cast<int>(most)));
+// A library would take 010 for 8, -1 for the largest seed and what is too large for the largest.
+CLI::Validator whole_within(std::int64_t least, std::int64_t most, const std::string& name) {
+  return {[=](std::string& text) {
+            std::int64_t value = 0;
+            const char* const end = text.data() + text.size();
+            const auto [rest, fault] = std::from_chars(text.data(), end, value);
+            if (fault != std::errc() || rest != end || value < least || value > most)
+              return cat("found ", shown(text), ", expected a whole number from ", least, " to ",
+                         most);
+            text = std::to_string(value);
+            return std::string();
+          },
+          name};
 }
 
-// Seeds: as files give them. A library would take -1 for the largest.
-std::string refuse_other_seeds(const std::string& text) {
-  std::int64_t value = 0;
-  return CLI::detail::lexical_cast(text, value) && value >= 0
-             ? std::string()
-             : cat("found ", text, ", expected a number from 0 to 9223372036854775807");
+bool is_whole(const OptionTarget& target) {
+  return std::holds_alternative<std::int64_t*>(target) ||
+         std::holds_alternative<std::vector<std::int64_t>*>(target) ||
+         std::holds_alternative<std::uint64_t*>(target);
+}
+
+void declare_range(CLI::Option& declared, const Option& option) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (!is_whole(option.target)) {
+    if (option.range) declared.check(number_within(option.range->least, option.range->most));
+  } else if (option.range) {
+    const auto least = static_cast<std::int64_t>(option.range->least),
+               most = static_cast<std::int64_t>(option.range->most);
+    declared.transform(whole_within(least, most, cat("INT in [", least, " - ", most, "]")));
+  } else {
+    const bool is_seed = std::holds_alternative<std::uint64_t*>(option.target);
+    const std::int64_t least = is_seed ? 0 : option.positive ? 1 : Limits::min();
+    declared.transform(whole_within(least, Limits::max(), ""));
+  }
 }
 
 // A library would print the largest double.
@@ -73,13 +95,12 @@ void declare(CLI::App& app, const Option& option, Found& found) {
   const bool is_text = std::holds_alternative<std::string*>(option.target) ||
                        std::holds_alternative<std::vector<std::string>*>(option.target);
   if (is_text && !option.may_be_empty) declared->check(CLI::Validator(refuse_empty, ""));
-  if (std::holds_alternative<std::uint64_t*>(option.target))
-    declared->check(CLI::Validator(refuse_other_seeds, ""));
   declared->required(option.required);
-  if (option.one_value) declared->allow_extra_args(false);
+  constexpr int kMostTimes = CLI::detail::expected_max_vector_size - 1;  // "..." is not shown
+  if (option.one_value) declared->allow_extra_args(false)->expected(1, kMostTimes);
   if (option.commas) declared->delimiter(',');
   if (option.positive) declared->check(CLI::Validator(refuse_not_positive, "POSITIVE"));
-  if (option.range) declare_range(*declared, option);
+  declare_range(*declared, option);
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
   if (option.shows_default) declared->capture_default_str();
   if (!option.excludes.empty()) declared->excludes(app.get_option(option.excludes));

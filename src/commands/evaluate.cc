@@ -107,6 +107,20 @@ void refuse_without_effect(const Options& options) {
   }
 }
 
+// Without what says how figures are made and shown, not which.
+std::string measurement(const std::string& command_line) {
+  std::vector<std::string> kept;
+  bool is_value = false;
+  for (const std::string& word : split(command_line, ' ')) {
+    const bool takes_value = word == "--progress" || word == "--processes";
+    const bool drops = takes_value || word == "--json" || word == "--overwrite" ||
+                       word.starts_with("--progress=") || word.starts_with("--processes=");
+    if (!drops && !is_value) kept.push_back(word);
+    is_value = takes_value;
+  }
+  return join(kept, " ");
+}
+
 // A measurement is made again under its name; what another command measured is not lost unasked.
 void check_earlier(const Options& options, bool asks, const std::string& command_line) {
   for (const bool of_answers : {false, true}) {
@@ -118,7 +132,7 @@ void check_earlier(const Options& options, bool asks, const std::string& command
     const JsonReader earlier(json, file.string());
     const std::string made_by = earlier.text("command_line", "an unknown command");
     const bool same_kind = of_answers == asks;
-    if (!same_kind || (made_by != command_line && !options.overwrite)) {
+    if (!same_kind || (measurement(made_by) != measurement(command_line) && !options.overwrite)) {
       throw usage_error(file.string(), cat("was measured by ", made_by, ", not by this command"),
                         cat("name another --output", same_kind ? ", or add --overwrite" : ""));
     }
@@ -207,7 +221,7 @@ Command evaluate_command() {
             .target = &request.checkpoints,
             .required = true},
            {.name = "--text",
-            .meaning = "Text files or folders; default: the run's held-out text",
+            .meaning = "Text file or folder, once for each; default: the run's held-out text",
             .target = &options->text,
             .one_value = true},
            {.name = "--lengths",
@@ -223,7 +237,7 @@ Command evaluate_command() {
             .meaning = "Replace what another command measured in that folder",
             .target = &options->overwrite},
            {.name = "--name",
-            .meaning = "Label of each checkpoint, in order",
+            .meaning = "Label of a checkpoint, once for each, in order",
             .target = &request.names,
             .one_value = true},
            {.name = "--title", .meaning = "Title of the page", .target = &options->title},

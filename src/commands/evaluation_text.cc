@@ -1,5 +1,6 @@
 #include "commands/evaluation_text.h"
 
+#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
@@ -21,19 +22,36 @@ EvaluationText from_files(const std::vector<std::string>& files, const LoadedMod
   return text;
 }
 
+// A run's config names them as the folder that it was started in does.
+void look_for(const std::vector<std::string>& files, const char* key) {
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    const bool is_pattern = file.find_first_of("*?[") != std::string::npos;
+    if (is_pattern || std::filesystem::exists(file, ignored)) continue;
+    throw usage_error(key,
+                      cat("the run's text ", file, " is not there, seen from ",
+                          std::filesystem::current_path(ignored).string()),
+                      "start where the run was trained, or name text by --text FILE");
+  }
+}
+
 }  // namespace
 
 EvaluationText read_evaluation_text(const std::vector<std::string>& files,
                                     const LoadedModel& loaded, const SampleRule& rule) {
   const DataConfig& data = loaded.config.data;
   if (!files.empty()) return from_files(files, loaded, rule);
+  look_for(data.valid, "/data/valid");
   if (!data.valid.empty()) return from_files(data.valid, loaded, rule);
   if (data.train.empty())
     throw usage_error("--text", "names no text, and the run's config has none", "--text FILE");
+  look_for(data.train, "/data/train");
   const PreparedText prepared = prepare_text(data, loaded.config.tokenizer, set_threads(0));
-  if (prepared.tokenizer.hash() != loaded.tokenizer.hash()) {
-    throw Error(join(data.train, ", "), "gives another tokenizer than the checkpoint has",
-                "the text changed since training; name held-out text by --text");
+  // What another text holds out may be what the run was trained on.
+  if (prepared.tokenizer.hash() != loaded.tokenizer.hash() ||
+      (!loaded.data_hash.empty() && prepared.data_hash != loaded.data_hash)) {
+    throw Error(join(data.train, ", "), "is not the text that the run was trained on",
+                "put the old one back, or name text that it was not trained on by --text FILE");
   }
   EvaluationText text{{"held out by the run"}, sample_tokens(prepared.valid, rule)};
   check_sample(text.sample, text.files.front());

@@ -64,12 +64,14 @@ GgufElement gguf_element(WeightType type) {
 }
 
 // What rounding to the type may do to each row, relative to its norm, and to logits. Eight bits of
-// 32 numbers each: half a step of 127 in the worst of them.
+// 32 numbers each: half a step of 127 in the worst of them, and 127 times what rounds their step.
 MostDifference most_difference(WeightType type) {
   constexpr double kAny = std::numeric_limits<double>::infinity();  // weights say enough
   if (type == WeightType::kF16) return {2e-3, kAny};
   if (type == WeightType::kBf16) return {5e-3, kAny};
-  return type == WeightType::kQ8 ? MostDifference{3e-2, kAny} : MostDifference{1e-6, 1e-4};
+  constexpr double kStepRounding = 127 * 0x1p-25;  // of a step below the least normal fp16
+  return type == WeightType::kQ8 ? MostDifference{3e-2, kAny, kStepRounding}
+                                 : MostDifference{1e-6, 1e-4};
 }
 
 fs::path default_output(const Options& options, const LoadedModel& loaded) {
@@ -210,7 +212,7 @@ int run(Options options) {
   overrides.insert(overrides.end(), {"runtime.device=cpu", "runtime.precision=fp32"});
   LoadedModel loaded = load_model(options.checkpoint, overrides);
   const fs::path target =
-      options.output.empty() ? default_output(options, loaded) : fs::path(options.output);
+      options.output.empty() ? default_output(options, loaded) : without_slash(options.output);
   refuse_existing(target);
   check_holds(loaded, options);
   Exported about;

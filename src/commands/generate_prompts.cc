@@ -40,15 +40,18 @@ struct Row {
   Request request;
 };
 
+// Numbers that differ are written differently.
+std::string exact(double number) { return write_json(Json(number)); }
+
 // Changes with whatever changes the texts, beside the rows themselves: kernels and types round
 // differently.
 std::string job_of(const LoadedModel& loaded, const GenerateOptions& options) {
   const SampleOptions& s = options.sample;
   const std::string all =
-      cat(read_file(loaded.folder / "manifest.json"), " ", options.tokens, " ", s.temperature, " ",
-          s.top_k, " ", s.top_p, " ", s.seed, " ", options.stop_at_end ? "stops" : "goes on", " ",
-          name_of(loaded.config.runtime.precision), " ",
-          loaded.model->attention_kernel({}, loaded.device), " ",
+      cat(read_file(loaded.folder / "manifest.json"), " ", options.tokens, " ",
+          exact(s.temperature), " ", s.top_k, " ", exact(s.top_p), " ", s.seed, " ",
+          options.stop_at_end ? "stops" : "goes on", " ", name_of(loaded.config.runtime.precision),
+          " ", loaded.model->attention_kernel({}, loaded.device), " ",
           loaded.device.is_cuda() ? "cuda" : "cpu");
   return sha256_hex(all).substr(0, 8);
 }
@@ -161,7 +164,7 @@ class PromptFile {
     }
     row.request_digest =
         digest(cat(row.id ? write_json(*row.id) : "", " ", request.tokens, " ",
-                   request.sample.temperature, " ", request.sample.seed, " ", row.prompt));
+                   exact(request.sample.temperature), " ", request.sample.seed, " ", row.prompt));
   }
 
   std::string name_;

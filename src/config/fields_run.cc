@@ -202,7 +202,8 @@ Fields evaluate_fields(EvaluateConfig& e) {
       .only_if(scores, scores_condition)
       .free();
   add(f, "max_tokens", &e.max_tokens,
-      "Largest number of targets scored; of longer text, windows spread evenly over it.")
+      "Largest number of targets scored, but at least one window of the longest length; of longer "
+      "text, windows spread evenly over it.")
       .range(1, 1e15)
       .free();
   add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();

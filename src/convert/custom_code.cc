@@ -130,6 +130,7 @@ class AlibiForCausalLM(Positions, PreTrainedModel, GenerationMixin):
     base_model_prefix = ""
     _no_split_modules = ["Block"]
     _tied_weights_keys = {"head.weight": "embedding.weight"} if VERSION >= 5 else ["head.weight"]
+    accepts_loss_kwargs = False  # the loss is a mean: a Trainer that accumulates gradients divides it
 
     def __init__(self, config):
         super().__init__(config)
@@ -173,7 +174,7 @@ class AlibiForCausalLM(Positions, PreTrainedModel, GenerationMixin):
 
     def forward(self, input_ids=None, attention_mask=None, past_key_values=None, labels=None, use_cache=None, logits_to_keep=0,
                 return_dict=None, inputs_embeds=None, output_hidden_states=None, output_attentions=None, **others):
-        if inputs_embeds is not None or output_hidden_states or output_attentions:
+        if inputs_embeds is not None or others.get("position_ids") is not None or output_hidden_states or output_attentions:
             raise NotImplementedError("this model takes input_ids only, and gives neither hidden states nor attentions")
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training

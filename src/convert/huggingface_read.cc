@@ -108,9 +108,11 @@ Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const st
   }
   const auto head = usual.find("lm_head.weight");
   if (!config.model.tied_head || head == usual.end()) return usual;
-  const auto embedding = usual.find(tensor_names(config.dialect, config.model).front().theirs);
-  if (embedding == usual.end() ||
-      !embedding->second.to(torch::kFloat).equal(head->second.to(torch::kFloat)))
+  const std::string& named = tensor_names(config.dialect, config.model).front().theirs;
+  // safetensors.torch.save_model keeps one of two names, by the alphabet.
+  if (!usual.contains(named)) usual.emplace(named, head->second);
+  const auto embedding = usual.find(named);
+  if (!embedding->second.to(torch::kFloat).equal(head->second.to(torch::kFloat)))
     throw Error(place, "tensor \"lm_head.weight\" differs from the embedding",
                 "config.json says that they are one (tie_word_embeddings)");
   usual.erase(head);

@@ -26,17 +26,15 @@ torch::Tensor drawn_tokens(std::int64_t length, std::int64_t vocabulary) {
   return tokens;
 }
 
-constexpr double kSmallestHalf = 6e-8;  // fp16 knows no smaller number
-
 // Of the row that differs most, relative to its norm: a lost row of a large tensor is seen, too.
-double worst_row(const torch::Tensor& ours, const torch::Tensor& theirs) {
+double worst_row(const torch::Tensor& ours, const torch::Tensor& theirs, double number_rounding) {
   const auto rows = [](const torch::Tensor& x) {
     const torch::Tensor wide = x.detach().to(torch::kDouble);
     return wide.dim() < 2 ? wide.reshape({1, -1}) : wide.reshape({-1, x.size(-1)});
   };
   const torch::Tensor wide = rows(ours);
   const torch::Tensor norms = wide.norm(2, 1);
-  const double rounding = kSmallestHalf * std::sqrt(static_cast<double>(wide.size(1)));
+  const double rounding = number_rounding * std::sqrt(static_cast<double>(wide.size(1)));
   const torch::Tensor over = ((rows(theirs) - wide).norm(2, 1) - rounding).clamp_min(0);
   return torch::where(over == 0, over, over / norms).max().item<double>();
 }
@@ -46,11 +44,11 @@ struct WorstTensor {
   double difference = 0;  // of its worst row
 };
 
-WorstTensor worst_tensor(const Gpt& model, const Tensors& read_back) {
+WorstTensor worst_tensor(const Gpt& model, const Tensors& read_back, double rounding) {
   WorstTensor worst;
   for (const auto& parameter : model->named_parameters()) {
     leave_if_stopped("export");
-    const double difference = worst_row(parameter.value(), read_back.at(parameter.key()));
+    const double difference = worst_row(parameter.value(), read_back.at(parameter.key()), rounding);
     // Not "larger than": what is not a number is the worst.
     if (!(difference <= worst.difference)) worst = {parameter.key(), difference};
     if (!std::isfinite(difference)) break;
@@ -66,7 +64,7 @@ Verified verify_export(Gpt& model, const ModelConfig& config, const Tensors& rea
   Gpt other = std::make_shared<GptImpl>(config, model->vocabulary(), torch::kFloat);
   copy_weights(read_back, *other, place);
   Verified verified;
-  const WorstTensor worst_weights = worst_tensor(model, read_back);
+  const WorstTensor worst_weights = worst_tensor(model, read_back, most.rounding);
   verified.weights = worst_weights.difference;
   if (!(verified.weights <= most.weights))
     throw Error(

@@ -17,6 +17,7 @@ struct Verified {
 
 struct MostDifference {
   double weights = 0, logits = 0;
+  double rounding = 6e-8;  // of each number, whatever its row's norm: fp16 knows none smaller
 };
 
 // Runs a model of `config` with the weights read back beside `model` (fp32, CPU) on drawn tokens of

@@ -327,15 +327,31 @@ void Links::join() {
   const std::string expected =
       cat("rank ", place_.rank, " expected ", place_.size, " ranks to meet at ", place_.store,
           " within ", seconds_text(join_limit_));
+  bool is_seated = false;
   try {
     groups_->store = open_store(place_, end, while_joining_);
     take_seat(*groups_->store, place_);
+    is_seated = true;
     wait_for_seats(*groups_->store, place_, end, while_joining_);
     groups_->store->setTimeout(until(end));
     connect();
   } catch (const std::exception& error) {
+    if (is_seated) forget_own_seat();
     explain_join(error, expected);
   }
+}
+
+// The next start would take the seat in a file for a live rank's. While others are there, they
+// still read the file.
+void Links::forget_own_seat() {
+  if (place_.rank != 0 || store_address(place_.store)) return;
+  try {
+    if (std::ssize(missing_ranks(*groups_->store, place_.size)) < place_.size - 1) return;
+  } catch (const std::exception&) {
+    return;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(place_.store, ignored);
 }
 
 void Links::explain_join(const std::exception& error, const std::string& expected) {

@@ -56,6 +56,7 @@ class Links {
   void join();
   // Called where `error` is being handled: throws it as an Error that says who is missing.
   [[noreturn]] void explain_join(const std::exception& error, const std::string& expected);
+  void forget_own_seat();
   void connect();
   void check_unbroken() const;
   void wait_for_first();

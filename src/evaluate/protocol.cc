@@ -268,7 +268,8 @@ std::int64_t parse_length(const std::string& text, std::int64_t trained_length) 
   throw usage_error(
       "evaluate.lengths",
       "found \"" + text + "\", expected a length such as 512 or a multiple such as 4x",
-      cat("1x is the trained length ", trained_length));
+      cat("1x is the trained length ", trained_length,
+          ", and a multiple a whole number of tokens"));
 }
 
 // Fewer parts than this would be no spread: then a length that does not divide a part ends it with

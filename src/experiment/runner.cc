@@ -259,8 +259,11 @@ class Runner {
     const auto look = [&] {
       // How many tokens fit into run.train_seconds the run itself finds.
       if (!hooks_.progress || !run.config.run.train_tokens || !fs::exists(log, ignored)) return;
+      const BatchShape shape = batch_shape(run.config.batch);
+      const std::int64_t step = shape.rows * shape.length,  // the last one is whole
+          steps = (*run.config.run.train_tokens + step - 1) / step;
       hooks_.progress({index, "training", static_cast<double>(read_logged_tokens(log)),
-                       static_cast<double>(*run.config.run.train_tokens)});
+                       static_cast<double>(steps * step)});
     };
     const auto [result, why] = call(run, {"train", config.string(), "--resume"}, look);
     usage.seconds += result.seconds;

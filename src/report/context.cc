@@ -47,7 +47,7 @@ std::string reach_rule() {
 }
 
 std::string reach_text(const Reach& reach) {
-  if (reach.tokens == 0) return "none";
+  if (reach.tokens == 0) return "not shown";  // few targets show little
   return cat(reach.bounded ? "" : "at least ", with_commas(reach.tokens),
              reach.tokens == 1 ? " token" : " tokens");
 }

@@ -153,7 +153,7 @@ std::string TaskProgress::json(double done) const {
        {"total", total_ > 0 ? Json(total_) : Json()},
        {"unit", unit_},
        {"seconds", seconds},
-       {"eta_seconds", timed ? Json((total_ - done) * seconds / done_since) : Json()}},
+       {"eta_seconds", timed ? Json(std::max(0.0, total_ - done) * seconds / done_since) : Json()}},
       kLine);
 }
 

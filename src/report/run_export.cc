@@ -14,6 +14,7 @@ double figure(const std::optional<std::int64_t>& count) {
   return count ? static_cast<double>(*count) : kUnknownFigure;
 }
 
+std::string cell(const std::optional<std::int64_t>& count) { return count ? cat(*count) : ""; }
 std::string cell(double value) { return std::isfinite(value) ? significant(value, 8) : ""; }
 
 void add(Scalars& scalars, const char* tag, double value) {
@@ -50,7 +51,7 @@ void RunCsv::close() {
   const ValidationRecord& v = line.validation;
   text_ += cat(line.number, ",", line.tokens, ",", cell(s.loss), ",", cell(s.learning_rate), ",",
                cell(s.gradient_norm), ",", cell(tokens_per_second(s)), ",", cell(v.validation_loss),
-               ",", cell(figure(v.peak_memory_bytes)), ",", csv_cell(s.skipped), "\n");
+               ",", cell(v.peak_memory_bytes), ",", csv_cell(s.skipped), "\n");
 }
 
 std::string event_record(const StepRecord& step, double wall_time) {

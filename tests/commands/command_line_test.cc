@@ -117,6 +117,10 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
            {"generate", "runs/tiny", "--top-p", "2"},
            {"generate", "runs/tiny", "--top-p", "nan"},  // seen taken for the most likely tokens
            {"generate", "runs/tiny", "--seed", "-1"},
+           {"generate", "runs/tiny", "--seed",
+            "9223372036854775808"},  // seen taken for the largest
+           {"generate", "runs/tiny", "--tokens", "1.5"},
+           {"generate", "runs/tiny", "--tokens", "0x10"},
            {"evaluate", ""},
            {"bench", "gemm", "tiny.json", "--seconds", "nan"},
            {"bench", "gemm", "tiny.json", "--tokens", "0"},

@@ -52,6 +52,25 @@ TEST(Verify, TellsWeightsThatAreOthers) {
                   "file", "block_0.up.weight");
 }
 
+// A step of 8 bits is an fp16 number, which ends at 2^-24. Seen refused.
+TEST(Verify, RowsOfTinyNumbersAreWrittenInEightBits) {
+  const ModelConfig config = tiny_config(Position::kAlibi);
+  Gpt model = tiny_model(config);
+  torch::NoGradGuard guard;
+  const torch::Tensor embedding = model->named_parameters()["embedding"];
+  embedding[3].copy_(torch::linspace(-1e-6, 1e-6, embedding.size(1)));
+  Tensors read = copied(model);
+  const double step = std::round(1e-6 / 127 / 0x1p-24) * 0x1p-24;
+  read.at("embedding")[3] =
+      step == 0 ? torch::zeros_like(embedding[3]) : (embedding[3] / step).round() * step;
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  const auto verify = [&](double rounding) {
+    verify_export(model, config, read, 16, {3e-2, kAny, rounding}, "file");
+  };
+  EXPECT_ERROR_AT(error_text([&] { verify(6e-8); }), "file", "embedding");
+  verify(127 * 0x1p-25);
+}
+
 // Seen passing with differences held against the norm of the whole tensor.
 TEST(Verify, ALostRowOfALargeTensorIsSeen) {
   const ModelConfig config = tiny_config(Position::kAlibi);

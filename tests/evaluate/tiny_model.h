@@ -22,7 +22,8 @@ inline LoadedModel tiny(const std::string& position, const std::vector<std::stri
   LoadedModel loaded{.folder = "nowhere",
                      .config = load_config({}, keys),
                      .tokenizer = Tokenizer::bytes(),
-                     .progress = {}};
+                     .progress = {},
+                     .data_hash = {}};
   loaded.model = std::make_shared<GptImpl>(loaded.config.model, 259, torch::kFloat,
                                            loaded.config.runtime.attention);
   loaded.model->initialize(1, 0.3);  // far from uniform

@@ -59,6 +59,8 @@ def check_hf(folder, expected_path, own_code=False):
     model.eval()
     expect(type(model).__module__.startswith("transformers_modules." if own_code else "transformers.models."),
            f"loaded as {type(model)}, expected a class of {'the folder' if own_code else 'transformers'}'s")
+    if own_code:
+        expect(not model.accepts_loss_kwargs, "a Trainer would not divide the loss by the batches that it accumulates")
     with torch.no_grad():
         for name in sorted(key for key in expected if key.startswith("tokens")):
             tokens, logits = expected[name], expected[name.replace("tokens", "logits")]

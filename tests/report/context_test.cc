@@ -44,7 +44,7 @@ TEST(UsefulContext, WhatIsBetterLeftOutIsNotUseful) {
   far.bins = {bin(1, 1, kHelp, kHarm), bin(2, 2, kHelp, kHarm)};
   EXPECT_EQ(useful_context(far).tokens, 0);
   const std::string words = useful_context_text(far);
-  EXPECT_NAMES(words, "useful context: none", "2 tokens");
+  EXPECT_NAMES(words, "useful context: not shown", "2 tokens");
 }
 
 TEST(UsefulContext, SaysThatThereWereTooFewWindows) {

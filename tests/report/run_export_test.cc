@@ -22,7 +22,8 @@ constexpr const char* kLog =
     "\"seconds\":0.5}\n"
     "{\"step\":2,\"tokens\":200,\"loss\":\"nan\",\"learning_rate\":0.001,\"gradient_norm\":\"inf\","
     "\"seconds\":0.25,\"skipped\":\"loss nan, \\\"really\\\"\",\"window_starts\":[1]}\n"
-    "{\"step\":2,\"tokens\":200,\"validation_loss\":5.25,\"best\":true,\"peak_memory_bytes\":1024}"
+    "{\"step\":2,\"tokens\":200,\"validation_loss\":5.25,\"best\":true,\"peak_memory_bytes\":"
+    "284086272}"
     "\n"
     "{\"step\":3,\"tokens\":300,\"lo";  // torn
 
@@ -39,7 +40,7 @@ TEST(RunCsv, HasALineAStepOnceItIsWhole) {
   csv.add(log.steps[1]);
   EXPECT_EQ(csv.take(false), "1,100,5.5,0.001,2,200,,,\n");
   csv.add(log.validations[0]);
-  EXPECT_EQ(csv.take(true), "2,200,,0.001,,400,5.25,1024,\"loss nan, \"\"really\"\"\"\n");
+  EXPECT_EQ(csv.take(true), "2,200,,0.001,,400,5.25,284086272,\"loss nan, \"\"really\"\"\"\n");
   EXPECT_EQ(csv.take(true), "");
 }
 
