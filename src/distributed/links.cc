@@ -336,8 +336,12 @@ void Links::join() {
     groups_->store->setTimeout(until(end));
     connect();
   } catch (const std::exception& error) {
-    if (is_seated) forget_own_seat();
-    explain_join(error, expected);
+    try {
+      explain_join(error, expected);  // from the store
+    } catch (const Error&) {
+      if (is_seated) forget_own_seat();
+      throw;
+    }
   }
 }
 
