@@ -1,5 +1,8 @@
 # Shared by the scripts: messages, timed steps, the cache folder and its lock. Sourced, not run.
 
+# Figures with points (mawk writes 0,5 where the locale does), and other programs' messages as they are searched for.
+export LC_ALL=C.UTF-8
+
 CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/alibi"
 PROGRAM="$(basename "$0")"
 STEP_OPEN=0 # 1 while a step's line waits for its end
