@@ -2,13 +2,20 @@
 
 usage: python3 tests/scripts/experiments_test.py
 """
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
 
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "configs" / "reproduce"))
+sys.path.insert(0, str(PROJECT / "configs" / "reproduce"))
 import budgets  # noqa: E402
 import plan  # noqa: E402
 
@@ -99,6 +106,59 @@ class Plan(unittest.TestCase):
             plan.split_text(folder / "text.jsonl", folder)
             halves = [(folder / f"{half}.jsonl").read_text(encoding="utf-8").split() for half in ("choose", "report")]
             self.assertEqual(halves, [["0", "2", "4"], ["1", "3"]])
+
+
+def module_of(path):
+    """Of a script, which another's name or none would hide."""
+    loader = importlib.machinery.SourceFileLoader(str(path).replace("/", "_"), str(PROJECT / path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def printed(function, *words):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        function(*words)
+    return out.getvalue()
+
+
+class Results(unittest.TestCase):
+    """What pages make of a copy of kept figures, some of which are gone or not theirs."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.results = pathlib.Path(folder.name)
+
+    def copy(self, *names):
+        for name in names:
+            shutil.copytree(PROJECT / "data" / "results" / name, self.results / name)
+
+    def results_page(self):
+        module = module_of("scripts/results-page")
+        module.RESULTS = str(self.results)
+        return module
+
+    # Seen failing: an experiment of hours ended with "Missing: figure1-full".
+    def test_the_projects_page_stays_as_it_is_without_its_figures(self):
+        page = self.results_page()
+        self.assertIn("README.md stays as it is", printed(page.readme))
+        self.copy("figure1-full/default", "figure1-full/books")
+        self.assertIn("README.md stays as it is", printed(page.readme))  # full-length-rates is not there
+        self.copy("figure1-full/full-length-rates")
+        self.assertEqual(printed(page.readme), "")
+
+    # Seen failing: each folder counted, whatever its hash.
+    def test_runs_of_an_earlier_config_do_not_count(self):
+        self.copy("figure1-full/default")
+        page, measured = self.results_page(), self.results / "figure1-full/default/measured"
+        before = page.behind("rotary", 512)
+        other = shutil.copytree(next(measured.glob("rotary-seed0-*")), measured / "rotary-seed0-00000000-00000000") / "curve.json"
+        curve = json.loads(other.read_text(encoding="utf-8"))
+        for one in curve["curves"][0]["loss_by_position"]:
+            one["bins"] = [{**b, "loss": b["loss"] + 9} for b in one["bins"]]
+        other.write_text(json.dumps(curve), encoding="utf-8")
+        self.assertEqual(page.behind("rotary", 512), before)
 
 
 class Merged(unittest.TestCase):
