@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -150,6 +151,18 @@ def printed(function, *words):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         function(*words)
     return out.getvalue()
+
+
+class Race(unittest.TestCase):
+    # Seen failing: times of one machine stood beside another's, under its name.
+    def test_measures_again_on_another_processor(self):
+        race = module_of("configs/reproduce/against-pytorch/race.py")
+        with tempfile.TemporaryDirectory() as folder:
+            one = race.Race("program", pathlib.Path(folder), True)
+            one.run_ours = lambda *_: {"seconds": 1.0, "tokens": 8192, "loss": 4.0}
+            for machine, again in (("one", True), ("one", False), ("another", True)):
+                with unittest.mock.patch.object(race.processor, "describe", lambda machine=machine: machine):
+                    self.assertEqual(printed(one.measured, race.OURS, "report", 256, 0.006, 0) != "", again, machine)
 
 
 class Results(unittest.TestCase):

@@ -85,9 +85,9 @@ class Race:
                 "loss": json.loads((curve / "curve.json").read_text())["curves"][0]["points"][0]["loss"]}
 
     def measured(self, name, half, length, rate, seed, share=1):
-        """A contestant's {loss, seconds, tokens}, from its file where it has run before."""
+        """A contestant's {loss, seconds, tokens}, from its file where it has run before on such a processor."""
         kind, tokens = self.rates[name][0], int(self.tokens * share)
-        what = [name, half, length, rate, seed, tokens]
+        what = [name, half, length, rate, seed, tokens, processor.describe()]
         file = self.work / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:12]}.json"
         if not file.exists():
             run = self.run_ours if name == OURS else self.run_twin
