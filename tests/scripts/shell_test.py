@@ -29,7 +29,7 @@ class Scripts(unittest.TestCase):
         path.chmod(0o755)
 
     def run_script(self, *words, **variables):
-        environment = {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{self.root}/cache",
+        environment = {**{name: value for name, value in os.environ.items() if not name.startswith("ALIBI_")}, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "XDG_CACHE_HOME": f"{self.root}/cache",
                        "ALIBI_SKIP_SETUP": "1", **variables}
         return subprocess.run(words, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
 
@@ -66,6 +66,25 @@ class Build(Scripts):
     def test_runs_in_the_locale_whose_output_is_read(self):
         self.put("bin/cmake", "#!/bin/sh\necho locale $LC_ALL\n")
         self.assertIn("locale C.UTF-8\n", self.run_script("scripts/build", "release", LC_ALL="de_DE.UTF-8").stdout)
+
+
+class Options(Scripts):
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(PROJECT / "configs", self.root / "configs", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("scripts/build", "scripts/default-corpus", "bin/python3", "build/release/bin/alibi"):
+            self.put(name)
+
+    # Seen failing: --set=KEY=VALUE went past what looks for KEY=VALUE.
+    def test_in_one_word_are_those_in_two(self):
+        for option in (["--set", "run.name=mine"], ["--set=run.name=mine"]):
+            done = self.run_script("scripts/quickstart", *option)
+            self.assertEqual(done.returncode, 2, option)
+            self.assertIn("found run.name=mine", done.stderr)
+        for option in (["--set", "run.folder=mine"], ["--set=run.folder=mine"]):
+            done = self.run_script("scripts/reproduce", "drope", "--output=out", *option)
+            self.assertEqual(done.returncode, 1, option)
+            self.assertIn("leave run.folder out", done.stderr)
 
 
 if __name__ == "__main__":
