@@ -68,7 +68,7 @@ def time_until(runs, steps, arm, reference):
     upper bounds), or None where a seed does not reach it. A failed run's seed is left out."""
     base = runs[reference]
     budgets = [values for variant, values in runs.items() if arm_of(variant) == arm and values]
-    seeds = sorted(set(base).intersection(*budgets))
+    seeds = sorted(set(base).intersection(*budgets)) if budgets else []
     found = [crossing([(values[seed][1], values[seed][0]) for values in budgets], base[seed][0]) for seed in seeds]
     if not found or any(tokens is None for tokens, _ in found):
         return None

@@ -84,9 +84,14 @@ def arm(comparison, name, beside=False):
     mine, its = (losses_at_1x(comparison, one) for one in (name, comparison["reference"]))
     if not mine or mine.keys() >= its.keys():
         return name
-    mean = statistics.mean(its[seed] for seed in mine)
-    with_same = f"; {comparison['reference']} with the same: {math.exp(mean):.2f} at 1x" if beside else ""
-    return f"{name} (seed{'s' if len(mine) > 1 else ''} {', '.join(map(str, sorted(mine)))}{with_same})"
+    both = mine.keys() & its.keys()
+    same = "the same" if both == mine.keys() else numbered(both)
+    with_same = f"; {comparison['reference']} with {same}: {math.exp(statistics.mean(its[seed] for seed in both)):.2f} at 1x" if beside and both else ""
+    return f"{name} ({numbered(mine)}{with_same})"
+
+
+def numbered(seeds):
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, sorted(seeds)))}"
 
 
 def first_lines(comparison):

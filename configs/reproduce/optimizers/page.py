@@ -29,13 +29,13 @@ def rates_table(runs):
 
 
 def budgets_table(runs, steps):
-    tokens = next(iter(runs["adamw-1"].values()))[1]
+    whole = next((tokens for _, tokens in runs["adamw-1"].values()), None)  # None where every run of it failed
     print("\n| optimizer | tokens | loss (second half; mean, least and most of the seeds) | time, of AdamW's |\n|---|---|---|---|")
     for variant, values in runs.items():
         if values:
             of_variant = next(iter(values.values()))[1]
-            time = statistics.median(relative_steps(steps, arm_of(variant), "adamw")) * of_variant / tokens
-            print(f"| {KINDS[arm_of(variant)]} | {of_variant / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in values.values()], 3)} | {time:.2f} |")
+            time = f"{statistics.median(relative_steps(steps, arm_of(variant), 'adamw')) * of_variant / whole:.2f}" if whole else "-"
+            print(f"| {KINDS[arm_of(variant)]} | {of_variant / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in values.values()], 3)} | {time} |")
 
 
 def crossings_table(runs, steps):
@@ -45,6 +45,9 @@ def crossings_table(runs, steps):
         if kind == "adamw":
             continue
         step, until = median_and_spread(relative_steps(steps, kind, "adamw")), time_until(runs, steps, kind, "adamw-1")
+        if not runs["adamw-1"] or not any(values for variant, values in runs.items() if arm_of(variant) == kind):
+            print(f"| {KINDS[kind]} | {step} | every run of it or of AdamW failed | |")
+            continue
         if until is None:
             print(f"| {KINDS[kind]} | {step} | not reached | |")
             continue
@@ -63,7 +66,7 @@ decays to its end. `scripts/reproduce optimizers` wrote this; how times are foun
 [page.py](../../../configs/reproduce/optimizers/page.py).""")
     for case in sorted(path.parent for path in pathlib.Path(folder).glob("*/steps.json")):
         comparison, runs = read_runs(case / "runs" / "comparison.json")
-        parameters = comparison["variants"][0]["parameters"]
+        parameters = max(variant["parameters"] for variant in comparison["variants"])
         device = comparison["protocol"]["device"]
         processor, steps = read_steps(case / "steps.json")
         trained = "" if device.startswith("cpu") else f"trained on {device}, "

@@ -30,7 +30,7 @@ class Case:
         self.processor, self.steps = read_steps(folder / "steps.json")
         # Arms of which nothing was trained to the end of any budget are left out.
         self.arms = {arm: variant for arm, variant in whole_budgets(self.comparison).items() if self.runs[variant["name"]]}
-        self.whole = self.arms[self.reference]
+        self.whole = self.arms.get(self.reference)  # None where every run of it failed
 
     def point(self, arm, length):
         return next(point for point in self.arms[arm]["points"] if point["length"] == length)
@@ -51,7 +51,7 @@ class Case:
         return "not reached" if until is None else f"{'at most ' if until[2] else ''}{median_and_spread(until[1])}"
 
     def verdicts(self):
-        for arm in (arm for arm in self.arms if self.budgets(arm) > 1):
+        for arm in (arm for arm in self.arms if self.whole and self.budgets(arm) > 1):
             step, until = statistics.median(relative_steps(self.steps, arm, self.reference)), self.until(arm)
             reached = ("does not reach" if until is None else f"{'before' if until[2] else 'after'} {statistics.median(until[1]):.2f} of its time reaches")
             yield (f"- **{arm}**, trained on {self.arms[arm]['trained_length']} tokens, {reached} the loss that {self.reference} ends with; after as many "
@@ -89,8 +89,11 @@ class Case:
 
     def text(self):
         sizes = sorted({variant["parameters"] for variant in self.arms.values()})
-        tokens = self.whole["train_targets"]
         yield f"\n## {self.comparison['title']}\n"
+        if not self.whole:
+            yield f"Every run of {self.reference} failed: there is nothing to hold the others against."
+            return
+        tokens = self.whole["train_targets"]
         yield (f"{from_to(sizes, lambda size: f'{size / 1e6:.2f}M')} parameters, {tokens / 1e6:.2g}M tokens "
                f"({from_to(sizes[::-1], lambda size: f'{tokens / size:.0f}')} a parameter), {len(self.comparison['seeds'])} seeds; steps timed on {self.processor}, {len(next(iter(self.steps.values())))} rounds.\n")
         yield f"![perplexity against length]({self.name}/perplexity.svg)\n"
