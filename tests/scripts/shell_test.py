@@ -6,10 +6,15 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(PROJECT / "scripts" / "lib"))
+from record import jobs  # noqa: E402
+
 NOTHING = "#!/bin/sh\n"
 
 
@@ -97,6 +102,18 @@ class Download(Scripts):
             self.assertIn("would fetch", self.run_script("scripts/download-data", "tinyshakespeare").stderr)
             self.put(f"data/tinyshakespeare/{name}", "text")
         self.assertIn("already there", self.run_script("scripts/download-data", "tinyshakespeare").stdout)
+
+
+class Record(unittest.TestCase):
+    # Seen failing: one slow command ended all cases with a traceback.
+    def test_a_command_over_its_time_is_a_failed_case(self):
+        def slow(_):
+            raise subprocess.TimeoutExpired("alibi", 300)
+
+        with tempfile.TemporaryDirectory() as folder:
+            texts, place = pathlib.Path(folder, "texts"), jobs.Place(None, pathlib.Path(folder, "work"), None)
+            texts.mkdir()
+            self.assertIn("timed out", jobs.run_job("slow", slow, place, texts, None)["failed"])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import struct
+import subprocess
 import tempfile
 import typing
 
@@ -48,7 +49,7 @@ def run_job(key, values, place, texts, keep):
     shutil.copytree(texts, place.folder)
     try:
         return values(place)
-    except (CommandFailed, OSError, ValueError, KeyError, IndexError, struct.error) as error:
+    except (CommandFailed, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError, struct.error) as error:
         return {"failed": f"{type(error).__name__}: {error}"}
     finally:
         if keep:
@@ -57,7 +58,7 @@ def run_job(key, values, place, texts, keep):
 
 
 def run_jobs(named_values, program, record, keep=None):
-    """Key -> values of every (key, function of a Place), as many at a time as there are cores."""
+    """Key -> values of every (key, function of a Place), as many at a time as there are cores for us."""
     with tempfile.TemporaryDirectory(prefix="alibi-record-") as scratch:
         texts = pathlib.Path(scratch, "texts")
         write_texts(texts)
@@ -66,5 +67,5 @@ def run_jobs(named_values, program, record, keep=None):
             number, (key, values) = item
             return key, run_job(key, values, Place(program, pathlib.Path(scratch, str(number), "work"), record), texts, keep)
 
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             return dict(pool.map(run, enumerate(named_values)))
