@@ -9,7 +9,9 @@ install_verify() {
   if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then lists+=("$LIB/lm-eval-requirements.txt"); fi
   local wanted
   wanted="$(cat "${lists[@]}" | sha256sum)"
-  if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -x "$VERIFY_FOLDER/bin/python" ]; then
+  # Another Python finds nothing of what was installed for this one, whose bin/python it may be now.
+  local for_python="$VERIFY_FOLDER/lib/python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+  if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -x "$VERIFY_FOLDER/bin/python" ] && [ -d "$for_python" ]; then
     already "verification packages in $VERIFY_FOLDER"
     return
   fi

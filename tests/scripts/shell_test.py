@@ -73,6 +73,29 @@ class Build(Scripts):
         self.assertIn("locale C.UTF-8\n", self.run_script("scripts/build", "release", LC_ALL="de_DE.UTF-8").stdout)
 
 
+class Verify(Scripts):
+    # Seen failing: after the system's Python had changed, the packages of the old one were "already there".
+    def test_packages_of_another_python_are_not_taken(self):
+        self.put("bin/python3", '#!/bin/sh\n[ "$2" != venv ] || { echo "error: no venv" && exit 1; }\necho 3.98\n')
+        install = ('LIB=scripts/lib TEMPORARY=$PWD && . scripts/lib/common.sh && . scripts/lib/verify.sh && mkdir -p "$VERIFY_FOLDER/bin" "$VERIFY_FOLDER/lib/$0" && '
+                   'cat scripts/lib/verify-requirements.txt scripts/lib/lm-eval-requirements.txt | sha256sum >"$VERIFY_FOLDER/.complete" && '
+                   'ln -sf /bin/true "$VERIFY_FOLDER/bin/python" && install_verify')
+        self.assertIn("no venv", self.run_script("bash", "-c", install, "python3.97").stderr)
+        self.assertIn("already there", self.run_script("bash", "-c", install, "python3.98").stdout)
+
+
+class ProgramOfACaller(Scripts):
+    # Seen failing: a path was looked for in the project's folder, not in the caller's.
+    def test_is_found_where_it_is_named_from(self):
+        self.put("other/alibi", "#!/bin/sh\necho alibi 1.0\nexit 3\n")
+
+        def errors(words):
+            return self.run_script("sh", "-c", f"cd other && ../scripts/{words}", ALIBI_PROGRAM="./alibi", ALIBI_VERIFY_PYTHON="./alibi").stderr
+
+        self.assertNotIn("tells no version", errors("package man"))
+        self.assertIn("other/alibi ended with 3", errors("compare-speed --trial"))
+
+
 class Options(Scripts):
     def setUp(self):
         super().setUp()

@@ -143,6 +143,8 @@ def section(found):
 
 def main(program, out, lengths, seeds, *trial):
     out = pathlib.Path(out)
+    if "ALIBI_VERIFY_PYTHON" not in os.environ and not (CACHE / "verify-1/.complete").exists():
+        sys.exit(f"race: error: {CACHE / 'verify-1'}: found no complete PyTorch there; run scripts/setup --verify")
     race = Race(program, out / "work" if trial else pathlib.Path("runs/reproduce/against-pytorch"), bool(trial))
     race.prepare()
     found = [race.length(int(length), [int(seed) for seed in seeds.split()]) for length in lengths.split()]
