@@ -67,6 +67,26 @@ run_quietly() {
 
 is_debian() { grep -q '^ID=debian' /etc/os-release; }
 
+# is_clone: whether git knows this folder as a clone of its own: not so in an unpacked archive, or for another user's.
+is_clone() { [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; }
+
+# project_files PATTERN...: the files of the project that git knows or would take; where this is no clone, all but what .gitignore names.
+project_files() {
+  local pattern path
+  if is_clone; then
+    git ls-files -co --exclude-standard -- "$@" | while read -r path; do if [ -f "$path" ]; then echo "$path"; fi; done
+    return
+  fi
+  for pattern in "$@"; do
+    find . \( -path './data/*' ! -path ./data/README.md ! -path './data/results*' -o -path './data/results/*/index.html' -o -name __pycache__ \
+      -o -regex '\./\(\.git\|build\|runs\|exports\|imports\|prepared\|curves\|downloads\|results\|dist\)' \) -prune -o \
+      -type f -path "./$pattern" -print | sed 's|^\./||'
+  done
+}
+
+# copy_project FOLDER: its files as they are here.
+copy_project() { project_files '*' | tar --create --verbatim-files-from --files-from=- | tar --extract --directory "$1"; }
+
 # need_space FOLDER GIGABYTES WHAT
 need_space() {
   local free

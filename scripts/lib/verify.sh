@@ -10,7 +10,8 @@ install_verify() {
   local wanted
   wanted="$(cat "${lists[@]}" | sha256sum)"
   # Another Python finds nothing of what was installed for this one, whose bin/python it may be now.
-  local for_python="$VERIFY_FOLDER/lib/python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+  local for_python
+  for_python="$VERIFY_FOLDER/lib/python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
   if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -x "$VERIFY_FOLDER/bin/python" ] && [ -d "$for_python" ]; then
     already "verification packages in $VERIFY_FOLDER"
     return

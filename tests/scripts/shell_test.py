@@ -96,6 +96,31 @@ class ProgramOfACaller(Scripts):
         self.assertIn("other/alibi ended with 3", errors("compare-speed --trial"))
 
 
+class ProjectFiles(Scripts):
+    # Seen failing: runs and .git were checked as sources where the project is no clone of its own, and files that are gone packed.
+    def test_are_those_of_a_clone_or_of_an_archive(self):
+        for name in ("src/a.cc", "src/gone.cc", "data/results/one/README.md"):
+            self.put(name)
+        for name in ("runs/a/b.json", "data/default/train.jsonl", "build/a.o", "dist/a"):
+            self.put(name)
+        (self.root / ".gitignore").write_text((PROJECT / ".gitignore").read_text())
+
+        def listed():
+            done = self.run_script("bash", "-c", ". scripts/lib/common.sh && mkdir -p ../copy && copy_project ../copy && project_files '*' | sort")
+            self.assertEqual(done.stderr, "")
+            return [name for name in done.stdout.split() if not name.startswith("scripts/")]
+
+        expected = [".gitignore", "CMakePresets.json", "data/results/one/README.md", "src/a.cc"]
+        self.assertEqual(listed(), [*expected, "src/gone.cc"])  # an archive
+        self.run_script("git", "init", "-q", "..")
+        self.assertEqual(listed(), [*expected, "src/gone.cc"])  # in another's clone
+        self.run_script("git", "init", "-q")
+        self.run_script("git", "add", "src")
+        (self.root / "src/gone.cc").unlink()
+        self.assertEqual(listed(), expected)
+        self.assertTrue((self.root / "../copy/src/a.cc").exists())
+
+
 class Options(Scripts):
     def setUp(self):
         super().setUp()
