@@ -30,6 +30,11 @@ check_preset() {
   esac
 }
 
+# compile_jobs: how many files at once: of the cores' number what the free memory holds, where each takes some 1.4 GB.
+compile_jobs() {
+  awk -v cores="$(nproc)" '/^MemAvailable:/ { fit = int($2 / 1400000); print (fit < 1 ? 1 : fit < cores ? fit : cores) }' /proc/meminfo
+}
+
 # build_preset NAME [TARGET]     everything, or one target
 build_preset() {
   local start=$SECONDS
@@ -40,6 +45,6 @@ build_preset() {
     *) set_up_once ;;
   esac
   timed "configure $1" cmake --preset "$1"
-  timed "compile $1" cmake --build --preset "$1" -j "$(nproc)" ${2:+--target "$2"}
+  timed "compile $1" cmake --build --preset "$1" -j "$(compile_jobs)" ${2:+--target "$2"}
   say "built in $((SECONDS - start)) s: build/$1"
 }

@@ -4,6 +4,7 @@ usage: python3 tests/scripts/shell_test.py
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,16 @@ class Build(Scripts):
     def test_runs_in_the_locale_whose_output_is_read(self):
         self.put("bin/cmake", "#!/bin/sh\necho locale $LC_ALL\n")
         self.assertIn("locale C.UTF-8\n", self.run_script("scripts/build", "release", LC_ALL="de_DE.UTF-8").stdout)
+
+
+    # Seen failing: a job for each core, whatever the memory.
+    def test_has_no_more_jobs_than_memory_for_them(self):
+        self.put("bin/cmake", "#!/bin/sh\necho $*\n")
+        for cores in (1, 100000):
+            self.put("bin/nproc", f"#!/bin/sh\necho {cores}\n")
+            jobs = int(re.search("-j ([0-9]+)", self.run_script("scripts/build", "release").stdout).group(1))
+            memory = int(re.search("MemTotal: *([0-9]+)", pathlib.Path("/proc/meminfo").read_text()).group(1))
+            self.assertTrue(1 <= jobs <= min(cores, max(1, memory / 1.4e6)), jobs)
 
 
 class Verify(Scripts):
