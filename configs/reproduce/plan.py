@@ -21,7 +21,6 @@ for all); rates; key_tokens, true where OUTPUT/key_tokens.json is to decide them
 import json
 import pathlib
 import sys
-import tomllib
 
 
 def merged(*parts):
@@ -128,6 +127,7 @@ def judging_options(case, folder):
 
 
 def main(step, case_file, folder, output, *options):
+    import tomllib  # of Python 3.11; what others take from here needs none
     case = tomllib.loads(pathlib.Path(case_file).read_text(encoding="utf-8"))
     case["name"] = "-".join(pathlib.Path(case_file).with_suffix("").parts[-2:])
     folder, output = pathlib.Path(folder), pathlib.Path(output)

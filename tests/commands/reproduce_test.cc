@@ -59,6 +59,8 @@ TEST_F(ReproduceSlow, OnePassAndLessonTakeTheirKeys) {
 // All models are trained, and the page has what was measured: seed by seed, the table's model at
 // its own length alone.
 TEST_F(ReproduceSlow, ARetrofitIsMeasuredBesideModelsThatHadBiasesFromTheStart) {
+  if (std::system("python3 -c 'import tomllib' 2>/dev/null") != 0)
+    GTEST_SKIP() << "python3 lacks tomllib, expected Python 3.11 or newer";
   const std::string steps = ALIBI_SOURCE_DIR "/configs/reproduce/retrofit/";
   ProgramOptions options;
   options.folder = folder();  // of the cache, too; the files that are named stand in the project

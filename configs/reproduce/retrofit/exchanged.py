@@ -3,7 +3,6 @@ import json
 import math
 import pathlib
 import statistics
-import tomllib
 
 
 def mean_and_seeds(nats):
@@ -15,6 +14,7 @@ class Exchanged:
     """Losses of `learned` (the table), `exchanged` and `alibi` (from the start), by seed and length."""
 
     def __init__(self, folder):
+        import tomllib  # of Python 3.11
         files = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(pathlib.Path(folder).glob("seed-*/curve.json"))]
         self.losses = [{curve["name"]: {point["length"]: point["loss"] for point in curve["points"] if point["loss"] is not None}
                         for curve in file["curves"]} for file in files]

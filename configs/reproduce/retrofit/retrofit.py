@@ -9,7 +9,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -58,6 +57,7 @@ class Retrofit:
 
 
 def main(program, folder, output, *options):
+    import tomllib  # of Python 3.11
     rules = tomllib.loads((HERE / "retrofit.toml").read_text(encoding="utf-8"))
     folder, output = pathlib.Path(folder), pathlib.Path(output)
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 import json
 import pathlib
 import statistics
-import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEARNED = 0.1  # share of right answers
@@ -10,6 +9,7 @@ LEARNED = 0.1  # share of right answers
 
 def read_tasks(folder):
     """{task: its comparison}, and the tasks of tasks.toml that FOLDER/TASK/comparison.json is missing of."""
+    import tomllib  # of Python 3.11
     tasks = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))["tasks"]
     files = {name: pathlib.Path(folder) / name / "comparison.json" for name in tasks}
     found = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items() if file.exists()}
