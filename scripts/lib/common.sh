@@ -3,6 +3,10 @@
 # Figures with points (mawk writes 0,5 where the locale does), and other programs' messages as they are searched for.
 export LC_ALL=C.UTF-8
 
+if [ -z "${HOME:-}" ]; then # as in some services: what the system has for this user
+  unset HOME
+  export HOME=~
+fi
 CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/alibi"
 PROGRAM="$(basename "$0")"
 STEP_OPEN=0 # 1 while a step's line waits for its end
@@ -98,13 +102,16 @@ need_space() {
 
 # open_cache: makes the cache folder, takes its lock (one set-up at a time), clears what a killed run left behind.
 open_cache() {
-  mkdir -p "$CACHE" 2>/dev/null || fail "$CACHE: cannot make this folder. Set XDG_CACHE_HOME to one you may write"
-  [ -w "$CACHE" ] || fail "$CACHE: not writable by $(id -un). Set XDG_CACHE_HOME to a folder you may write"
-  exec 9>"$CACHE/lock"
-  if ! flock -n 9; then
-    say "another set-up holds $CACHE/lock; waiting for it"
-    flock 9
-  fi
+  # Again where the one that was waited for removed the folder, and the lock with it.
+  until [ "$CACHE/lock" -ef /proc/self/fd/9 ]; do
+    mkdir -p "$CACHE" 2>/dev/null || fail "$CACHE: cannot make this folder. Set XDG_CACHE_HOME to one you may write"
+    [ -w "$CACHE" ] || fail "$CACHE: not writable by $(id -un). Set XDG_CACHE_HOME to a folder you may write"
+    exec 9>"$CACHE/lock"
+    if ! flock -n 9; then
+      say "another set-up holds $CACHE/lock; waiting for it"
+      flock 9
+    fi
+  done
   rm -rf "$CACHE"/tmp.*
 }
 

@@ -101,7 +101,8 @@ class Sitting:
 
     def portable(self, text):
         """Without the folders of one machine."""
-        return text.replace(f"{self.root}/", "").replace(str(pathlib.Path.home()), "~")
+        text, home = text.replace(f"{self.root}/", ""), str(pathlib.Path.home())
+        return text if home == "/" else text.replace(home, "~")
 
     def run(self, name, command, seconds, variables=None, counts=True):
         """Runs it with a limit. Returns whether it succeeded, and what it printed. `counts`: its failure is the part's."""

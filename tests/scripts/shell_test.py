@@ -9,11 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(PROJECT / "scripts" / "lib"))
+import sitting  # noqa: E402
 from record import jobs  # noqa: E402
 
 NOTHING = "#!/bin/sh\n"
@@ -149,6 +152,41 @@ class Options(Scripts):
             done = self.run_script("scripts/reproduce", "drope", "--output=out", *option)
             self.assertEqual(done.returncode, 1, option)
             self.assertIn("leave run.folder out", done.stderr)
+
+
+class Setup(Scripts):
+    # Seen failing: "mktemp: No such file or directory" after another's scripts/setup --remove.
+    def test_makes_the_cache_again_that_was_removed_while_it_waited(self):
+        done = self.run_script("bash", "-c", """
+          . scripts/lib/common.sh
+          (open_cache && touch held && until grep -q waiting said 2>/dev/null; do sleep 0.02; done && rm -rf "$CACHE") &
+          until [ -e held ]; do sleep 0.02; done
+          open_cache >said && make_temporary && flock --nonblock "$CACHE/lock" true || echo locked""")
+        self.assertEqual((done.stdout, done.stderr), ("locked\n", ""))
+
+    # Seen failing: "HOME: unbound variable".
+    def test_needs_no_home_for_its_help(self):
+        done = self.run_script("env", "-u", "HOME", "-u", "XDG_CACHE_HOME", "scripts/setup", "--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Fuzz(Scripts):
+    # Seen failing: no jobs never ended, and a name that is none was a finding.
+    def test_refuses_what_it_cannot_search(self):
+        self.put("bin/cmake")
+        self.put("tests/fuzz/fuzz_json.cc")
+        for words, named in ((["--jobs", "0"], "--jobs"), (["--seconds", "x"], "--seconds"), (["jsn"], "expected some of: json")):
+            done = self.run_script("timeout", "5", "scripts/fuzz", *words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(named, done.stderr)
+
+
+class Portable(unittest.TestCase):
+    # Seen failing: each "/" became "~".
+    def test_keeps_slashes_where_the_home_is_the_root(self):
+        for home, shown in (("/", "/own/a"), ("/own", "~/a")):
+            with unittest.mock.patch.dict(os.environ, HOME=home):
+                self.assertEqual(sitting.Sitting.portable(types.SimpleNamespace(root="/project"), "/own/a"), shown)
 
 
 class Download(Scripts):
