@@ -11,7 +11,7 @@
 
 namespace alibi {
 
-inline constexpr int kCudaModuleVersion = 5;
+inline constexpr int kCudaModuleVersion = 6;
 inline constexpr const char* kCudaModuleFile = "libalibi_cuda.so";
 inline constexpr const char* kCudnnModuleFile = "libalibi_cudnn.so";
 inline constexpr const char* kCudaModuleSymbol = "alibi_cuda_module";
