@@ -219,6 +219,21 @@ def other_rates(folder):
     print(f"\nAnother rate than the one chosen is better after all of the tokens for {', '.join(lower) or 'none'}. Others were not tried.")
 
 
+def heads_table(folder):
+    """heads/METHOD-LENGTH-RATE.json: `alibi inspect attention RUN --lengths 1x --text REPORT --json` of those runs."""
+    files = sorted((folder / "heads").glob("*.json"), key=lambda file: (int(file.stem.rsplit("-", 2)[1]), file.stem))
+    if not files:
+        return
+    print("\n## How near heads attend\n\nMean distance in tokens from a query to the keys it attends to, one mean for each head (`alibi inspect attention RUN "
+          "--lengths 1x`, seed 0):\n")
+    print("| trained on | method | rate | first layer | nearest head of layers 2, 3, 4 |\n|---|---|---|---|---|")
+    for file in files:
+        method, length, rate = file.stem.rsplit("-", 2)
+        (measured,) = json.loads(file.read_text(encoding="utf-8"))["lengths"]
+        first, *others = [sorted(head["mean_distance"] for head in layer) for layer in measured["layers"]]
+        print(f"| {length} | {method} | {rate} | {', '.join(f'{distance:.1f}' for distance in first)} | {', '.join(f'{heads[0]:.1f}' for heads in others)} |")
+
+
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     print("Other targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
@@ -277,6 +292,7 @@ what is missing, on a CPU or a GPU; all of a text on two cores takes some ten ho
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)
     other_rates(pathlib.Path(folder))
+    heads_table(pathlib.Path(folder))
     waiting = [path.parent.parent for path in sorted(pathlib.Path(folder).glob("*/rates/comparison.json"))]
     waiting = [json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))["title"] for case in waiting if case not in cases]
     if waiting:
