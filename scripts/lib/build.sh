@@ -32,7 +32,7 @@ check_preset() {
 
 # compile_jobs: how many files at once: of the cores' number what the free memory holds, where each takes some 1.4 GB.
 compile_jobs() {
-  awk -v cores="$(nproc)" '/^MemAvailable:/ { fit = int($2 / 1400000); print (fit < 1 ? 1 : fit < cores ? fit : cores) }' /proc/meminfo
+  awk -v cores="$(nproc)" '/^MemAvailable:/ { fit = int($2 / 1400000); print (fit < 1 ? 1 : fit < cores ? fit : cores); seen = 1 } END { if (!seen) print cores }' /proc/meminfo
 }
 
 # build_preset NAME [TARGET]     everything, or one target

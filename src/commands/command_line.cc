@@ -46,7 +46,8 @@ CLI::Validator whole_within(std::int64_t least, std::int64_t most, const std::st
   return {[=](std::string& text) {
             std::int64_t value = 0;
             const char* const end = text.data() + text.size();
-            const auto [rest, fault] = std::from_chars(text.data(), end, value);
+            const auto [rest, fault] =
+                std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), end, value);
             if (fault != std::errc() || rest != end || value < least || value > most)
               return cat("found ", shown(text), ", expected a whole number from ", least, " to ",
                          most);

@@ -1,6 +1,7 @@
 #include "commands/generate_prompts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -41,7 +42,10 @@ struct Row {
 };
 
 // Numbers that differ are written differently.
-std::string exact(double number) { return write_json(Json(number)); }
+std::string exact(double number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
 
 // Changes with whatever changes the texts, beside the rows themselves: kernels and types round
 // differently.

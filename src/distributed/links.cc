@@ -348,7 +348,7 @@ void Links::join() {
 // The next start would take the seat in a file for a live rank's. While others are there, they
 // still read the file.
 void Links::forget_own_seat() {
-  if (place_.rank != 0 || store_address(place_.store)) return;
+  if (store_address(place_.store)) return;
   try {
     if (std::ssize(missing_ranks(*groups_->store, place_.size)) < place_.size - 1) return;
   } catch (const std::exception&) {

@@ -222,15 +222,17 @@ def other_rates(folder):
 def mended_line(folder):
     """mended/forgetting-512.json: seed 0 trained again, at the same rate, since the gates' gradient in bf16 is that of the formula."""
     file = folder / "mended" / "forgetting-512.json"
-    if not file.exists():
+    runs = folder / "default" / "runs" / "comparison.json"
+    if not file.exists() or not runs.exists():
         return
     again = {point["length"]: point["perplexity"] for point in json.loads(file.read_text(encoding="utf-8"))["curves"][0]["points"]}
-    comparison = json.loads((folder / "default" / "runs" / "comparison.json").read_text(encoding="utf-8"))
-    before = [math.exp(loss) for loss in losses_at_1x(comparison, "forgetting").values()]
+    losses = losses_at_1x(json.loads(runs.read_text(encoding="utf-8")), "forgetting")
+    if not losses:
+        return
     print(f"\n## The gradient of forget gates\n\nIn bf16 a part of it was left out that is 0 but for rounding, and what rounding leaves was added up over all "
           f"later tokens: at 512\ntokens it was off by about half of its size. Runs of forgetting above were trained with it. Seed 0 trained again without that fault, on a CPU: "
-          f"{again[512]:.2f}\nat 512 and {again[8192]:.2f} at 8,192; before, seeds {', '.join(map(str, range(len(before))))} had "
-          f"{', '.join(f'{perplexity:.2f}' for perplexity in before)} at 512. No difference beyond that of seeds was shown.")
+          f"{again[512]:.2f}\nat 512 and {again[8192]:.2f} at 8,192; before, {numbered(losses)} had "
+          f"{', '.join(f'{math.exp(losses[seed]):.2f}' for seed in sorted(losses))} at 512. No difference beyond that of seeds was shown.")
 
 
 def heads_table(folder):

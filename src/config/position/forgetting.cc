@@ -21,6 +21,7 @@ std::vector<ParameterShape> parameters(const ModelConfig& m) {
 const PositionMethod kForgettingPositions = {
     .parameters = parameters,
     .counts_distances = true,
+    .arithmetic_revision = 2,
     .paper = "with forget gates on the attention scores (FoX, Lin et al. 2025, arXiv:2503.02130)",
     .python = nullptr};
 
