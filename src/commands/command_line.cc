@@ -63,19 +63,21 @@ bool is_whole(const OptionTarget& target) {
          std::holds_alternative<std::uint64_t*>(target);
 }
 
-void declare_range(CLI::Option& declared, const Option& option) {
-  using Limits = std::numeric_limits<std::int64_t>;
+void declare_number(CLI::Option& declared, const Option& option) {
   if (!is_whole(option.target)) {
     if (option.range) declared.check(number_within(option.range->least, option.range->most));
-  } else if (option.range) {
-    const auto least = static_cast<std::int64_t>(option.range->least),
-               most = static_cast<std::int64_t>(option.range->most);
-    declared.transform(whole_within(least, most, cat("INT in [", least, " - ", most, "]")));
-  } else {
-    const bool is_seed = std::holds_alternative<std::uint64_t*>(option.target);
-    const std::int64_t least = is_seed ? 0 : option.positive ? 1 : Limits::min();
-    declared.transform(whole_within(least, Limits::max(), ""));
+    return;
   }
+  const bool is_seed = std::holds_alternative<std::uint64_t*>(option.target);
+  std::int64_t least = is_seed ? 0 : std::numeric_limits<std::int64_t>::min(),
+               most = std::numeric_limits<std::int64_t>::max();
+  std::string name;
+  if (option.range) {
+    least = static_cast<std::int64_t>(option.range->least);
+    most = static_cast<std::int64_t>(option.range->most);
+    name = cat("INT in [", least, " - ", most, "]");
+  }
+  declared.transform(whole_within(least, most, name));
 }
 
 // A library would print the largest double.
@@ -101,7 +103,7 @@ void declare(CLI::App& app, const Option& option, Found& found) {
   if (option.one_value) declared->allow_extra_args(false)->expected(1, kMostTimes);
   if (option.commas) declared->delimiter(',');
   if (option.positive) declared->check(CLI::Validator(refuse_not_positive, "POSITIVE"));
-  declare_range(*declared, option);
+  declare_number(*declared, option);
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
   if (option.shows_default) declared->capture_default_str();
   if (!option.excludes.empty()) declared->excludes(app.get_option(option.excludes));

@@ -109,9 +109,17 @@ void refuse_without_effect(const Options& options) {
 
 // Without what says how figures are made and shown, not which.
 std::string measurement(const std::string& command_line) {
-  std::vector<std::string> kept;
+  std::vector<std::string> words = {""}, kept;
+  bool quoted = false;  // by shell_command: a space may stand in a word
+  for (const char c : command_line) {
+    if (c == '\'' && !words.back().ends_with('\\')) quoted = !quoted;
+    if (c == ' ' && !quoted)
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
   bool is_value = false;
-  for (const std::string& word : split(command_line, ' ')) {
+  for (const std::string& word : words) {
     const bool takes_value = word == "--progress" || word == "--processes";
     const bool drops = takes_value || word == "--json" || word == "--overwrite" ||
                        word.starts_with("--progress=") || word.starts_with("--processes=");

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "commands/measuring_line.h"
 #include "commands/ranks.h"
+#include "data/named_text.h"
 #include "data/prepare.h"
 #include "device/device.h"
 #include "evaluate/protocol.h"
@@ -24,15 +25,14 @@ EvaluationText from_files(const std::vector<std::string>& files, const LoadedMod
 
 // A run's config names them as the folder that it was started in does.
 void look_for(const std::vector<std::string>& files, const char* key) {
-  for (const std::string& file : files) {
-    std::error_code ignored;
-    const bool is_pattern = file.find_first_of("*?[") != std::string::npos;
-    if (is_pattern || std::filesystem::exists(file, ignored)) continue;
-    throw usage_error(key,
-                      cat("the run's text ", file, " is not there, seen from ",
-                          std::filesystem::current_path(ignored).string()),
-                      "start where the run was trained, or name text by --text FILE");
-  }
+  const auto missing = find_missing(files);
+  if (!missing) return;
+  std::error_code ignored;
+  throw usage_error(
+      key,
+      cat("the run's text ", missing->name, ", seen from ",
+          std::filesystem::current_path(ignored).string(), ": ", missing->reason),
+      cat("start where the run was trained, or name text by --text FILE; ", missing->way_out));
 }
 
 }  // namespace

@@ -48,15 +48,8 @@ Names expand(const Names& names) {
 // A missing text is the first fault that a newcomer meets: the message has the key that names it
 // and what makes it.
 void check_there(const Names& names, const std::string& key) {
-  for (const std::string& name : names) {
-    std::error_code code;
-    const fs::file_status status = fs::status(name, code);
-    if (fs::exists(status)) continue;
-    std::string way_out = "see data/README.md for sources of text";
-    if (name.starts_with("data/books/")) way_out = "scripts/unpack-books FOLDER makes data/books";
-    if (name.starts_with("data/default/")) way_out = "scripts/default-corpus makes data/default";
-    throw Error(name, cat(code ? code.message() : "is missing", "; ", key, " names it"), way_out);
-  }
+  if (const auto missing = find_missing(names))
+    throw Error(missing->name, cat(missing->reason, "; ", key, " names it"), missing->way_out);
 }
 
 // Nothing where token ids are mixed with text: only text has bytes to hold out by.
@@ -153,6 +146,18 @@ NamedText find_named_text(const Names& train_names, const Names& valid_names) {
   if (!kind)
     throw usage_error("data.train", kMixed, "name files of one kind in data.train and data.valid");
   return {files_of(*kind, train), files_of(*kind, valid)};
+}
+
+std::optional<MissingName> find_missing(const Names& names) {
+  for (const std::string& name : expand(names)) {
+    std::error_code code;
+    if (fs::exists(fs::status(name, code))) continue;
+    std::string way_out = "see data/README.md for sources of text";
+    if (name.starts_with("data/books/")) way_out = "scripts/unpack-books FOLDER makes data/books";
+    if (name.starts_with("data/default/")) way_out = "scripts/default-corpus makes data/default";
+    return MissingName{name, code ? code.message() : "is missing", way_out};
+  }
+  return std::nullopt;
 }
 
 TextFiles find_text(const Names& names) {

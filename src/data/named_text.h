@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct NamedText {
 // folder beside anything; at data.valid: names beside a prepared folder.
 NamedText find_named_text(const std::vector<std::string>& train,
                           const std::vector<std::string>& valid);
+
+// Of these names the first that is not there, and what makes it.
+struct MissingName {
+  std::string name, reason, way_out;
+};
+std::optional<MissingName> find_missing(const std::vector<std::string>& names);
 
 // The same for names that are read without a division: kText or kTokens. Throws Error.
 TextFiles find_text(const std::vector<std::string>& names);

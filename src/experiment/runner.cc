@@ -23,6 +23,7 @@
 #include "experiment/measured.h"
 #include "experiment/paired.h"
 #include "report/curve_files.h"
+#include "train/due.h"
 
 namespace alibi {
 namespace fs = std::filesystem;
@@ -259,11 +260,9 @@ class Runner {
     const auto look = [&] {
       // How many tokens fit into run.train_seconds the run itself finds.
       if (!hooks_.progress || !run.config.run.train_tokens || !fs::exists(log, ignored)) return;
-      const BatchShape shape = batch_shape(run.config.batch);
-      const std::int64_t step = shape.rows * shape.length,  // the last one is whole
-          steps = (*run.config.run.train_tokens + step - 1) / step;
+      const std::int64_t all = total_steps(run.config) * batch_shape(run.config.batch).tokens();
       hooks_.progress({index, "training", static_cast<double>(read_logged_tokens(log)),
-                       static_cast<double>(steps * step)});
+                       static_cast<double>(all)});
     };
     const auto [result, why] = call(run, {"train", config.string(), "--resume"}, look);
     usage.seconds += result.seconds;

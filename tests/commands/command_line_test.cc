@@ -140,6 +140,17 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
   EXPECT_EQ(everything_in(place.path()), before);
 }
 
+// Seen failing: 010 was 8.
+TEST(CommandLine, WholeNumbersAreOfBase10) {
+  const CliFixture place;
+  const auto printed = [&](const char* length) {
+    return place.works({"inspect", "bias", "--length", length}).out;
+  };
+  EXPECT_EQ(printed("010"), printed("10"));
+  EXPECT_EQ(printed("+10"), printed("10"));
+  EXPECT_NE(printed("010"), printed("8"));
+}
+
 TEST(CommandLine, WhatIsMissingIsNamed) {
   const CliFixture place;
   const auto printed = [&](const Words& words) { return place.run(words).err; };

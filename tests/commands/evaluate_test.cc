@@ -160,6 +160,17 @@ TEST(Evaluate, WhatAnotherCommandMeasuredIsNotLostUnasked) {
   EXPECT_ERROR_AT(theirs.err, "kept/index.html", "--overwrite");
 }
 
+// Seen failing: the second command replaced what the first had measured.
+TEST(Evaluate, WhatStandsInANameIsNoOption) {
+  const auto named = [](const char* name) {
+    return trained().run(
+        {"evaluate", "runs/tiny", "--lengths", "1x", "--output", "named", "--name", name});
+  };
+  EXPECT_EQ(named("it's --json here").code, 0);
+  EXPECT_EQ(named("it's here").code, 2);
+  EXPECT_EQ(named("it's --json here").code, 0);
+}
+
 TEST(Evaluate, EveryReportSaysTheUsefulContext) {
   const ProgramResult result =
       trained().works({"evaluate", "runs/tiny", "--output", "curve", "--overwrite"});

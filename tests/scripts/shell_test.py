@@ -76,7 +76,6 @@ class Build(Scripts):
         self.put("bin/cmake", "#!/bin/sh\necho locale $LC_ALL\n")
         self.assertIn("locale C.UTF-8\n", self.run_script("scripts/build", "release", LC_ALL="de_DE.UTF-8").stdout)
 
-
     # Seen failing: a job for each core, whatever the memory.
     def test_has_no_more_jobs_than_memory_for_them(self):
         self.put("bin/cmake", "#!/bin/sh\necho $*\n")
