@@ -108,7 +108,7 @@ Tensors usual_names(const Tensors& theirs, const ForeignConfig& config, const st
   }
   const auto head = usual.find("lm_head.weight");
   if (!config.model.tied_head || head == usual.end()) return usual;
-  const std::string& named = tensor_names(config.dialect, config.model).front().theirs;
+  const std::string named = tensor_names(config.dialect, config.model).front().theirs;
   // safetensors.torch.save_model keeps one of two names, by the alphabet.
   if (!usual.contains(named)) usual.emplace(named, head->second);
   const auto embedding = usual.find(named);
