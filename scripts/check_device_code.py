@@ -56,7 +56,7 @@ MOST_STACK = {
     ("AttentionQueryGradient", 256, "shown"): 40,
     ("AttentionQueryGradient", 192, "slopes"): 8,
     ("AttentionQueryGradient", 256, "table"): 24,
-    ("AttentionQueryGradient", 256, "terms"): 24,
+    ("AttentionQueryGradient", 256, "terms"): 64,
 }
 # Registers a thread; else 255, what an instruction can name. 168 let three blocks of four warps share a multiprocessor's 65536,
 # 32 two of 32.
@@ -81,11 +81,11 @@ TILES = {
     ("AttentionForward", 128, "shown"): (688, 128),
     ("AttentionQueryGradient", 64, "slopes"): (511, 96),
     ("AttentionQueryGradient", 64, "table"): (523, 96),
-    ("AttentionQueryGradient", 64, "terms"): (554, 96),
+    ("AttentionQueryGradient", 64, "terms"): (582, 96),
     ("AttentionQueryGradient", 64, "shown"): (551, 96),
     ("AttentionQueryGradient", 128, "slopes"): (755, 192),
     ("AttentionQueryGradient", 128, "table"): (773, 192),
-    ("AttentionQueryGradient", 128, "terms"): (785, 192),
+    ("AttentionQueryGradient", 128, "terms"): (822, 192),
     ("AttentionQueryGradient", 128, "shown"): (797, 192),
     ("AttentionKeyGradient", 64, "slopes"): (650, 128),
     ("AttentionKeyGradient", 64, "table"): (694, 128),
