@@ -64,7 +64,7 @@ def relative_steps(steps, arm, reference):
 
 
 def time_until(runs, steps, arm, reference):
-    """Until the loss of `reference`, a variant of one budget: ([share of its tokens, by seed], [of its time, by round], whether these are
+    """Until the loss of `reference`, a variant of one budget: ([share of its tokens, by seed], [of its time, each seed's share by each round's step], whether these are
     upper bounds), or None where a seed does not reach it. A failed run's seed is left out."""
     base = runs[reference]
     budgets = [values for variant, values in runs.items() if arm_of(variant) == arm and values]
@@ -73,7 +73,7 @@ def time_until(runs, steps, arm, reference):
     if not found or any(tokens is None for tokens, _ in found):
         return None
     shares = [tokens / base[seed][1] for seed, (tokens, _) in zip(seeds, found)]
-    times = [statistics.mean(shares) * step for step in relative_steps(steps, arm, arm_of(reference))]
+    times = [share * step for share in shares for step in relative_steps(steps, arm, arm_of(reference))]
     return shares, times, any(at_most for _, at_most in found)
 
 

@@ -3,7 +3,7 @@
 usage: race.py PROGRAM FOLDER "LENGTHS" "SEEDS" [--trial]     writes FOLDER/against-pytorch.json and FOLDER/README.md
 
 The same text, tokenizer, model (4.2M parameters), tokens, batch and spread of the first weights. Each contestant's rate is the best of
-three, with one seed, on half of the held-out documents; then all run in turns, one round for each seed, and are measured on the other
+three, with one seed, on half of the held-out documents; then all run one after another, one round for each seed, and are measured on the other
 half. The program is given several budgets, each with a schedule that ends there: its time until a loss lies between two of them.
 Its seconds are those of the whole process, the twin's those of its steps alone. What is done is kept in runs/reproduce/.
 """
@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -107,11 +106,16 @@ class Race:
 
 
 def time_to(points, loss):
-    """Seconds until the loss, by the tokens where the line through the budgets meets it; None where none does."""
+    """Seconds until the loss, between those of the two budgets whose line meets it; None where none does."""
     tokens, at_most = crossing([(one["tokens"], one["loss"]) for one in points], loss)
     if tokens is None:
         return None, False
-    return tokens * statistics.median(one["seconds"] / one["tokens"] for one in points), at_most
+    points = sorted(points, key=lambda one: one["tokens"])
+    for one, more in zip(points, points[1:]):
+        if tokens <= more["tokens"]:
+            share = (tokens - one["tokens"]) / (more["tokens"] - one["tokens"])
+            return one["seconds"] + share * (more["seconds"] - one["seconds"]), at_most
+    return points[-1]["seconds"], at_most
 
 
 def section(found):
@@ -119,6 +123,7 @@ def section(found):
     lines = [f"\n## Trained on {found['length']} tokens\n",
              "| | loss by rate (one seed, the first half) |", "|---|---|"]
     for name, losses in found["rates"].items():
+        losses = {float(rate): loss for rate, loss in losses.items()}  # JSON's keys are strings
         edge = " (at the edge of what was tried)" if best[name] in (min(losses), max(losses)) else ""
         lines.append(f"| {name} | {', '.join(f'{rate}: {loss:.3f}' for rate, loss in losses.items())}; taken {best[name]}{edge} |")
     lines += ["", "| | tokens | loss (second half) | seconds | alibi reaches that loss in | sooner by |", "|---|---|---|---|---|---|"]
@@ -148,18 +153,37 @@ def main(program, out, lengths, seeds, *trial):
     race = Race(program, out / "work" if trial else pathlib.Path("runs/reproduce/against-pytorch"), bool(trial))
     race.prepare()
     found = [race.length(int(length), [int(seed) for seed in seeds.split()]) for length in lengths.split()]
-    (out / "against-pytorch.json").write_text(json.dumps({"machine": processor.describe(), "lengths": found}, indent=1) + "\n")
-    count = len(seeds.split())
-    spread = "One seed." if count == 1 else f"Means of {count} seeds, least and most."
+    measured = {"machine": processor.describe(), "lengths": found}
+    (out / "against-pytorch.json").write_text(json.dumps(measured, indent=1) + "\n")
+    (out / "README.md").write_text(page(measured))
+
+
+def sooner(found, name):
+    """By which factor the program reaches that contestant's loss before it, of the rounds; empty where one does not."""
+    times = [time_to(one[OURS], one[name]["loss"])[0] for one in found["rounds"]]
+    return [] if None in times else [one[name]["seconds"] / seconds for one, seconds in zip(found["rounds"], times)]
+
+
+def page(measured):
+    """In Markdown, of what against-pytorch.json holds."""
+    count = len(measured["lengths"][0]["rounds"])
+    spread = "One seed: each ran once." if count == 1 else f"Means of {count} seeds, least and most."
+    lines = []
+    for found in measured["lengths"]:
+        of = ", ".join(f"{name.removeprefix('PyTorch, ')} {mean_and_spread(sooner(found, name), 2) or 'not reached'}" for name in RATES if name != OURS and sooner(found, name))
+        lines.append(f"- Trained on {found['length']:,} tokens, `alibi` reaches the loss that PyTorch ends with sooner, by a factor of: {of}.")
     text = f"""# Time to the same loss, beside PyTorch
+
+{chr(10).join(lines)}
 
 The quickstart's text and first weights (a standard deviation of 0.02), a model of 4.2M parameters, {BATCH:,} tokens a step, bf16; `alibi` trains
 with NorMuon, as the quickstart does; the PyTorch twin is compiled, its attention has ALiBi as a mask. Losses are nats per token of held-out
-text at the trained length. All ran in turns on one machine: {processor.describe()}. {spread}
-How rates are chosen and times are found is in the head of
+text at the trained length. All ran one after another on one machine: {measured["machine"]}. {spread} Seconds of `alibi` are
+those of the whole process; PyTorch's are those of its steps, without its start and compilation. `torch.optim.Muon` takes the matrix of queries, keys and
+values of a layer as one, `alibi` as three. How rates are chosen and times are found is in the head of
 [race.py](../../../configs/reproduce/against-pytorch/race.py); `scripts/reproduce against-pytorch` wrote this.
 """
-    (out / "README.md").write_text(text + "\n".join(section(one) for one in found) + "\n")
+    return text + "\n".join(section(one) for one in measured["lengths"]) + "\n"
 
 
 if __name__ == "__main__":

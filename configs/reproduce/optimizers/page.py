@@ -6,13 +6,17 @@ Time is tokens by the time of a step on the CPU, which steps.py measures for all
 The time until AdamW's loss lies between two budgets, each with a schedule that ends there: by the straight line of loss over
 the logarithm of tokens, seed by seed.
 """
+import json
 import pathlib
+import re
 import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
 
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+AIM = 0.65  # of AdamW's time
 KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
 
 
@@ -39,7 +43,7 @@ def budgets_table(runs, steps):
 
 
 def crossings_table(runs, steps):
-    print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss (of the seeds) | time until AdamW's loss, of AdamW's (of the rounds) |")
+    print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss (of the seeds) | time until AdamW's loss, of AdamW's (of seeds and rounds) |")
     print("|---|---|---|---|")
     for kind in steps:
         if kind == "adamw":
@@ -56,21 +60,45 @@ def crossings_table(runs, steps):
         print(f"| {KINDS[kind]}{'' if len(shares) == all_seeds else f' ({len(shares)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{median_and_spread(times)} |")
 
 
-def main(folder):
-    print("""# Less time to the same loss
+def verdict(case, runs, steps):
+    """One line: who reaches AdamW's loss soonest."""
+    found = {kind: time_until(runs, steps, kind, "adamw-1") for kind in steps if kind != "adamw"}
+    found = {kind: until for kind, until in found.items() if until}
+    if not found:
+        return "no optimizer reaches AdamW's loss"
+    kind = min(found, key=lambda kind: statistics.median(found[kind][1]))
+    _, times, at_most = found[kind]
+    missed = statistics.median(times) > AIM and not at_most
+    return (f"{KINDS[kind]} has AdamW's loss after {'at most ' if at_most else ''}{median_and_spread(times)} of its time (aim: {AIM} or less, {'not met' if missed else 'met'})")
 
-The same model, data, tokens and batch; the rate of each optimizer is the best of three tried with one seed on one half of the
+
+def other_rate(case):
+    """What all but the matrices of the blocks is trained with beside Muon's kin."""
+    trials = json.loads((case / "rates" / "trials.json").read_text(encoding="utf-8"))
+    rate = trials["config"].get("optimizer", {}).get("learning_rate")
+    return rate or float(re.search(r'"learning_rate": ([0-9.]+)', (REPOSITORY / trials["base"][0]).read_text(encoding="utf-8"))[1])
+
+
+def main(folder):
+    cases = sorted(path.parent for path in pathlib.Path(folder).glob("*/steps.json"))
+    print("# Less time to the same loss\n")
+    for case in cases:
+        comparison, runs = read_runs(case / "runs" / "comparison.json")
+        print(f"- {comparison['title'].removeprefix('Optimizers: ')}: {verdict(case, runs, read_steps(case / 'steps.json')[1])}.")
+    print("""
+The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for each), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
-under trial for the matrices of the blocks, AdamW and the config's rate for all else. Each budget has a schedule of its own, which
+under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
 decays to its end. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
 [page.py](../../../configs/reproduce/optimizers/page.py).""")
-    for case in sorted(path.parent for path in pathlib.Path(folder).glob("*/steps.json")):
+    for case in cases:
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = max(variant["parameters"] for variant in comparison["variants"])
         device = comparison["protocol"]["device"]
         processor, steps = read_steps(case / "steps.json")
         trained = "" if device.startswith("cpu") else f"trained on {device}, "
-        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {trained}steps timed on {processor}.\n")
+        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {trained}steps timed on {processor}. All but the matrices "
+              f"of the blocks: AdamW at {other_rate(case):g} beside Muon and its kin.\n")
         rates_table(read_runs(case / "rates" / "comparison.json")[1])
         budgets_table(runs, steps)
         crossings_table(runs, steps)

@@ -35,6 +35,17 @@ def by_seed(comparison, task, arm, length, what):
     return found
 
 
+def by_depth(comparison, task, arm, length):
+    """{depth: share of right answers, mean over seeds}; 0 is farthest from the question. Empty where a task asks at none."""
+    shares = {}
+    for run in comparison["runs"]:
+        if run["variant"] == arm and not run["failure"]:
+            for cell in run["answers"][task]["cells"]:
+                if cell["length"] == length and cell["depth"] is not None and cell["share"] is not None:
+                    shares.setdefault(cell["depth"], []).append(cell["share"])
+    return {depth: statistics.mean(values) for depth, values in sorted(shares.items())}
+
+
 def measured_by(comparison, task, arms, length):
     """What tells methods apart: right answers, or their loss where hardly any is right."""
     most = max((statistics.mean(shares.values()) for arm in arms if (shares := by_seed(comparison, task, arm, length, "share"))), default=0)

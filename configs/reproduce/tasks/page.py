@@ -7,20 +7,22 @@ import pathlib
 import statistics
 import sys
 
-from answers import by_seed, measured_by, read_tasks, seeds_of, was_learned, was_run
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from answers import by_depth, by_seed, measured_by, read_tasks, seeds_of, was_learned, was_run  # noqa: E402
+from paired import interval  # noqa: E402
 
+TEXTS = 100  # trials of tasks.toml at each length and depth
 FAR = 4  # methods are told apart at this multiple of the trained length
-# Two-sided 95 % points of Student's t by degrees of freedom.
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
 
 
 def apart(mine, its):
-    """Mean of the differences by seed, and the least and most that it may be; of one seed, only the first."""
-    each = [mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())]
-    if len(each) < 2:
-        return (each[0] if each else None), None, None
-    mean, half = statistics.mean(each), STUDENT[len(each) - 1] * statistics.stdev(each) / math.sqrt(len(each))
-    return mean, mean - half, mean + half
+    """Over the seeds that both have, see paired.py."""
+    return interval([mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())])
+
+
+def of_texts(one, other, texts):
+    """Of a difference of two shares of one seed's, over the texts asked: half of its interval of 95 %."""
+    return 1.96 * math.sqrt((one * (1 - one) + other * (1 - other)) / texts)
 
 
 def differences(comparison, task, arms, length):
@@ -34,6 +36,9 @@ def differences(comparison, task, arms, length):
             if mean is not None and mean < 0:
                 better, worse = worse, better
                 mean, low, high = apart(*reversed(values))
+            if low is None and mean is not None and what == "share":
+                half = of_texts(*(next(iter(value.values())) for value in values), TEXTS)
+                low, high = mean - half, mean + half
             if mean is not None:
                 found.append((better, worse, mean, low, high))
     return sorted(found, key=lambda one: -one[2])
@@ -77,23 +82,52 @@ def task_rows(folder, comparison, task, arms):
         cells = [f"{over_seeds(by_seed(comparison, task, arm, point['length'], 'share'), percent)}; "
                  f"{over_seeds(by_seed(comparison, task, arm, point['length'], 'loss'), nats)}" for point in points]
         print(f"| {arm} | " + " | ".join(cells) + " |")
+    if by_depth(comparison, task, arms[0], first):
+        depth_rows(comparison, task, arms, [point["length"] for point in points])
+
+
+def depth_rows(comparison, task, arms, lengths):
+    shown = [length for length in lengths if length // lengths[0] in (FAR, lengths[-1] // lengths[0])]
+    depths = list(by_depth(comparison, task, arms[0], lengths[0]))
+    heads = [f"{length // lengths[0]}x, depth {depth:g}" if depth == depths[0] else f"{depth:g}" for length in shown for depth in depths]
+    print("\nRight answers in %, by depth (0: as far from the question as can be; 1: just before it):\n\n| method | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads))
+    for arm in arms:
+        cells = [f"{100 * share:.0f}" for length in shown for share in by_depth(comparison, task, arm, length).values()]
+        print(f"| {arm} | " + " | ".join(cells) + " |")
+
+
+def verdict(comparison, arms):
+    """Who is ahead at FAR times the trained length, and where: the task itself, not what is asked beside it."""
+    length = FAR * comparison["tasks"][0]["variants"][0]["points"][0]["length"]
+    shares = {arm: by_seed(comparison, 0, arm, length, "share") for arm in arms}
+    means = {arm: statistics.mean(each.values()) for arm, each in shares.items() if each}
+    said = ", ".join(f"{arm} {percent(means[arm])}" for arm in sorted(means, key=means.get, reverse=True))
+    depths = {arm: by_depth(comparison, 0, arm, length) for arm in means}
+    if not any(depths.values()):
+        return said
+    farthest, nearest = min(depths[arms[0]]), max(depths[arms[0]])
+    return f"{said}; of what is farthest / nearest " + ", ".join(f"{arm} {100 * of[farthest]:.0f} / {100 * of[nearest]:.0f}" for arm, of in depths.items())
 
 
 def main(folder):
     found, missing = read_tasks(folder)
     sizes = [variant["parameters"] / 1e6 for one in found.values() for variant in one["variants"] if variant["parameters"]]
-    print(f"""# Synthetic tasks that separate methods
-
+    arms = {name: [variant["name"] for variant in one["variants"] if was_run(one, variant["name"])] for name, one in found.items()}
+    print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, of the tasks that a method has learned:\n")
+    for name, one in found.items():
+        if was_learned(one):
+            print(f"- **{name}** ({seeds_of(one)} seed{'s' if seeds_of(one) > 1 else ''}): {verdict(one, arms[name])}.")
+    print(f"""
 Texts that `alibi prepare --task` makes, learned and asked: {min(sizes):.2f}M to {max(sizes):.2f}M parameters (the table of tokens differs), trained
 on 8M tokens (flip-flop 4M) of texts that fit into the trained length (128 tokens; recall 256), asked at up to 16 times it. Every method at
 the same learning rate, which is the only one that was tried, on the same texts, in the same order: one that is behind at 1x has learned
-the task less well in these tokens, and its distance at 4x is not of length alone. `scripts/reproduce tasks` makes this page, and trains
+the task less well in these tokens, and its distance at 4x is not of length alone. A flip-flop's answer is one of two, so that guessing has
+half of them right. `scripts/reproduce tasks` makes this page, and trains
 what is missing; `configs/reproduce/tasks/tasks.toml` says what each task is trained on, [data](../../README.md#tasks) what it is. Intervals are of 95 %,
-over seeds; losses stand in the table where no method has a tenth of the answers right.
+over seeds (of one seed's right answers, over {TEXTS} texts), not cut at 0 and 100 %; losses stand in the table where no method has a tenth of the answers right.
 
 | task | seeds | difference at {FAR}x | by |
 |---|---|---|---|""")
-    arms = {name: [variant["name"] for variant in one["variants"] if was_run(one, variant["name"])] for name, one in found.items()}
     for name, one in found.items():
         for task, asked in enumerate(one["tasks"]):
             length = FAR * asked["variants"][0]["points"][0]["length"]

@@ -12,7 +12,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, from_reference, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
+from budgets import arm_of, from_reference, mean_and_spread, median_and_spread, percent, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
+from paired import interval  # noqa: E402
 
 
 def from_to(values, text):
@@ -51,6 +52,8 @@ class Case:
         return "not reached" if until is None else f"{'at most ' if until[2] else ''}{median_and_spread(until[1])}"
 
     def verdicts(self):
+        if self.whole:
+            yield self.verdict_of_lengths()
         for arm in (arm for arm in self.arms if self.whole and self.budgets(arm) > 1):
             step, until = statistics.median(relative_steps(self.steps, arm, self.reference)), self.until(arm)
             reached = ("does not reach" if until is None else f"{'before' if until[2] else 'after'} {statistics.median(until[1]):.2f} of its time reaches")
@@ -60,13 +63,34 @@ class Case:
     def figures(self):
         lengths = [point["length"] for point in self.whole["points"]]
         yield (f"| | trained at | {' | '.join(f'perplexity at {length:,}' for length in lengths)} | from {self.reference}'s at {self.length:,} "
-               f"| a step's time, of {self.reference}'s (of the timing rounds) | time until its loss (of the timing rounds) | peak memory |")
+               f"| a step's time, of {self.reference}'s (of the timing rounds) | time until its loss (of seeds and timing rounds) | peak memory |")
         yield "|---|---|" + "---|" * (len(lengths) + 4)
         for arm, variant in self.arms.items():
             only_timed = variant["train_targets"] < self.whole["train_targets"]
             perplexities = " | ".join("-" if only_timed else f"{self.point(arm, length)['perplexity']:.2f}" for length in lengths)
             yield (f"| {arm} | {variant['trained_length']:,} | {perplexities} | {'-' if only_timed or arm == self.reference else self.from_reference(arm)} "
                    f"| {median_and_spread(relative_steps(self.steps, arm, self.reference))} | {self.time_text(arm)} | {variant['peak_memory_bytes'] / 2**20:.0f} MiB |")
+
+    def long_alibi(self):
+        """The ALiBi arm trained on the longest sequences."""
+        arms = [arm for arm in self.arms if arm.startswith("alibi") and "unfused" not in arm]
+        return max(arms, key=lambda arm: self.arms[arm]["trained_length"])
+
+    def lengths_of_training(self):
+        """ALiBi trained short from ALiBi trained long, and how many windows a step draws."""
+        long = self.long_alibi()
+        base = self.runs[self.arms[long]["name"]]
+        for arm, variant in self.arms.items():
+            runs = self.runs[variant["name"]]
+            if arm == long or not arm.startswith("alibi") or variant["train_targets"] < self.whole["train_targets"]:
+                continue
+            mean, low, high = interval([runs[seed][0] - base[seed][0] for seed in sorted(runs.keys() & base.keys())])
+            yield f"{variant['trained_length']} {percent(mean)}" + ("" if low is None else f" ({percent(low)} .. {percent(high)})")
+
+    def verdict_of_lengths(self):
+        how = ("reshaped: all cut the same long sequences of a step" if any(self.arms[arm]["changes"].get("batch", {}).get("train_sequence_length_scaling", 1) != 1 for arm in self.arms) else "a step draws each window by itself, so more of them the shorter they are")
+        return (f"- ALiBi trained short, from ALiBi trained at {self.arms[self.long_alibi()]['trained_length']:,}, perplexity at {self.length:,}: "
+                f"{', '.join(self.lengths_of_training())} ({how}).")
 
     def smaller_budgets(self):
         yield f"| | tokens | loss at {self.length:,} (mean, least and most of the seeds) |\n|---|---|---|"
@@ -108,12 +132,13 @@ HEAD = """# Trained short with ALiBi, trained long with other positions
 """
 HOW = """
 Models this small are late to learn positions: with sinusoidal and with learned ones they are far behind ALiBi when trained at the same
-length, where the papers' larger models are level. So it is ALiBi's own lengths that these tables compare; how much sooner it is than the
-others says more of small models than of lengths.
+length, where the papers' larger models are level: how much sooner ALiBi is than the others says more of small models than of lengths. ALiBi's own
+lengths differ in more than length in the first comparison: with as many tokens a step, shorter windows are more of them, from more places of the
+text. In the second, which reshapes batches as Composer does, all lengths see the same few places in a step.
 
 Intervals are of 95 % over seeds, paired. Learning rates were tried with half of the tokens and chosen on one half of the held-out documents, for
 each arm or for one like it (tables at the end); all is reported on the other half. A step's time: median, least and most of rounds in turns. The time until
-a loss is the seeds' mean tokens by a step's time, so its least and most are of the rounds, too; how it is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
+a loss is the seeds' tokens by the rounds' time of a step, each with each; how it is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
 
 
 def main(folder):
