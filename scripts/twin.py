@@ -244,8 +244,40 @@ def learning_rate(config, tokens):
     return peak * (s["final_fraction"] + (1 - s["final_fraction"]) * left)
 
 
+def made_orthogonal(matrix, kind):
+    """MUD's map, or Muon's and NorMuon's as PyTorch has it."""
+    if kind != "mud":
+        return torch.optim._muon._zeropower_via_newtonschulz(matrix, (3.4445, -4.7750, 2.0315), 5, 1e-7)
+    tall = matrix.shape[0] > matrix.shape[1]
+    rows = F.normalize(matrix.T if tall else matrix, dim=1)
+    found = F.normalize(torch.linalg.solve((rows @ rows.T).tril(), rows), dim=1)
+    return found.T if tall else found
+
+
+class ByFormula:
+    """NorMuon (Li et al. 2025, algorithm 1) and MUD (Southworth and Thomas 2026), which PyTorch does not have."""
+
+    def __init__(self, matrices, o):
+        self.o = o
+        self.state = [(matrix, torch.zeros_like(matrix), torch.zeros(matrix.shape[0], dtype=matrix.dtype)) for matrix in matrices]
+        self.param_groups = [{"lr": 0.0}]
+
+    @torch.no_grad()
+    def step(self):
+        rate, o = self.param_groups[0]["lr"], self.o
+        for matrix, momentum, row_moment in self.state:
+            momentum.mul_(o["momentum"]).add_(matrix.grad * (1 - o["momentum"]))
+            direction = made_orthogonal(matrix.grad * (1 - o["momentum"]) + momentum * o["momentum"], o["kind"])
+            if o["kind"] == "normuon":
+                row_moment.mul_(o["beta2"]).add_(direction.pow(2).mean(1) * (1 - o["beta2"]))
+                direction = direction / (row_moment.sqrt() + o["epsilon"])[:, None]
+                direction = direction * math.sqrt(min(matrix.shape)) / direction.norm()
+            decay = o.get("matrix_weight_decay", o["weight_decay"])
+            matrix.mul_(1 - rate * decay).sub_(direction * (0.2 * rate * math.sqrt(max(matrix.shape))))
+
+
 class BlockMatrices:
-    """PyTorch's Muon on the blocks' matrices: queries, keys and values by themselves, which share their weight's memory."""
+    """Muon and its kin on the blocks' matrices: queries, keys and values by themselves, which share their weight's memory."""
 
     def __init__(self, weights, o):
         self.parts = []
@@ -255,7 +287,8 @@ class BlockMatrices:
             self.parts += [(w, first, torch.nn.Parameter(part)) for first, part in
                            zip(itertools.accumulate([0, *sizes]), w.data.split(sizes))]
         self.rate_factor = o.get("matrix_learning_rate", o["learning_rate"]) / o["learning_rate"]
-        self.muon = torch.optim.Muon([part for _, _, part in self.parts], momentum=o["momentum"],
+        matrices = [part for _, _, part in self.parts]
+        self.muon = ByFormula(matrices, o) if o["kind"] != "muon" else torch.optim.Muon(matrices, momentum=o["momentum"],
                                      weight_decay=o.get("matrix_weight_decay", o["weight_decay"]),
                                      adjust_lr_fn="match_rms_adamw")
 
@@ -273,7 +306,7 @@ def train(config, numbers):
     twin = Twin(config["model"], {name[8:]: t for name, t in numbers.items() if name.startswith("initial.")})
     o = config["optimizer"]
     in_blocks = {name: w for name, w in twin.w.items()
-                 if o["kind"] == "muon" and name.startswith("block_") and w.dim() == 2}
+                 if o["kind"] != "adamw" and name.startswith("block_") and w.dim() == 2}
     blocks = BlockMatrices(in_blocks, o) if in_blocks else None
     matrices = [w for name, w in twin.w.items() if w.dim() >= 2 and name not in in_blocks]
     others = [w for w in twin.w.values() if w.dim() < 2]

@@ -1,5 +1,5 @@
 // Wall time, for reports and deadlines; what a run computes depends on it by run.train_seconds
-// alone.
+// and, in its last bits, by the choice of runtime.linear_layers.
 #pragma once
 
 #include <string>

@@ -22,10 +22,11 @@ Fields optimizer_fields(OptimizerConfig& o) {
   const char* matrices_condition = "optimizer.kind is not \"adamw\"";
   Fields f;
   add(f, "kind", choice(o.kind),
-      "adamw, or another rule for the matrices of the blocks and AdamW for all else. muon: "
-      "momentum "
-      "made orthogonal by Newton-Schulz. normuon: the same, each row divided by its root mean "
-      "square over steps. mud: by one triangular solve.")
+      "adamw, or another rule for the matrices of the blocks and AdamW for all else. muon (Jordan "
+      "et "
+      "al. 2024): momentum made orthogonal by Newton-Schulz. normuon (Li et al. 2025): the same, "
+      "each row divided by its root mean square over steps. mud (Southworth and Thomas 2026): "
+      "momentum made nearly orthogonal by a triangular solve, cheaper than Newton-Schulz.")
       .counts_if(matrices);
   add(f, "learning_rate", &o.learning_rate, "Peak learning rate.").range(1e-9, 10).may_change();
   add(f, "beta1", &o.beta1, "AdamW: decay of the first moment.").range(0, 0.99999);
@@ -125,9 +126,10 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
   // All other schedules fall towards this end: moved, it changes the steps before it too.
   if (schedule == ScheduleKind::kConstant) end.free();
   add(f, "train_seconds", &r.train_seconds,
-      "Budget of wall time, from the first step to the last checkpoint. Where run.train_tokens is "
-      "not given, a probe of some seconds fixes it; at the deadline the run ends with a "
-      "checkpoint.")
+      "Budget of wall time, from before the first step to the last checkpoint; text is prepared "
+      "before. Where run.train_tokens is not given, a probe of some seconds, which counts, fixes "
+      "it. At the deadline the run ends with a checkpoint, on a slowed machine before the schedule "
+      "has decayed to its end.")
       .range(1, 1e9)
       .free();
   // A rollback lands where a save was due.
@@ -325,8 +327,9 @@ Fields runtime_fields(RuntimeConfig& r) {
       .free();
   add(f, "linear_layers", choice(r.linear_layers),
       "How training multiplies bf16 on a CPU. packed: on weights packed once a step, sums and GELU "
-      "within; libtorch: by its operators. auto: packed, unless a measurement at the first start "
-      "finds the other faster; fixed then.")
+      "within; libtorch: by its operators; last bits differ. auto: packed, unless a measurement at "
+      "the first start finds the other faster; fixed then. Set it where fresh runs should repeat "
+      "each other's bits.")
       .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
       "A training run that is estimated to need more gets smaller micro batches, or is refused. "

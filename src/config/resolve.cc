@@ -73,8 +73,16 @@ void resolve(Config& c) {
 }
 
 std::vector<std::string> advice(const Config& c) {
-  const auto advice = position_method(c.model.position).advice;
-  return advice == nullptr ? std::vector<std::string>() : advice(c);
+  const auto of_position = position_method(c.model.position).advice;
+  auto notes = of_position == nullptr ? std::vector<std::string>() : of_position(c);
+  if (c.optimizer.updates_matrices() && !c.optimizer.matrix_learning_rate) {
+    notes.push_back(cat("the blocks' matrices take optimizer.learning_rate ",
+                        c.optimizer.learning_rate,
+                        ", for optimizer.matrix_learning_rate is not "
+                        "given: 0.005 to 0.024 was best where rates were tried "
+                        "(data/results/optimizers)"));
+  }
+  return notes;
 }
 
 }  // namespace alibi

@@ -248,6 +248,15 @@ TEST(Advice, AtTheLengthsTheSourceNames) {
   EXPECT_EQ(notes({"batch.sequence_length=64", "model.position=none"}), "");
 }
 
+// Seen failing: without the note Muon trained at AdamW's default, a tenth of what it takes.
+TEST(Advice, RateOfMatrices) {
+  const std::string kind = "optimizer.kind=normuon", none = "model.position=none";
+  EXPECT_NAMES(notes({kind, none, "optimizer.learning_rate=0.002"}),
+               "optimizer.matrix_learning_rate", 0.002);
+  EXPECT_EQ(notes({kind, none, "optimizer.matrix_learning_rate=0.01"}), "");
+  EXPECT_EQ(notes({none}), "");
+}
+
 TEST(Advice, SteepSlopes) {
   EXPECT_NAMES(notes({"model.heads=2", "model.slopes=[0.5, 1]"}), "model.slopes", 1);
   EXPECT_EQ(notes({"model.heads=2", "model.slopes=[0.5, 0.99]"}), "");
