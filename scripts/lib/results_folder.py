@@ -1,13 +1,71 @@
 """The README.md of a folder in data/results: its pictures and perplexities."""
 import json
+import math
 import os
 import statistics
 
 OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
 
+ABOUT_SPEED = "cost"  # an experiment
+
 
 def table(head, rows):
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
+
+
+def percent(nats):
+    return f"{100 * math.expm1(nats):+.1f} %"
+
+
+def verdict(found):
+    """Who is ahead at the trained length and at the longest, from the reference's perplexity, in one sentence each."""
+    text = ""
+    variants = [variant for variant in found["variants"] if variant["parameters"]]
+    reference = next((variant for variant in variants if variant["name"] == found["reference"]), None)
+    if not reference or len(variants) < 2 or found["name"] == ABOUT_SPEED:
+        return text
+    for point in dict.fromkeys((reference["trained_length"], reference["points"][-1]["length"])):
+        said = []
+        for variant in variants:
+            mine = next((one for one in variant["points"] if one["length"] == point), None)
+            if variant is not reference and mine and mine["difference"] is not None:
+                low, high = mine["difference_low"], mine["difference_high"]
+                said.append((mine["difference"], f"{variant['name']} {percent(mine['difference'])}" + ("" if low is None else f" ({percent(low)} .. {percent(high)})")))
+        if said:
+            text += f"- At {point:,}, perplexity from that of {found['reference']}: {', '.join(one for _, one in sorted(said))}.\n"
+    return text + "\n" if text else ""
+
+
+def split_section(found):
+    """What of the gain at the longest length is longer context, where it was measured."""
+    rows = []
+    for variant in found["variants"]:
+        last = variant["points"][-1]
+        if last["length"] > variant["trained_length"] and last.get("context_gain") is not None and last.get("early_gain") is not None:
+            rows.append([variant["name"], *(f"{last[key]:+.4f}" + ("" if last[key + "_low"] is None else f" ({last[key + '_low']:+.4f} .. {last[key + '_high']:+.4f})")
+                                            for key in ("early_gain", "context_gain"))])
+    return f"\nOf the gain at {found['variants'][0]['points'][-1]['length']:,} over the trained length, nats:\n\n" + table(["", "fewer early tokens", "longer context"], rows) if rows else ""
+
+
+def reach_section(found):
+    """How far back context was shown to help, by seed."""
+    rows = {}
+    for run in found["runs"]:
+        if run.get("useful_context"):
+            rows.setdefault(run["variant"], []).append(run["useful_context"].split(" ")[0])
+    return "\nUseful context (how far back context was shown to help), tokens, by seed:\n\n" + table(["", "tokens"], [[name, ", ".join(far)] for name, far in rows.items()]) if rows else ""
+
+
+def speed_section(found):
+    """Elsewhere runs lie hours apart."""
+    if found["name"] != ABOUT_SPEED:
+        return ""
+    rows = []
+    for variant in found["variants"]:
+        speeds = [run["train_tokens_per_second"] for run in found["runs"] if run["variant"] == variant["name"] and not run["failure"]]
+        if speeds:
+            rows.append([variant["name"], f"{statistics.median(speeds):,.0f} ({min(speeds):,.0f} .. {max(speeds):,.0f})", f"{variant['peak_memory_bytes'] / 2**20:.0f} MiB"])
+    return "\nTraining, one run after another, not in turns:\n\n" + table(["", "tokens/s: median (least .. most)", "peak memory"], rows)
 
 
 def curves_section(folder, file, found):
@@ -16,7 +74,8 @@ def curves_section(folder, file, found):
     curves = found["variants"] if compared else found["curves"]
     place = os.path.dirname(file)
     pictures = sorted(name for name in os.listdir(os.path.join(folder, place)) if name.endswith(".svg"))[::-1]
-    text = "".join(f"![{name[:-4]} against length]({os.path.join(place, name)})\n\n" for name in pictures)
+    text = verdict(found) if compared else ""
+    text += "".join(f"![{name[:-4]} against length]({os.path.join(place, name)})\n\n" for name in pictures)
     lengths = sorted({point["length"] for curve in curves for point in curve["points"]})
     measure = "bits_per_byte" if found.get("measure") == "bits_per_byte" else "perplexity"
     rows = []
@@ -28,7 +87,9 @@ def curves_section(folder, file, found):
     means = f", means over {seeds} seeds" if seeds > 1 else ", one seed" if compared else ""
     text += table([f"{measure.replace('_', ' ')} at", "trained at", *(f"{length:,}" for length in lengths)], rows)
     text += f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
-    return text + (costs_section(os.path.join(folder, place), found) if compared else "")
+    if compared:
+        text += split_section(found) + reach_section(found) + speed_section(found) + costs_section(os.path.join(folder, place), found)
+    return text
 
 
 def costs_section(folder, found):
@@ -64,9 +125,11 @@ def answers_section(_folder, file, found):
         for cell in result["cells"]:
             if not cell["note"]:
                 shares.setdefault(cell["length"], []).append(cell["share"])
-        rows.append([result["name"], *(f"{100 * sum(shares[length]) / len(shares[length]):.0f} %" if length in shares else "-" for length in lengths)])
-    text = table([f"{found['task']}: answers that are right at", *(f"{length:,}" for length in lengths)], rows)
-    return text + f"\nTokens of context; over all depths. By depth, gains and intervals: [{file}]({file}).\n"
+        cells = [cell for cell in result["cells"] if not cell["note"] and cell.get("gain_low") is not None]
+        above = f"{sum(cell['gain_low'] > 0 for cell in cells)} of {len(cells)}" if cells else "-"
+        rows.append([result["name"], above, *(f"{100 * sum(shares[length]) / len(shares[length]):.0f} %" if length in shares else "-" for length in lengths)])
+    text = table([f"{found['task']}: answers that are right at", "cells where it tells the right answer from another", *(f"{length:,}" for length in lengths)], rows)
+    return text + f"\nTokens of context; over all depths; a cell is a length and a depth. By depth, gains and intervals: [{file}]({file}).\n"
 
 
 SECTIONS = {"comparison.json": curves_section, "curve.json": curves_section, "answers.json": answers_section}
