@@ -135,13 +135,40 @@ const CLI::App* command_without_subcommand(const CLI::App& app) {
   return called.empty() ? &app : command_without_subcommand(*called.front());
 }
 
+std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
+  const std::string name = nearest(word, names);
+  return name.empty() ? "" : cat("did you mean ", name, "? ");
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
 std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& found) {
-  std::string names;
+  std::vector<std::string> names;
   for (const CLI::App* below : command.get_subcommands({}))
-    if (!below->get_group().empty()) names += cat(names.empty() ? "" : ", ", below->get_name());
-  const std::string problem =
-      found.empty() ? "names no command" : cat("'", found.front(), "' is not a command");
-  return cat(problem, " (commands of ", command.get_display_name(), ": ", names, ")");
+    if (!below->get_group().empty()) names.push_back(below->get_name());
+  const std::string all = cat("commands of ", command.get_display_name(), ": ", join(names, ", "));
+  if (found.empty()) return cat("names no command (", all, ")");
+  const std::string& word = found.front();
+  const std::string near = suggestion(word, word.starts_with("--") ? option_names(command) : names);
+  return cat("'", word, "' is not a command (", near, all, ")");
+}
+
+const CLI::App& called_command(const CLI::App& app) {
+  const auto called = app.get_subcommands();
+  return called.empty() ? app : called_command(*called.front());
+}
+
+// For the first word that looks like an option and is none of the called command's.
+std::string suggested_option(const CLI::App& app) {
+  for (const std::string& word : app.remaining(true))
+    if (word.starts_with("--"))
+      return suggestion(word.substr(0, word.find('=')), option_names(called_command(app)));
+  return "";
 }
 
 // Prints help or one line about a wrong command line; returns the exit code.
@@ -151,8 +178,9 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
     std::cerr << "command line: " << missing_subcommand(*at, app.remaining(true)) << "\n";
     return 2;
   }
-  std::cerr << "command line: " << first_line(error.what())
-            << " (alibi --help, alibi COMMAND --help)\n";
+  const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  std::cerr << "command line: " << first_line(error.what()) << " ("
+            << (is_unknown ? suggested_option(app) : "") << "alibi --help, alibi COMMAND --help)\n";
   return 2;
 }
 

@@ -162,6 +162,20 @@ TEST(CommandLine, WhatIsMissingIsNamed) {
   EXPECT_NAMES(printed({"train", "tiny.json", "--resume"}), "runs/tiny", "step 0");
 }
 
+// Seen failing: the unknown word alone was named.
+TEST(CommandLine, TheNearestNameIsSuggested) {
+  const auto refused = [](const Words& words) {
+    const ProgramResult result = run_program(words);
+    EXPECT_EQ(result.code, 2);
+    return result.err;
+  };
+  EXPECT_NAMES(refused({"trian"}), "'trian'", "did you mean train?");
+  EXPECT_NAMES(refused({"inspect", "modl"}), "'modl'", "did you mean model?");
+  EXPECT_NAMES(refused({"train", "a.json", "--resum"}), "--resum", "did you mean --resume?");
+  EXPECT_NAMES(refused({"--versio"}), "'--versio'", "did you mean --version?");
+  EXPECT_EQ(refused({"train", "a.json", "--nonsense"}).find("did you mean"), std::string::npos);
+}
+
 TEST(CommandLine, AnUnknownKernelIsRefusedBeforeAnyTextIsRead) {
   const CliFixture place;
   place.put(
