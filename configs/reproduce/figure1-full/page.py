@@ -206,7 +206,8 @@ def other_rates(folder):
         points = json.loads(file.read_text(encoding="utf-8"))["curves"][0]["points"]
         found.setdefault((int(length), method), {})[float(rate)] = next(p["loss"] for p in points if p["length"] == int(length))
     print("\n## Other rates, after all of the tokens\n\nRates are chosen by short trials. Seed 0, Python source, each run on a CPU and as the sections' but for `--set "
-          "optimizer.learning_rate` (of the configs\nthat the sections' runs keep); beside it seed 0 at the rate chosen, from the sections, of which those at 512 ran on the device named "
+          "optimizer.learning_rate`: `alibi train\nCONFIG --set optimizer.learning_rate=RATE --set run.folder=RUN; alibi evaluate RUN --text REPORT --output CURVE`, CONFIG and REPORT of "
+          "runs/reproduce/figure1-full/default or\ndefault-128, which `scripts/reproduce figure1-full` writes, CURVE/curve.json kept in full-length-rates/; beside it seed 0 at the rate chosen, from the sections, of which those at 512 ran on the device named "
           "there. Whether another\nrate is better is seen on the text that is reported. Perplexity at 1x:\n")
     print("| trained on | method | rate chosen | other rates |\n|---|---|---|---|")
     for (length, method), losses in sorted(found.items()):
@@ -231,7 +232,7 @@ def mended_line(folder):
     if not losses:
         return
     print(f"\n## The gradient of forget gates\n\nIn bf16 a part of it was left out that is 0 but for rounding, and what rounding leaves was added up over all "
-          f"later tokens: at 512\ntokens it was off by about half of its size. Runs of forgetting above were trained with it. Seed 0 trained again without that fault, on a CPU: "
+          f"later tokens: at 512\ntokens it was off by about half of its size. Runs of forgetting above were trained with it. Seed 0 trained again without that fault (with the commands of "Other rates", at its own rate), on a CPU: "
           f"{again[512]:.2f}\nat 512 and {again[8192]:.2f} at 8,192; before, {numbered(losses)} had "
           f"{', '.join(f'{math.exp(losses[seed]):.2f}' for seed in sorted(losses))} at 512."
           + (" No difference beyond that of seeds was shown." if min(losses.values()) <= math.log(again[512]) <= max(losses.values()) else ""))
