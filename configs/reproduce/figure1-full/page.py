@@ -232,7 +232,7 @@ def mended_line(folder):
     if not losses:
         return
     print(f"\n## The gradient of forget gates\n\nIn bf16 a part of it was left out that is 0 but for rounding, and what rounding leaves was added up over all "
-          f"later tokens: at 512\ntokens it was off by about half of its size. Runs of forgetting above were trained with it. Seed 0 trained again without that fault (with the commands of "Other rates", at its own rate), on a CPU: "
+          f"later tokens: at 512\ntokens it was off by about half of its size. Runs of forgetting above were trained with it. Seed 0 trained again without that fault (by the commands of other rates, above, at its own rate), on a CPU: "
           f"{again[512]:.2f}\nat 512 and {again[8192]:.2f} at 8,192; before, {numbered(losses)} had "
           f"{', '.join(f'{math.exp(losses[seed]):.2f}' for seed in sorted(losses))} at 512."
           + (" No difference beyond that of seeds was shown." if min(losses.values()) <= math.log(again[512]) <= max(losses.values()) else ""))
