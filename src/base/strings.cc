@@ -161,12 +161,28 @@ std::string lower_hex(std::span<const unsigned char> bytes) {
   return text;
 }
 
+namespace {
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-  // A third of the letters may be wrong: "sequnce_lenght" finds its way, "foo" does not.
+  // A third of the letters may be wrong: "sequnce_lenght" finds its way, "foo" does not. Of short
+  // words the first is right: "hats" may be "heads", "rope" is not "none".
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   std::string best;
+  constexpr std::size_t kTelling = 3;  // letters that a longer name begins with
+  const std::string small = lower_case(std::string(word));
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const bool begins = small.size() >= kTelling && lower_case(candidate).starts_with(small);
+    if (small.size() < 5 && !begins && lower_case(candidate).substr(0, 1) != small.substr(0, 1))
+      continue;
+    const std::size_t distance = begins ? 0 : edit_distance(small, lower_case(candidate));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

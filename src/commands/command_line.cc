@@ -1,6 +1,7 @@
 #include "commands/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <limits>
@@ -165,9 +166,13 @@ const CLI::App& called_command(const CLI::App& app) {
 
 // For the first word that looks like an option and is none of the called command's.
 std::string suggested_option(const CLI::App& app) {
-  for (const std::string& word : app.remaining(true))
-    if (word.starts_with("--"))
-      return suggestion(word.substr(0, word.find('=')), option_names(called_command(app)));
+  for (const std::string& word : app.remaining(true)) {
+    if (!word.starts_with("--")) continue;
+    const auto names = option_names(called_command(app));
+    const std::string near = suggestion(word.substr(0, word.find('=')), names);
+    const bool takes_keys = std::ranges::find(names, "--set") != names.end();
+    return near.empty() && takes_keys ? "a config key is given by --set KEY=VALUE; " : near;
+  }
   return "";
 }
 

@@ -232,8 +232,10 @@ int run(Options options) {
   });
   log_info(cat("step ", loaded.progress.step, " of ", loaded.folder.string()));
   log_info(cat("read back: largest difference ", significant(about.verified.weights, 2),
-               " of the norm of a tensor's row, ", significant(about.verified.logits, 2),
-               " of the logits over ", about.verified.length, " tokens"));
+               " of the norm of a tensor's row (allowed for ", options.type, ": ",
+               most_difference(options.weight_type()).weights, "), ",
+               significant(about.verified.logits, 2), " in any logit of ", about.verified.length,
+               " tokens"));
   if (options.format() == ExportFormat::kHuggingFace && about.curve && !about.curve->has_figure)
     log_info("note: the card has no figure: " + options.curve +
              "/curve.svg is missing, a link, or shows other models, too");

@@ -3,8 +3,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/error.h"
 #include "base/json/write.h"
 #include "base/log.h"
+#include "base/printable.h"
+#include "base/strings.h"
 #include "report/progress.h"
 
 namespace alibi {
@@ -42,6 +45,12 @@ int print_found(const Found& found, bool as_json) {
               : found.text;
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
+}
+
+void check_ending(const std::filesystem::path& file, const char* ending) {
+  if (file.extension() != ending)
+    throw usage_error(
+        "--out", cat("found ", shown(file.string()), ", expected a name that ends in ", ending));
 }
 
 void print_written(const std::filesystem::path& file, bool as_json) {

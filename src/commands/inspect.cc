@@ -60,6 +60,7 @@ int inspect_bias(const Options& options) {
   }
   if (!options.output.empty()) {
     check_file_name(options.output, "--out");
+    check_ending(options.output, ".svg");
     write_file_atomic(options.output, bias_svg(slopes, options.length));
     text += "written: " + options.output + "\n";
   }

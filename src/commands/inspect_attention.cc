@@ -119,7 +119,10 @@ Json attention_value(const AttentionPicture& picture) {
 }  // namespace
 
 Found describe_attention(const AttentionView& view, const CommandLine& command_line) {
-  if (!view.output.empty()) check_file_name(view.output, "--out");
+  if (!view.output.empty()) {
+    check_file_name(view.output, "--out");
+    check_ending(view.output, ".html");
+  }
   LoadedModel loaded = load_model(view.target, view.overrides);
   AttentionPicture picture = picture_of(loaded, view, command_line);
   Found found{attention_tables(picture), attention_value(picture)};

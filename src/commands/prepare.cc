@@ -113,8 +113,8 @@ Command prepare_command() {
           .summary =
               "Tokenise text into a folder that data.train can name, or make the texts of a task",
           .footer = example("alibi prepare configs/quickstart.json --output prepared/python\n"
-                            "zcat more/*.jsonl.gz | alibi prepare - --output prepared/more\n"
-                            "alibi prepare --task recall --sizes 4,32 --output recall.jsonl"),
+                            "  zcat more/*.jsonl.gz | alibi prepare - --output prepared/more\n"
+                            "  alibi prepare --task recall --sizes 4,32 --output recall.jsonl"),
           .options = {std::move(text),
                       {.name = "--output",
                        .meaning =

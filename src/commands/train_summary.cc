@@ -13,6 +13,7 @@
 #include "report/table.h"
 #include "train/due.h"
 #include "train/memory_plan.h"
+#include "train/optimizer/schedule.h"
 
 namespace alibi {
 namespace {
@@ -22,7 +23,8 @@ std::string step_text(const Config& c, std::int64_t micro_batch_tokens) {
   std::string text = cat(shape.rows, " sequences of ", shape.length);
   if (c.batch.train_sequence_length_scaling != 1) {
     text += cat(" (", c.batch.sequences, " of ", c.batch.sequence_length, ", scaling ",
-                c.batch.train_sequence_length_scaling, ")");
+                c.batch.train_sequence_length_scaling,
+                c.batch.draw == Draw::kRows ? ", each drawn by itself)" : ")");
   }
   const std::int64_t parts = shape.tokens() / micro_batch_tokens;
   if (parts > 1) text += cat(", in ", parts, " micro batches");
@@ -86,7 +88,11 @@ std::string early_end_text(const Config& config, const Progress& p) {
     return cat(": run.patience ended it within its schedule, after ",
                p.evaluations_without_improvement, " validations without improvement");
   }
-  return config.run.train_seconds ? ": run.train_seconds ended it within its schedule" : "";
+  if (!config.run.train_seconds) return "";
+  return cat(": run.train_seconds were over before its schedule was, whose rate had come down to ",
+             significant(learning_rate(config.schedule, config.optimizer.learning_rate,
+                                       *config.run.train_tokens, p.tokens),
+                         2));
 }
 
 }  // namespace
@@ -132,8 +138,7 @@ std::string end_summary(const Config& config, const Progress& p, double seconds,
   std::vector<std::pair<std::string, std::string>> pairs = {
       {signal == 0 ? "finished" : "stopped",
        cat("step ", p.step, " of ", total_steps(config), ", ", with_commas(p.tokens), " tokens, ",
-           human_seconds(seconds), " since it was started",
-           signal == 0 ? early_end_text(config, p) : "")}};
+           human_seconds(seconds), " of training", signal == 0 ? early_end_text(config, p) : "")}};
   if (std::isfinite(p.best_validation_loss)) {
     pairs.emplace_back("best",
                        cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",

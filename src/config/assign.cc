@@ -91,7 +91,8 @@ std::string assign_one(const Field& field, const Json& value) {
 template <class T, class Read>
 std::optional<Mismatch> assign_list(const Json& value, std::vector<T>& out, Read read,
                                     const std::string& items) {
-  if (!value.is_list()) return Mismatch{"", describe(value), "a list of " + items + "s", ""};
+  if (!value.is_list())
+    return Mismatch{"", describe(value), "a list of " + items + "s, in brackets", ""};
   std::vector<T> parsed;
   for (const Json& item : *value.as_list()) {
     const auto one = read(item);

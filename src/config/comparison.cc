@@ -51,7 +51,10 @@ class Reader {
       if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) continue;
       const std::string near = nearest(key, kKeys);
       fault("/" + pointer_part(key), "unknown key",
-            near.empty() ? "known: " + join(kKeys, ", ") : "did you mean " + near + "?");
+            near.empty()
+                ? "a run's keys stand in config, and alibi train takes a run's config; alibi "
+                  "inspect schema --comparison lists all"
+                : "did you mean " + near + "?");
     }
     result_.name = std::filesystem::path(result_.place).stem().string();
     read_text("name", result_.name);

@@ -107,6 +107,13 @@ Fields batch_fields(BatchConfig& b) {
       "s in {1, 1/2, 1/4, ...}: a batch (B, L) is trained as (B / s, L * s), the same tokens a "
       "step.")
       .one_of(powers_of_one_half(), "1, 1/2, 1/4, 1/8, ...");  // validate.cc says the way out
+  add(f, "draw", choice(b.draw),
+      "What a step draws from the text, with a scaling below 1. sequences: B of L targets, each "
+      "cut "
+      "into its 1 / s rows (as Composer reshapes batches). rows: each of the B / s rows by itself, "
+      "from more places of the text, which learns more from as many tokens.")
+      .counts_if(b.draw != Draw::kSequences)
+      .only_if(b.length_mixture.empty(), "batch.length_mixture is not given");
   add(f, "length_mixture", &b.length_mixture,
       "Each step draws one of these scalings, for example [0.25, 0.5, 1]; the largest must be "
       "train_sequence_length_scaling, which defines 1x. Default: always that one.");

@@ -184,6 +184,7 @@ class Reader {
     std::string way_out = "did you mean " + hint + "?";
     if (hint.empty())
       way_out = "alibi inspect schema lists all keys, configs/NAMES.md those of other trainers";
+    if (path.empty() && key == "variants") way_out = "for comparisons: alibi compare";
     if (key.find('.') != std::string::npos) way_out = "dots belong to --set; nest the objects here";
     fault(place, section_pointer(path) + "/" + pointer_part(key), "unknown key", way_out);
   }

@@ -30,10 +30,14 @@ constexpr auto enum_names(FailedSave) { return std::array{"stop", "warn"}; }
 enum class Reduce { kExact, kFast };
 constexpr auto enum_names(Reduce) { return std::array{"exact", "fast"}; }
 
+enum class Draw { kSequences, kRows };
+constexpr auto enum_names(Draw) { return std::array{"sequences", "rows"}; }
+
 struct BatchConfig {
   std::int64_t sequence_length = 512;              // L
   std::int64_t sequences = 8;                      // B
   double train_sequence_length_scaling = 1.0;      // s in {1, 1/2, 1/4, ...}
+  Draw draw = Draw::kSequences;                    // what lies together in the text
   std::vector<double> length_mixture;              // empty: every step has the one scaling s
   std::optional<std::int64_t> micro_batch_tokens;  // the whole batch
   // K, absent where it is 1: the sums of a step do not depend on how many processes share K lanes.

@@ -44,15 +44,15 @@ BatchReader::BatchReader(const TokenShards& tokens, const BatchConfig& batch, st
                          bool separate_documents)
     : tokens_(tokens),
       batch_(batch),
-      window_(batch.sequence_length),
-      windows_(batch.sequences),
+      window_(batch.draw == Draw::kRows ? batch_shape(batch).length : batch.sequence_length),
+      windows_(batch.draw == Draw::kRows ? batch_shape(batch).rows : batch.sequences),
       key_(RandomKey{seed}.with("order")),
       length_key_(RandomKey{seed}.with("lengths")),
       separate_documents_(separate_documents) {
   if (tokens.size() >= window_) return;
   throw Error("data.train",
-              cat("found ", tokens.size(),
-                  " tokens, expected at least one window of batch.sequence_length ", window_),
+              cat("found ", tokens.size(), " tokens, expected at least one window of ", window_,
+                  " (batch.sequence_length", window_ < batch.sequence_length ? " * scaling)" : ")"),
               "give more text or a shorter sequence_length");
 }
 

@@ -6,7 +6,8 @@
 // dropped. Within each epoch the windows come in an order drawn from (seed, epoch).
 //
 // The reshape: B windows of L targets become B / s rows of L * s targets, row by row in order, so
-// the flattened inputs and targets are the same for every s.
+// the flattened inputs and targets are the same for every s. With batch.draw "rows" windows are the
+// rows themselves: B / s of L * s targets, each from a place of its own.
 #pragma once
 
 #include <cstdint>
@@ -46,12 +47,13 @@ class BatchReader {
   // The shape of a step: the one of the config, or, with a length mixture, drawn by (seed, step).
   BatchShape shape_at(std::int64_t step) const;
   std::int64_t window_start(std::int64_t sample) const;  // first target (in the ring) of a sample
+  std::int64_t windows() const { return windows_; }      // of a step
 
  private:
   const TokenShards& tokens_;
   BatchConfig batch_;
-  std::int64_t window_;   // L
-  std::int64_t windows_;  // B
+  std::int64_t window_;   // L, or that of a row
+  std::int64_t windows_;  // B, or rows
   RandomKey key_, length_key_;
   bool separate_documents_;
 };

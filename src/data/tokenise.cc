@@ -48,7 +48,8 @@ void note_large_share(const TokenisedText& text, const Division& division,
   if (division.rule == HoldOutRule::kGiven || held <= 3 * wanted * all) return;
   progress.say(cat("note: ", fixed(100 * held / all, 0), " % of the tokens are held out, not ",
                    fixed(100 * wanted, 1),
-                   " %: documents are held out whole, and these are few or of unlike length"));
+                   " %: documents are held out whole, and these are few or of unlike length "
+                   "(name held-out text in data.valid, or split long files)"));
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ std::string costs(const Comparison& c) {
                {"trained at", right},
                {"parameters", right},
                {"targets trained on", right},
-               {"train time", right},
-               {"train tok/s", right},
+               {"whole training", right},
+               {"tok/s of steps", right},
                {"memory", right}},
               {}};
   for (const ComparedVariant& v : c.variants) {
@@ -241,7 +241,7 @@ std::string comparison_table(const Comparison& c) {
                {"from 1x", right},
                {"loss", right},
                {"sd", right},
-               {cat("against ", c.reference), right},
+               {cat("nats from ", c.reference), right},
                {"error", right},
                {"95 % interval", right},
                {"", Align::kLeft}},

@@ -115,7 +115,7 @@ void Trainer::end_at(StepRecord record, const Error& error) {
 
 // The text that a step's batch was read from, for whoever looks for the cause of a skipped step.
 std::vector<std::int64_t> Trainer::window_starts(std::int64_t step) const {
-  const std::int64_t windows = parts_.config.batch.sequences;
+  const std::int64_t windows = reader_.windows();
   std::vector<std::int64_t> starts;
   for (std::int64_t i = 0; i < windows; ++i)
     starts.push_back(reader_.window_start((step - 1) * windows + i));

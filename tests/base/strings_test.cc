@@ -24,6 +24,12 @@ TEST(Strings, NearestSuggestsOnlyWhatIsNear) {
   const std::vector<std::string> keys = {"sequence_length", "sequences", "seed"};
   EXPECT_EQ(nearest("sequnce_lenght", keys), "sequence_length");
   EXPECT_EQ(nearest("optimiser_xyz", keys), "");
+  // Seen failing: half of a short word was wrong, its case or its end counted.
+  const std::vector<std::string> names = {"alibi", "none", "sinusoidal", "forgetting"};
+  EXPECT_EQ(nearest("rope", names), "");
+  EXPECT_EQ(nearest("ALiBi", names), "alibi");
+  EXPECT_EQ(nearest("sinus", names), "sinusoidal");
+  EXPECT_EQ(nearest("forget", names), "forgetting");
 }
 
 TEST(Utf8, FindsTheFirstBadByte) {

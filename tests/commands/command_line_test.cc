@@ -108,6 +108,8 @@ TEST(CommandLine, WrongOnesAreOneLineAndExitCode2) {
            {"prepare", "tiny.json", "--output", ""},  // a variable that is not set
            {"prepare", "tiny.json", "--set", "model.heads=4"},
            {"inspect", "bias", "--set", "run.seed=3"},
+           {"inspect", "bias", "--out", "bias.png"},
+           {"inspect", "attention", "runs/none", "--out", "page.txt"},
            {"inspect", "model", "--set", "run.seed=3"},
            {"inspect", "data", "tiny.json", "--set", "runtime.precision=fp32"},
            {"evaluate"},
@@ -173,7 +175,8 @@ TEST(CommandLine, TheNearestNameIsSuggested) {
   EXPECT_NAMES(refused({"inspect", "modl"}), "'modl'", "did you mean model?");
   EXPECT_NAMES(refused({"train", "a.json", "--resum"}), "--resum", "did you mean --resume?");
   EXPECT_NAMES(refused({"--versio"}), "'--versio'", "did you mean --version?");
-  EXPECT_EQ(refused({"train", "a.json", "--nonsense"}).find("did you mean"), std::string::npos);
+  EXPECT_NAMES(refused({"train", "a.json", "--nonsense"}), "--nonsense", "--set KEY=VALUE");
+  EXPECT_EQ(refused({"inspect", "schema", "--nonsense"}).find("did you mean"), std::string::npos);
 }
 
 TEST(CommandLine, AnUnknownKernelIsRefusedBeforeAnyTextIsRead) {

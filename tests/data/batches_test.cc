@@ -91,6 +91,26 @@ TEST(Reshape, FlattenedInputsAndTargetsAreTheSameForEveryScaling) {
   }
 }
 
+// Seen failing with rows cut from whole sequences.
+TEST(Reshape, RowsDrawnByThemselvesAreABatchOfTheirLength) {
+  const Text text(1000);
+  BatchConfig rows = shape(32, 3, 0.25);
+  rows.draw = Draw::kRows;
+  const BatchReader drawn(text.shards(), rows, 7, false);
+  const BatchReader short_ones(text.shards(), shape(8, 12), 7, false);
+  EXPECT_EQ(drawn.windows(), 12);
+  std::set<std::int64_t> seen;
+  for (std::int64_t step = 0; step < 10; ++step) {
+    const Batch batch = drawn.read(step), other = short_ones.read(step);
+    EXPECT_EQ(batch.rows, 12);
+    EXPECT_EQ(batch.length, 8);
+    EXPECT_EQ(batch.inputs, other.inputs);
+    EXPECT_EQ(batch.targets, other.targets);
+    seen.insert(batch.targets.begin(), batch.targets.end());
+  }
+  EXPECT_EQ(seen.size(), 960U);  // of one epoch: none twice
+}
+
 TEST(Reshape, ALengthMixtureDrawsTheShapeOfEachStepAndKeepsItsTokens) {
   const Text text(1003);
   BatchConfig mixed = shape(64, 4);
