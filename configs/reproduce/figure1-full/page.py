@@ -269,7 +269,8 @@ def trained_shorter(folder):
         return
     print(f"\n## Trained on 128 or on 512\n\nALiBi, seed 0, measured on the same targets after the same 26.0M tokens: trained on 128 it has {of['alibi'][512]:.2f} at 512 and "
           f"{of['alibi'][2048]:.2f} at 2,048, trained on 512\n{of['alibi-1'][512]:.2f} and {of['alibi-1'][2048]:.2f}. Length is not all that differs: a step's 8,192 tokens are cut from 16 "
-          "places of the text or from 4, the\nrates are 0.008 and 0.004, the devices a CPU and an H100.")
+          "places of the text or from 4, the\nrates are 0.008 and 0.004, the devices a CPU and an H100. What the places are worth at one length: [windows](../windows/). "
+          "All models of this page that are\ntrained on 512 had 4 places a step; how methods compare with more (`batch.draw=rows`) is not measured yet.")
 
 
 def trend_table(comparison):
