@@ -86,7 +86,7 @@ def main(folder):
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         print(f"- {comparison['title'].removeprefix('Optimizers: ')}: {verdict(case, runs, read_steps(case / 'steps.json')[1])}.")
     print("""
-The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for each), with one seed on one half of the
+The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
 under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
 decays to its end. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
