@@ -1,8 +1,9 @@
 """The README.md of a folder in data/results: its pictures and perplexities."""
 import json
-import math
 import os
 import statistics
+
+from budgets import from_reference  # of configs/reproduce, which callers have on their path
 
 OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
 
@@ -11,10 +12,6 @@ ABOUT_SPEED = "cost"  # an experiment
 
 def table(head, rows):
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
-
-
-def percent(nats):
-    return f"{100 * math.expm1(nats):+.1f} %"
 
 
 def verdict(found):
@@ -29,8 +26,7 @@ def verdict(found):
         for variant in variants:
             mine = next((one for one in variant["points"] if one["length"] == point), None)
             if variant is not reference and mine and mine["difference"] is not None:
-                low, high = mine["difference_low"], mine["difference_high"]
-                said.append((mine["difference"], f"{variant['name']} {percent(mine['difference'])}" + ("" if low is None else f" ({percent(low)} .. {percent(high)})")))
+                said.append((mine["difference"], f"{variant['name']} {from_reference(mine)}"))
         if said:
             text += f"- At {point:,}, perplexity from that of {found['reference']}: {', '.join(one for _, one in sorted(said))}.\n"
     return text + "\n" if text else ""

@@ -179,10 +179,10 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   constexpr std::size_t kTelling = 3;  // letters that a longer name begins with
   const std::string small = lower_case(std::string(word));
   for (const std::string& candidate : candidates) {
-    const bool begins = small.size() >= kTelling && lower_case(candidate).starts_with(small);
-    if (small.size() < 5 && !begins && lower_case(candidate).substr(0, 1) != small.substr(0, 1))
-      continue;
-    const std::size_t distance = begins ? 0 : edit_distance(small, lower_case(candidate));
+    const std::string name = lower_case(candidate);
+    const bool begins = small.size() >= kTelling && name.starts_with(small);
+    if (small.size() < 5 && !begins && name.substr(0, 1) != small.substr(0, 1)) continue;
+    const std::size_t distance = begins ? 0 : edit_distance(small, name);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

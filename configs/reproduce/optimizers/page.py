@@ -60,7 +60,7 @@ def crossings_table(runs, steps):
         print(f"| {KINDS[kind]}{'' if len(shares) == all_seeds else f' ({len(shares)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{median_and_spread(times)} |")
 
 
-def verdict(case, runs, steps):
+def verdict(runs, steps):
     """One line: who reaches AdamW's loss soonest."""
     found = {kind: time_until(runs, steps, kind, "adamw-1") for kind in steps if kind != "adamw"}
     found = {kind: until for kind, until in found.items() if until}
@@ -84,7 +84,7 @@ def main(folder):
     print("# Less time to the same loss\n")
     for case in cases:
         comparison, runs = read_runs(case / "runs" / "comparison.json")
-        print(f"- {comparison['title'].removeprefix('Optimizers: ')}: {verdict(case, runs, read_steps(case / 'steps.json')[1])}.")
+        print(f"- {comparison['title'].removeprefix('Optimizers: ')}: {verdict(runs, read_steps(case / 'steps.json')[1])}.")
     print("""
 The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate

@@ -16,6 +16,12 @@ def read_tasks(folder):
     return found, [name for name in tasks if name not in found]
 
 
+def texts_asked():
+    """At each length and depth."""
+    import tomllib  # of Python 3.11
+    return tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))["trials"]
+
+
 def seeds_of(comparison):
     return len({run["seed"] for run in comparison["runs"] if not run["failure"]})
 

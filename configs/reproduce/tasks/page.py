@@ -8,10 +8,9 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import by_depth, by_seed, measured_by, read_tasks, seeds_of, was_learned, was_run  # noqa: E402
+from answers import by_depth, by_seed, measured_by, read_tasks, seeds_of, texts_asked, was_learned, was_run  # noqa: E402
 from paired import interval  # noqa: E402
 
-TEXTS = 100  # trials of tasks.toml at each length and depth
 FAR = 4  # methods are told apart at this multiple of the trained length
 
 
@@ -37,7 +36,7 @@ def differences(comparison, task, arms, length):
                 better, worse = worse, better
                 mean, low, high = apart(*reversed(values))
             if low is None and mean is not None and what == "share":
-                half = of_texts(*(next(iter(value.values())) for value in values), TEXTS)
+                half = of_texts(*(next(iter(value.values())) for value in values), texts_asked())
                 low, high = mean - half, mean + half
             if mean is not None:
                 found.append((better, worse, mean, low, high))
@@ -124,7 +123,7 @@ the same learning rate, which is the only one that was tried, on the same texts,
 the task less well in these tokens, and its distance at 4x is not of length alone. A flip-flop's answer is one of two, so that guessing has
 half of them right. `scripts/reproduce tasks` makes this page, and trains
 what is missing; `configs/reproduce/tasks/tasks.toml` says what each task is trained on, [data](../../README.md#tasks) what it is. Intervals are of 95 %,
-over seeds (of one seed's right answers, over {TEXTS} texts), not cut at 0 and 100 %; losses stand in the table where no method has a tenth of the answers right.
+over seeds (of one seed's right answers, over {texts_asked()} texts), not cut at 0 and 100 %; losses stand in the table where no method has a tenth of the answers right.
 
 | task | seeds | difference at {FAR}x | by |
 |---|---|---|---|""")
