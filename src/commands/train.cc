@@ -210,19 +210,6 @@ void connect_devices(World& world, const torch::Device& device) {
     log_info(cat("note: ranks exchange gradients through the host: ", reason));
 }
 
-// On all ranks as the first measures. A run that goes on keeps what it has.
-void settle_linear_layers(Config& config, torch::Device device, std::int64_t rows, World& world) {
-  world.while_others_wait([&] {
-    if (!world.is_first()) return;
-    const std::string chosen = settle_linear_layers(config.runtime, config.model, device, rows);
-    if (!chosen.empty()) log_info(chosen);
-  });
-  const std::string first = world.gather(name_of(config.runtime.linear_layers))[0];
-  for (const LinearLayers layers :
-       {LinearLayers::kAuto, LinearLayers::kPacked, LinearLayers::kLibtorch})
-    if (first == name_of(layers)) config.runtime.linear_layers = layers;
-}
-
 // Sets the deadline of run.train_seconds, of which a resumed run has what it has not used yet;
 // measures how many tokens those are where that is not known yet. `config` is parts.config.
 void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Checkpoint>& resume) {
@@ -288,7 +275,12 @@ int train(World& world, Config config, RunFolder& folder, const Options& options
   connect_devices(world, machine.device);
   const std::int64_t most =
       plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
-  if (!resume) settle_linear_layers(config, machine.device, most, world);
+  if (!resume) {  // a run that goes on keeps what it has
+    settle_linear_layers_as_first(world, config.runtime, [&](RuntimeConfig& runtime) {
+      const std::string chosen = settle_linear_layers(runtime, config.model, machine.device, most);
+      if (!chosen.empty()) log_info(chosen);
+    });
+  }
   TrainerParts parts{config, text, folder, machine.device, world, most};
   if (config.run.train_seconds) fit_into_budget(config, parts, resume);
   Trainer trainer(parts, resume);

@@ -88,6 +88,17 @@ void warn_of_other_arithmetic(World& world, const std::string& arithmetic) {
   }
 }
 
+void settle_linear_layers_as_first(World& world, RuntimeConfig& runtime,
+                                   const std::function<void(RuntimeConfig&)>& settle) {
+  world.while_others_wait([&] {
+    if (world.is_first()) settle(runtime);
+  });
+  const std::string first = world.gather(name_of(runtime.linear_layers))[0];
+  for (const LinearLayers layers :
+       {LinearLayers::kAuto, LinearLayers::kPacked, LinearLayers::kLibtorch})
+    if (first == name_of(layers)) runtime.linear_layers = layers;
+}
+
 void refuse_other_ranks(World& world, const Config& config,
                         const std::filesystem::path& run_folder) {
   if (world.is_alone()) return;

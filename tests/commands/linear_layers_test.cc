@@ -33,7 +33,7 @@ TEST(LinearLayersOfARun, AreMeasuredOnceAndKept) {
   place.works(train({"--set", "run.train_tokens=1024"}));
   EXPECT_EQ(stored(place), "auto");  // too little work to choose by
   std::filesystem::remove_all(place.path("runs/tiny"));
-  // The first process measures; that the others hold to it is not seen here.
+  // That the others hold to what the first measures: tests/train/rank_check_test.cc.
   const std::vector<std::string> large = {
       "--set", "batch.sequence_length=1024", "--set", "run.train_tokens=16384", "--processes", "2"};
   place.works(train(large));
