@@ -39,8 +39,10 @@ class Stepper {
     optimizer_->zero_gradients();
     const torch::Tensor hidden_BTC = model_->hidden(tokens_BT_, training_options(config_));
     const torch::Tensor loss =
-        cross_entropy(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
-                      config_.runtime.loss_chunk_rows);
+        training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
+                      {.chunk_rows = config_.runtime.loss_chunk_rows,
+                       .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch})
+            .objective;
     loss.backward();
     const std::vector<torch::Tensor> gradients = gradients_of(parameters_);
     // Loss and norms in one copy, as in training: the step's one wait, for the update before it,
@@ -217,8 +219,8 @@ BenchRecord bench_step(const StepBench& bench) {
   record.table.columns = {{"part"},         right("ms"),   right("share"),    right("GFLOP/s"),
                           right("of rate"), right("GB/s"), right("of a copy")};
   StepBench settled = bench;
-  const std::string chosen =
-      settle_linear_layers(settled.config.runtime, bench.config.model, bench.device, bench.tokens);
+  const std::string chosen = settle_linear_layers(settled.config.runtime, bench.config.model,
+                                                  bench.vocabulary, bench.device, bench.tokens);
   if (!chosen.empty()) record.notes.push_back(chosen);
   for (const std::int64_t length : bench.lengths) bench_length(settled, length, record);
   return record;

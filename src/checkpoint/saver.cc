@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -45,12 +46,14 @@ void CheckpointSaver::save(Checkpoint checkpoint, const KeptSteps& keep,
   pending_ = true;
   work_.start(copied,
               [this, keep, begun, mine = std::make_shared<Checkpoint>(std::move(checkpoint))] {
+                const double start = seconds_now();
                 result_ = save_checkpoint(folder_, *mine, begun);
                 try {
                   rotate_checkpoints(folder_, keep);
                 } catch (const Error& error) {  // what was to be saved is saved
                   log_warning(cat("older checkpoints stay: ", error.what()));
                 }
+                took_ = seconds_now() - start;
               });
 }
 
@@ -78,7 +81,9 @@ std::optional<std::filesystem::path> CheckpointSaver::committed() {
 std::optional<std::filesystem::path> CheckpointSaver::finish() {
   const bool reported = !std::exchange(pending_, false);
   work_.wait();
-  return reported ? std::nullopt : std::optional(result_);
+  if (reported) return std::nullopt;
+  seconds_ = took_;
+  return result_;
 }
 
 }  // namespace alibi

@@ -28,16 +28,21 @@ class CheckpointSaver {
   // made it fail: former checkpoints are then as they were.
   std::optional<std::filesystem::path> committed();
   std::optional<std::filesystem::path> finish();  // the same, but waits
+  bool is_saving() const { return work_.is_running(); }
+  double seconds() const { return seconds_; }  // of the last save that has been asked for; 0: none
 
  private:
   bool copy(Checkpoint& checkpoint);
 
   std::filesystem::path folder_;
   bool in_background_;
-  bool pending_ = false;          // saved, not yet reported
-  std::filesystem::path result_;  // written by the thread that saves, read once it is done
-  Tensors weights_, optimizer_;   // the copy; its memory is used again
-  BackgroundWork work_;           // last: its thread works on all above
+  bool pending_ = false;  // saved, not yet reported
+  // Written by the thread that saves, read once it is done.
+  std::filesystem::path result_;
+  double took_ = 0;
+  double seconds_ = 0;
+  Tensors weights_, optimizer_;  // the copy; its memory is used again
+  BackgroundWork work_;          // last: its thread works on all above
 };
 
 }  // namespace alibi

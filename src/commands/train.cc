@@ -182,7 +182,9 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
   }
   terminal.finish();
   files.finish(signal == 0 ? RunState::kFinished : RunState::kStopped);
-  log_info(end_summary(config, trainer.progress(), seconds_now() - start, signal));
+  const TrainEnd end{config, trainer.progress(), parts.text.statistics.valid, seconds_now() - start,
+                     signal};
+  log_info(end_summary(end));
   if (const std::int64_t steps = trainer.progress().step - first_step; !parts.world.is_alone()) {
     const auto sent = static_cast<double>(parts.world.bytes_sent());
     log_info(cat("rank 0 sent ",
@@ -190,9 +192,7 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
                  " a step"));
   }
   if (signal != 0) log_info("saved; the same command with --resume goes on from here");
-  if (as_json)
-    print_found({"", end_document(config, trainer.progress(), seconds_now() - start, signal)},
-                true);
+  if (as_json) print_found({"", end_document(end)}, true);
   return signal;
 }
 
@@ -210,11 +210,13 @@ void connect_devices(World& world, const torch::Device& device) {
     log_info(cat("note: ranks exchange gradients through the host: ", reason));
 }
 
-// Sets the deadline of run.train_seconds, of which a resumed run has what it has not used yet;
-// measures how many tokens those are where that is not known yet. `config` is parts.config.
-void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Checkpoint>& resume) {
+// Sets the deadline of run.train_seconds, counted from `start`, of which a resumed run has what it
+// has not used yet; measures how many tokens those are where that is not known yet. `config` is
+// parts.config.
+void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Checkpoint>& resume,
+                     double start) {
   constexpr std::int64_t kNoEnd = 1'000'000'000'000'000;
-  const double start = seconds_now(), seconds = *config.run.train_seconds;
+  const double seconds = *config.run.train_seconds;
   if (!config.run.train_tokens) {
     const Config open = with_train_tokens(config, kNoEnd);
     const TrainerParts probe_parts{open,         parts.text,  parts.folder,
@@ -275,14 +277,16 @@ int train(World& world, Config config, RunFolder& folder, const Options& options
   connect_devices(world, machine.device);
   const std::int64_t most =
       plan_micro_batch(config, text.tokenizer.vocabulary(), machine.device, world);
+  const double start = seconds_now();
   if (!resume) {  // a run that goes on keeps what it has
     settle_linear_layers_as_first(world, config.runtime, [&](RuntimeConfig& runtime) {
-      const std::string chosen = settle_linear_layers(runtime, config.model, machine.device, most);
+      const std::string chosen = settle_linear_layers(
+          runtime, config.model, text.tokenizer.vocabulary(), machine.device, most);
       if (!chosen.empty()) log_info(chosen);
     });
   }
   TrainerParts parts{config, text, folder, machine.device, world, most};
-  if (config.run.train_seconds) fit_into_budget(config, parts, resume);
+  if (config.run.train_seconds) fit_into_budget(config, parts, resume, start);
   Trainer trainer(parts, resume);
   if (config.run.patience > 0 && !trainer.validates()) refuse_patience(config, text);
   return world.is_first() ? train_and_write(parts, trainer, resume, options.as_json)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "base/files.h"
 #include "base/strings.h"
@@ -95,6 +97,16 @@ std::string early_end_text(const Config& config, const Progress& p) {
                          2));
 }
 
+// By the bytes of all held-out text, of which validations may see a part; not a number where there
+// are none, of tokens that came without text.
+double best_bits_per_byte(const TrainEnd& end) {
+  const auto bytes = static_cast<double>(end.valid.bytes);
+  const auto tokens = static_cast<double>(end.valid.tokens);
+  const double loss = end.progress.best_validation_loss;
+  return bytes > 0 && std::isfinite(loss) ? loss / std::numbers::ln2 * tokens / bytes
+                                          : std::numeric_limits<double>::quiet_NaN();
+}
+
 }  // namespace
 
 TrainPlan plan_training(const Config& config, Trainer& trainer, const TrainerParts& parts) {
@@ -134,33 +146,40 @@ std::string start_summary(const Config& c, const PreparedText& text, const GptIm
             " estimated"}});
 }
 
-std::string end_summary(const Config& config, const Progress& p, double seconds, int signal) {
+std::string end_summary(const TrainEnd& end) {
+  const Progress& p = end.progress;
   std::vector<std::pair<std::string, std::string>> pairs = {
-      {signal == 0 ? "finished" : "stopped",
-       cat("step ", p.step, " of ", total_steps(config), ", ", with_commas(p.tokens), " tokens, ",
-           human_seconds(seconds), " of training", signal == 0 ? early_end_text(config, p) : "")}};
+      {end.signal == 0 ? "finished" : "stopped",
+       cat("step ", p.step, " of ", total_steps(end.config), ", ", with_commas(p.tokens),
+           " tokens, ", human_seconds(end.seconds), " of training",
+           end.signal == 0 ? early_end_text(end.config, p) : "")}};
   if (std::isfinite(p.best_validation_loss)) {
+    const double bits = best_bits_per_byte(end);
     pairs.emplace_back("best",
                        cat("validation loss ", fixed(p.best_validation_loss, 4), ", perplexity ",
-                           perplexity_text(p.best_validation_loss), ", at step ", p.best_step));
+                           perplexity_text(p.best_validation_loss),
+                           std::isfinite(bits) ? cat(", ", fixed(bits, 3), " bits per byte") : "",
+                           ", at step ", p.best_step));
   }
   if (p.skipped_steps > 0)
     pairs.emplace_back("skipped", cat(p.skipped_steps, " steps did not reach the weights"));
-  pairs.emplace_back("written", without_slash(config.run.folder).string());
+  pairs.emplace_back("written", without_slash(end.config.run.folder).string());
   return format_pairs(pairs);
 }
 
-Json end_document(const Config& config, const Progress& p, double seconds, int signal) {
+Json end_document(const TrainEnd& end) {
+  const Progress& p = end.progress;
   const bool validated = std::isfinite(p.best_validation_loss);
-  return document("training", {{"folder", without_slash(config.run.folder).string()},
-                               {"state", signal == 0 ? "finished" : "stopped"},
+  return document("training", {{"folder", without_slash(end.config.run.folder).string()},
+                               {"state", end.signal == 0 ? "finished" : "stopped"},
                                {"step", p.step},
-                               {"steps", total_steps(config)},
+                               {"steps", total_steps(end.config)},
                                {"tokens", p.tokens},
                                {"skipped_steps", p.skipped_steps},
-                               {"seconds", seconds},
+                               {"seconds", end.seconds},
                                {"best_step", validated ? Json(p.best_step) : Json()},
-                               {"best_validation_loss", p.best_validation_loss}});
+                               {"best_validation_loss", p.best_validation_loss},
+                               {"best_bits_per_byte", best_bits_per_byte(end)}});
 }
 
 }  // namespace alibi

@@ -27,8 +27,15 @@ TrainPlan plan_training(const Config& config, Trainer& trainer, const TrainerPar
 std::string start_summary(const Config& config, const PreparedText& text, const GptImpl& model,
                           const TrainPlan& plan, torch::Device device);
 
-// How far it came. `signal`: what stopped it, or 0.
-std::string end_summary(const Config& config, const Progress& progress, double seconds, int signal);
-Json end_document(const Config& config, const Progress& progress, double seconds, int signal);
+// How far it came.
+struct TrainEnd {
+  const Config& config;
+  const Progress& progress;
+  const SplitStatistics& valid;  // of all held-out text
+  double seconds;                // of training
+  int signal;                    // what stopped it, or 0
+};
+std::string end_summary(const TrainEnd& end);
+Json end_document(const TrainEnd& end);
 
 }  // namespace alibi

@@ -1,6 +1,7 @@
-// One pass over rows of memory for the parts of a step that only move numbers: cross-entropy over a
-// row of logits, GELU. bf16 in and out, arithmetic in fp32; they need has_avx512_bf16(). Elsewhere
-// LibTorch's operators do the same work (model/loss, model/layers.cc).
+// Rows of memory, each gone through while it is in the cache, for the parts of a step that only
+// move numbers: cross-entropy over a row of logits (in three loops: maximum, sum, gradient), GELU.
+// bf16 in and out, arithmetic in fp32; they need has_avx512_bf16(). Elsewhere LibTorch's operators
+// do the same work (model/loss, model/layers.cc).
 #pragma once
 
 #include <cstdint>

@@ -9,15 +9,17 @@
 #include "device/device.h"
 #include "device/libtorch.h"
 #include "model/layers.h"
+#include "model/linear/linear_products.h"
 #include "model/shapes.h"
 
 namespace alibi {
 namespace {
 
 constexpr double kClearly = 0.95;  // of the other's time
-constexpr std::int64_t kTurns = 5;
-// Multiplications of a forward pass that take some milliseconds.
-constexpr std::int64_t kLeastProducts = 2'000'000'000;
+// Multiplications of a forward pass that take a millisecond.
+constexpr std::int64_t kLeastProducts = 200'000'000;
+constexpr std::int64_t kMostRows = 2048;  // from there on both grow alike
+constexpr std::int64_t kHeadRows = 1024;  // of the output layer at a time, as the loss has them
 
 // Block 0's projection, out, up and down.
 std::vector<torch::Tensor> block_weights(const ModelConfig& model) {
@@ -51,6 +53,33 @@ void run(std::vector<AffineImpl>& layers, const torch::Tensor& x_NC, Activation 
   }
 }
 
+// As the loss calls the output layer: what it makes of logits takes their place.
+void run_head(const torch::Tensor& weight_VC, const torch::Tensor& x_NC,
+              LinearProducts::Kind kind) {
+  LinearProducts head(weight_VC, x_NC.scalar_type(), kind);
+  const torch::Tensor dweight_VC = torch::empty_like(weight_VC);
+  for (std::int64_t first = 0; first < x_NC.size(0); first += kHeadRows) {
+    const torch::Tensor x_RC = x_NC.narrow(0, first, std::min(kHeadRows, x_NC.size(0) - first));
+    const torch::Tensor y_RV = head.forward_aligned(x_RC);
+    head.input_gradient(y_RV);
+    head.weight_gradient(y_RV, x_RC, dweight_VC, first > 0);
+  }
+}
+
+LinearTimes time_head(const torch::Tensor& weight_VC, const torch::Tensor& x_NC) {
+  using Kind = LinearProducts::Kind;
+  return time_in_turns(
+      [&] { run_head(weight_VC, x_NC, LinearProducts::best_kind(weight_VC, x_NC.scalar_type())); },
+      [&] { run_head(weight_VC, x_NC, Kind::kLibtorch); });
+}
+
+LinearTimes time_block(const std::vector<torch::Tensor>& weights, const torch::Tensor& x_NC,
+                       Activation activation) {
+  std::vector<AffineImpl> packed = layers_of(weights, true), libtorch = layers_of(weights, false);
+  return time_in_turns([&] { run(packed, x_NC, activation); },
+                       [&] { run(libtorch, x_NC, activation); });
+}
+
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
@@ -63,36 +92,53 @@ LinearLayers LinearTimes::faster() const {
 }
 
 std::string LinearTimes::text() const {
-  return cat("linear layers: ", name_of(faster()), "; a block's take ", fixed(1e3 * packed, 1),
-             " ms on packed weights, ", fixed(1e3 * libtorch, 1), " ms by LibTorch's operators");
+  return cat("linear layers: ", name_of(faster()), "; forward and backward in ",
+             fixed(1e3 * packed, 1), " ms on packed weights, ", fixed(1e3 * libtorch, 1),
+             " ms by LibTorch's operators");
 }
 
-std::optional<LinearTimes> time_linear_layers(const ModelConfig& model, torch::ScalarType type,
-                                              std::int64_t rows) {
-  std::vector<torch::Tensor> weights = block_weights(model);  // untouched memory
-  std::vector<AffineImpl> packed = layers_of(weights, true), libtorch = layers_of(weights, false);
-  std::int64_t products = 0;
-  for (const torch::Tensor& weight_OI : weights) products += rows * weight_OI.numel();
-  const bool packs =
-      std::ranges::any_of(packed, [&](const auto& layer) { return layer.packs_for(type); });
-  if (!packs || products < kLeastProducts) return std::nullopt;
-  for (torch::Tensor& weight_OI : weights) weight_OI.normal_(0, 0.02).requires_grad_();
-  const torch::Tensor x_NC = torch::randn({rows, model.width}).to(type).requires_grad_();
+LinearTimes time_in_turns(const std::function<void()>& packed,
+                          const std::function<void()>& libtorch) {
+  constexpr double kLongEnough = 0.5;  // seconds
+  constexpr int kLeast = 3, kMost = 25;
   std::vector<double> seconds[2];
-  for (std::int64_t turn = 0; turn <= kTurns; ++turn) {
-    for (const bool packing : {true, false}) {
+  const double begun = seconds_now();
+  for (int turn = 0; turn <= kMost; ++turn) {
+    if (turn > kLeast && seconds_now() > begun + kLongEnough) break;
+    for (const bool packs : {true, false}) {
       const double start = seconds_now();
-      run(packing ? packed : libtorch, x_NC, model.activation);
-      if (turn > 0) seconds[packing ? 0 : 1].push_back(seconds_now() - start);
+      packs ? packed() : libtorch();
+      if (turn > 0) seconds[packs ? 0 : 1].push_back(seconds_now() - start);
     }
   }
-  return LinearTimes{median(seconds[0]), median(seconds[1])};
+  return {median(seconds[0]), median(seconds[1])};
+}
+
+std::optional<LinearTimes> time_linear_layers(const ModelConfig& model, std::int64_t vocabulary,
+                                              torch::ScalarType type, std::int64_t rows) {
+  rows = std::min(rows, kMostRows);
+  std::vector<torch::Tensor> weights = block_weights(model);  // untouched memory
+  torch::Tensor head_VC = torch::empty({vocabulary, model.width});
+  std::int64_t products = rows * head_VC.numel();
+  bool packs = LinearProducts::best_kind(head_VC, type) == LinearProducts::Kind::kPacked;
+  for (const torch::Tensor& weight_OI : weights) {
+    products += rows * weight_OI.numel();
+    packs |= LinearProducts::best_kind(weight_OI, type) == LinearProducts::Kind::kPacked;
+  }
+  if (!packs || products < kLeastProducts) return std::nullopt;
+  for (torch::Tensor& weight_OI : weights) weight_OI.normal_(0, 0.02).requires_grad_();
+  const torch::Tensor x_NC = torch::randn({rows, model.width}).to(type);
+  const LinearTimes head = time_head(head_VC.normal_(0, 0.02), x_NC);
+  const LinearTimes block = time_block(weights, x_NC.detach().requires_grad_(), model.activation);
+  const auto blocks = static_cast<double>(model.layers);
+  return LinearTimes{blocks * block.packed + head.packed, blocks * block.libtorch + head.libtorch};
 }
 
 std::string settle_linear_layers(RuntimeConfig& runtime, const ModelConfig& model,
-                                 torch::Device device, std::int64_t rows) {
+                                 std::int64_t vocabulary, torch::Device device, std::int64_t rows) {
   if (runtime.linear_layers != LinearLayers::kAuto || !device.is_cpu()) return "";
-  const auto times = time_linear_layers(model, activation_type(runtime.precision), rows);
+  const auto times =
+      time_linear_layers(model, vocabulary, activation_type(runtime.precision), rows);
   if (!times) return "";
   runtime.linear_layers = times->faster();
   return times->text();

@@ -3,6 +3,7 @@
 // products win with AMX, less surely without) and on the shapes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,15 +20,20 @@ struct LinearTimes {
   std::string text() const;  // for people
 };
 
-// Linear layers of one block of the model, forward and backward, on `rows` positions in bf16: the
-// medians of some turns, after a call of each. Nothing where they cannot be packed, and where the
-// work is too little to be told from noise.
-std::optional<LinearTimes> time_linear_layers(const ModelConfig& model, torch::ScalarType type,
-                                              std::int64_t rows);
+// Medians of turns of each, after one call of each: turns go on for half a second, but for some
+// where calls are short or long.
+LinearTimes time_in_turns(const std::function<void()>& packed,
+                          const std::function<void()>& libtorch);
+
+// Linear layers of the model, forward and backward, on `rows` positions, or on as many as tell how
+// the two compare, in bf16: a block's, as often as there are blocks, and the output layer's.
+// Nothing where they cannot be packed, and where the work is too little to be told from noise.
+std::optional<LinearTimes> time_linear_layers(const ModelConfig& model, std::int64_t vocabulary,
+                                              torch::ScalarType type, std::int64_t rows);
 
 // Fixes runtime.linear_layers by such a measurement and returns the times as text; leaves it open,
 // and returns "", where there is nothing to choose. `runtime.precision` is resolved.
 std::string settle_linear_layers(RuntimeConfig& runtime, const ModelConfig& model,
-                                 torch::Device device, std::int64_t rows);
+                                 std::int64_t vocabulary, torch::Device device, std::int64_t rows);
 
 }  // namespace alibi

@@ -29,6 +29,9 @@ class Checkpointer {
   // guard.failed_save, is made good by the next.
   void collect() { collect(false); }
   void wait();  // the same, for one that is under way too; on all ranks
+  // Of the first rank, which writes: whether a save is under way, and what the last one took.
+  bool is_saving() const { return saver_.is_saving(); }
+  double seconds() const { return saver_.seconds(); }
 
  private:
   void collect(bool wait);

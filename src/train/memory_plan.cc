@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/key_pattern.h"
+#include "device/device.h"
 #include "device/memory.h"
 #include "model/hashed_keys.h"
 #include "model/shapes.h"
@@ -124,6 +125,20 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
   return m.layers * m.width * item + 3 * layer / 4 + ends;
 }
 
+// What an update of matrices by Muon's kin takes beside the state, when activations are gone: some
+// copies of one for each thread (optimizer/muon.cc), of one on a device.
+std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
+  if (!c.optimizer.updates_matrices()) return 0;
+  constexpr std::int64_t kCopies = 4;
+  std::int64_t matrices = 0, largest = 0;
+  for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary)) {
+    if (stacked_rows(parameter).empty()) continue;
+    ++matrices;
+    largest = std::max(largest, parameter.count());
+  }
+  return std::min<std::int64_t>(matrices, set_threads(0)) * kCopies * 4 * largest;
+}
+
 }  // namespace
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
@@ -143,9 +158,10 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
   const HashingBytes hashing = hashing_bytes(c.model, bf16 ? 2 : 4);
-  parts.activations =
+  parts.activations = std::max(
       micro_batch_tokens * (activation_bytes_per_token(c, micro_batch_tokens) + hashing.per_token) +
-      hashing.fixed + kScores;
+          hashing.fixed + kScores,
+      update_bytes(c, vocabulary));
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
   return parts;

@@ -18,7 +18,7 @@ struct MemoryParts {
   std::int64_t optimizer = 0;    // its state (train/optimizer/optimizer.h)
   std::int64_t saving = 0;       // the copy that a save in the background is written from
   std::int64_t packed = 0;       // bf16 weights as the products read them
-  std::int64_t activations = 0;  // of one micro batch, kept for backward
+  std::int64_t activations = 0;  // of one micro batch, kept for backward; or an update by Muon
   std::int64_t loss = 0;         // a chunk of logits, and the gradients of hidden states and head
   std::int64_t exchange = 0;     // sums of lanes, and a bucket on its way to other ranks
   std::int64_t total() const {

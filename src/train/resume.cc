@@ -63,8 +63,10 @@ void resolve_machine(Config& config, bool resume, const WorldPlace& place) {
 }
 
 void resume_threads(const Config& config, const Checkpoint& resume, const World& world) {
-  // With bf16 the bits do not depend on it, and other ranks need cores, too.
-  if (!world.is_alone() && config.runtime.precision == Precision::kBf16) return;
+  // With bf16 the bits do not depend on it, but for MUD's, which are of fp32; and other ranks need
+  // cores, too.
+  const bool in_fp32 = config.optimizer.kind == OptimizerAlgorithm::kMud;
+  if (!world.is_alone() && config.runtime.precision == Precision::kBf16 && !in_fp32) return;
   const std::int64_t before = resume.progress.threads;
   const std::int64_t now = config.runtime.threads > 0 ? config.runtime.threads : before;
   if (before == 0) return;

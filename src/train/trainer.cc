@@ -31,7 +31,7 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
       update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_),
       pace_(parts.pace) {
-  pace_.save = save_seconds(state_.model->parameter_count());
+  pace_.save = std::max(pace_.save, save_seconds(state_.model->parameter_count()));
   if (resume) {
     out_of_time_ = deadline_holds(parts.config, *resume);
     const bool finished = state_.progress.finished && done();
@@ -165,7 +165,8 @@ bool Trainer::was_validated() const {
 }
 
 // Whether another step, the last validation and the last checkpoint still fit, behind one of this
-// step where it `saves`. Once they do not, the run is at its end, whatever that then takes.
+// step where it `saves`, or an earlier one that is under way. Once they do not, the run is at its
+// end, whatever that then takes.
 void Trainer::note_time(bool saves) {
   if (!parts_.deadline) return;
   note_used_time();
@@ -174,7 +175,9 @@ void Trainer::note_time(bool saves) {
   const double share = static_cast<double>(validator_.tokens()) /
                        static_cast<double>(batch_shape(parts_.config.batch).tokens());
   const double validation = pace_.validation > 0 ? pace_.validation : pace_.step * share / 2;
-  const double needed = pace_.step + validation + pace_.save * (saves ? 2 : 1);
+  const double save = std::max(pace_.save, checkpointer_.seconds());
+  const int saved = saves || checkpointer_.is_saving() ? 2 : 1;
+  const double needed = pace_.step + validation + save * saved;
   out_of_time_ = agreement_.as_first(seconds_now() + needed > *parts_.deadline);
 }
 

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "base/strings.h"
 #include "device/libtorch.h"
 #include "kernels/processor.h"
 #include "support/tiny_model.h"
@@ -19,13 +23,30 @@ TEST(LinearChoice, IsPackedUnlessTheOtherIsClearlyFaster) {
 TEST(LinearChoice, IsLeftOpenWhereThereIsNothingToChoose) {
   ModelConfig config = tiny_config(Position::kAlibi);
   config.width = 256;
-  EXPECT_FALSE(time_linear_layers(config, torch::kFloat, 4096));
-  EXPECT_FALSE(time_linear_layers(config, torch::kBFloat16, 16));
-  const auto times = time_linear_layers(config, torch::kBFloat16, 4096);
+  EXPECT_FALSE(time_linear_layers(config, 4096, torch::kFloat, 4096));
+  EXPECT_FALSE(time_linear_layers(config, 4096, torch::kBFloat16, 16));
+  const auto times = time_linear_layers(config, 4096, torch::kBFloat16, 4096);
   ASSERT_EQ(times.has_value(), has_avx512_bf16());
   if (!times) return;
   EXPECT_GT(times->packed, 0);
   EXPECT_GT(times->libtorch, 0);
+}
+
+// Seen failing with the two exchanged.
+TEST(LinearChoice, TimesAreOfTheirOwnWay) {
+  int packed = 0, libtorch = 0;
+  const auto takes = [](int milliseconds, int& calls) {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  };
+  const LinearTimes times = time_in_turns([&] { takes(2, packed); }, [&] { takes(40, libtorch); });
+  EXPECT_LT(times.packed, 0.03);
+  EXPECT_GT(times.libtorch, 0.03);
+  EXPECT_EQ(packed, libtorch);
+  EXPECT_GT(packed, 4);
+  EXPECT_NE(
+      times.text().find(cat("packed; forward and backward in ", fixed(1e3 * times.packed, 1))),
+      std::string::npos);
 }
 
 double relative_distance(const torch::Tensor& x, const torch::Tensor& y) {

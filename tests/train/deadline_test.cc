@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "support/error_text.h"
+#include "support/hook_off.h"
 #include "train/example.h"
 
 namespace alibi {
@@ -105,6 +106,24 @@ TEST(Deadline, LeavesTimeForTheFirstValidation) {
   EXPECT_EQ(example.train(example.config("run", {"run.train_seconds=500"}), false), 0);
   EXPECT_EQ(example.newest("run").progress.step, 1);
   EXPECT_EQ(example.events_of<ValidationRecord>().size(), 1U);
+}
+
+// Seen failing with a checkpoint expected to take what its size lets expect: the run then made all
+// of its steps.
+TEST(Deadline, LeavesASlowDiskItsTime) {
+  TrainExample example;
+  example.seconds_left = 3;
+  const HookOff off;
+  set_system_call_hook([](SystemCall call, const std::filesystem::path& path) {
+    if (call == SystemCall::kRename && path.string().find("step-00000002") != std::string::npos)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1800));
+    return 0;
+  });
+  EXPECT_EQ(example.train(example.config("run", {"run.train_seconds=3", "run.save_every_tokens=256",
+                                                 "run.save_in_background=false"}),
+                          false),
+            0);
+  EXPECT_LE(example.newest("run").progress.step, 4);
 }
 
 // A run that goes on at its deadline makes no step. Where its step was not validated yet, that is

@@ -123,14 +123,16 @@ TEST(MemoryPlan, RowsThatDoNotDivideALaneAreNoWantOfMemory) {
 TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
   const CliFixture place;
   struct Shape {
-    const char *layers, *width, *length, *sequences, *recompute, *reversible = "false";
+    const char *layers, *width, *length, *sequences, *recompute, *reversible = "false",
+                                                                 *optimizer = "adamw";
   };
   for (const Shape& shape : {Shape{"2", "256", "128", "64", "none"},
                              {"6", "256", "256", "32", "none"},
                              {"6", "256", "256", "32", "blocks"},
                              {"12", "128", "128", "256", "blocks"},
                              {"12", "128", "128", "256", "none", "true"},
-                             {"2", "768", "256", "8", "none"}}) {
+                             {"2", "768", "256", "8", "none"},
+                             {"6", "768", "64", "2", "none", "false", "normuon"}}) {
     std::filesystem::remove_all(place.path("runs"));
     const auto set = [](const char* key, const char* value) {
       return std::string(key) + "=" + value;
@@ -144,6 +146,7 @@ TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
                                            "--set", set("batch.sequences", shape.sequences),
                                            "--set", set("runtime.recompute", shape.recompute),
                                            "--set", set("model.reversible", shape.reversible),
+                                           "--set", set("optimizer.kind", shape.optimizer),
                                            "--set", "run.train_tokens=20000",
                                            "--set", "run.evaluate_every_tokens=20000",
                                            "--set", "run.save_every_tokens=5000"});

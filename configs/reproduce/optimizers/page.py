@@ -42,6 +42,10 @@ def budgets_table(runs, steps):
             print(f"| {KINDS[arm_of(variant)]} | {of_variant / 1e6:.2f}M | {mean_and_spread([loss for loss, _ in values.values()], 3)} | {time} |")
 
 
+def budgets_of(runs, kind):
+    return [variant for variant, values in runs.items() if arm_of(variant) == kind and values]
+
+
 def crossings_table(runs, steps):
     print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss (of the seeds) | time until AdamW's loss, of AdamW's (of seeds and rounds) |")
     print("|---|---|---|---|")
@@ -49,7 +53,7 @@ def crossings_table(runs, steps):
         if kind == "adamw":
             continue
         step, until = median_and_spread(relative_steps(steps, kind, "adamw")), time_until(runs, steps, kind, "adamw-1")
-        if not runs["adamw-1"] or not any(values for variant, values in runs.items() if arm_of(variant) == kind):
+        if not runs["adamw-1"] or not budgets_of(runs, kind):
             print(f"| {KINDS[kind]} | {step} | every run of it or of AdamW failed | |")
             continue
         if until is None:
@@ -57,19 +61,33 @@ def crossings_table(runs, steps):
             continue
         shares, times, at_most = until
         mark, all_seeds = "at most " if at_most else "", len(runs["adamw-1"])
+        if at_most and len(budgets_of(runs, kind)) == 1:  # no shorter run says how much sooner
+            print(f"| {KINDS[kind]} | {step} | at most {mean_and_spread(shares, 2)}: one budget alone | - |")
+            continue
         print(f"| {KINDS[kind]}{'' if len(shares) == all_seeds else f' ({len(shares)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{median_and_spread(times)} |")
 
 
 def verdict(runs, steps):
     """One line: who reaches AdamW's loss soonest."""
     found = {kind: time_until(runs, steps, kind, "adamw-1") for kind in steps if kind != "adamw"}
-    found = {kind: until for kind, until in found.items() if until}
+    found = {kind: until for kind, until in found.items() if until and not (until[2] and len(budgets_of(runs, kind)) == 1)}
     if not found:
         return "no optimizer reaches AdamW's loss"
     kind = min(found, key=lambda kind: statistics.median(found[kind][1]))
     _, times, at_most = found[kind]
     missed = statistics.median(times) > AIM and not at_most
     return (f"{KINDS[kind]} has AdamW's loss after {'at most ' if at_most else ''}{median_and_spread(times)} of its time (aim: {AIM} or less, {'not met' if missed else 'met'})")
+
+
+def better_batches(cases):
+    """Of the cases of one model those whose AdamW ends with the lowest loss."""
+    ends = {}
+    for case in cases:
+        comparison, runs = read_runs(case / "runs" / "comparison.json")
+        if runs["adamw-1"]:
+            model = comparison["title"].rsplit(", ", 1)[0]
+            ends.setdefault(model, []).append((statistics.mean(loss for loss, _ in runs["adamw-1"].values()), case))
+    return {min(of_model)[1] for of_model in ends.values() if len(of_model) > 1}
 
 
 def other_rate(case):
@@ -82,24 +100,31 @@ def other_rate(case):
 def main(folder):
     cases = sorted(path.parent for path in pathlib.Path(folder).glob("*/steps.json"))
     print("# Less time to the same loss\n")
+    better = better_batches(cases)
     for case in cases:
         comparison, runs = read_runs(case / "runs" / "comparison.json")
-        print(f"- {comparison['title'].removeprefix('Optimizers: ')}: {verdict(runs, read_steps(case / 'steps.json')[1])}.")
+        batch = " (the batch at which AdamW ends with the lower loss)" if case in better else ""
+        print(f"- {comparison['title'].removeprefix('Optimizers: ')}{batch}: {verdict(runs, read_steps(case / 'steps.json')[1])}.")
     print("""
 The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
 under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
-decays to its end. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
+decays to its end. First weights have a standard deviation of 1 / sqrt(width), and the rows of a step are cut from the same few sequences; the
+quickstart has 0.02 and draws each row by itself. All of it is early in training, at most 0.5 tokens a parameter, where the default of
+`optimizer.kind` is not decided: it stays `adamw`. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
 [page.py](../../../configs/reproduce/optimizers/page.py).""")
     for case in cases:
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = max(variant["parameters"] for variant in comparison["variants"])
         device = comparison["protocol"]["device"]
         processor, steps = read_steps(case / "steps.json")
+        trials = read_runs(case / "rates" / "comparison.json")[1]
+        tried = next(tokens for values in trials.values() for _, tokens in values.values())
         trained = "" if device.startswith("cpu") else f"trained on {device}, "
-        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {trained}steps timed on {processor}. All but the matrices "
-              f"of the blocks: AdamW at {other_rate(case):g} beside Muon and its kin.\n")
-        rates_table(read_runs(case / "rates" / "comparison.json")[1])
+        rounds = len(steps["adamw"])
+        print(f"\n## {comparison['title']}\n\n{parameters / 1e6:.1f}M parameters; {trained}steps timed on {processor}, {f'{rounds} rounds in turns' if rounds > 1 else 'once'}. All but the matrices "
+              f"of the blocks: AdamW at {other_rate(case):g} beside Muon and its kin. Rates were tried with {tried / 1e6:.1f}M tokens.\n")
+        rates_table(trials)
         budgets_table(runs, steps)
         crossings_table(runs, steps)
 

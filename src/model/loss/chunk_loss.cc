@@ -28,7 +28,7 @@ GradientScale row_scale(const ChunkScale& scale, bool needs_gradient) {
   return {needs_gradient ? static_cast<float>(scale.scale) : 0.0F, static_cast<float>(scale.z)};
 }
 
-// In one pass over each row, which is overwritten by its gradient.
+// Each row is read from memory once, and overwritten by its gradient.
 ChunkLoss fused_chunk(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                       const ChunkScale& scale, bool needs_gradient) {
   const std::int64_t rows = logits_RV.size(0), width = logits_RV.size(1);

@@ -33,7 +33,9 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
     const std::int64_t rows = hidden_NC.size(0);
     const auto exact = exact_type(hidden_NC);
     const torch::ScalarType type = hidden_NC.scalar_type();
-    LinearProducts head(weight_VC, type, LinearProducts::best_kind(weight_VC, type));
+    LinearProducts head(weight_VC, type,
+                        options.packs ? LinearProducts::best_kind(weight_VC, type)
+                                      : LinearProducts::Kind::kLibtorch);
     torch::Tensor total = torch::zeros({}, hidden_NC.options().dtype(exact));
     torch::Tensor squares = torch::zeros_like(total);
     const double divisor = options.divisor > 0 ? options.divisor : static_cast<double>(rows);

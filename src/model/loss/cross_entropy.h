@@ -19,6 +19,7 @@ struct LossOptions {
   double z_loss = 0;      // z
   double divisor = 0;     // the sums over rows become means by it; 0: the number of rows
   bool left_out = false;  // rows whose target is negative count nothing; else there are none
+  bool packs = true;      // the weight, where it can be; LibTorch's products otherwise
 };
 
 struct TrainingLoss {

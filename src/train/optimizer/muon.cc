@@ -4,8 +4,9 @@
 //   w = (1 - lr decay) w - 0.2 lr sqrt(max(rows, columns)) orthogonal((1-u) g + u m)
 //
 // (Jordan et al. 2024; the factor: Liu et al. 2025, "Muon is scalable for LLM training", section
-// 2.2: steps have the root mean square 0.2 lr, about AdamW's, so that rates carry over). Queries,
-// keys and values, stacked in one weight, are matrices of their own.
+// 2.2: steps have the root mean square 0.2 lr, about AdamW's; the best rates measured here are 2 to
+// 13 times AdamW's all the same, data/results/optimizers). Queries, keys and values, stacked in one
+// weight, are matrices of their own.
 //
 // NorMuon (Li et al. 2025, arXiv 2510.05491, algorithm 1) keeps the mean square of each row of
 // o = orthogonal(...), v = b2 v + (1-b2) mean(o^2), and takes o / (sqrt(v) + eps), scaled to the
