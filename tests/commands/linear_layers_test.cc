@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "commands/cli_fixture.h"
+#include "support/error_text.h"
 
 namespace alibi {
 namespace {
