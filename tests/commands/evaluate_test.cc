@@ -140,7 +140,7 @@ TEST(Evaluate, WhatAnotherCommandMeasuredIsNotLostUnasked) {
   const std::string created = trained().json("kept/curve.json")["created"];
   EXPECT_NAMES(trained().works(first).err, "replacing", "kept/curve.json", created);
   std::vector<std::string> shown = first;  // seen refused
-  shown.insert(shown.end(), {"--json", "--progress", "json"});
+  shown.insert(shown.end(), {"--json", "--progress", "json", "--join-timeout", "30"});
   EXPECT_NAMES(trained().works(shown).err, "replacing", "kept/curve.json");
   const std::string curve = trained().read("kept/curve.json");
   const ProgramResult refused = trained().run(other);

@@ -1,6 +1,7 @@
 """Trains the PyTorch model of scripts/speed_twin.py on prepared text, compiled and in bf16, and measures it on the held-out part.
 
-usage: train_twin.py PREPARED --length N --tokens N --optimizer adamw|muon --rate R [--batch 8192] [--seed 0] [--trial]
+usage: train_twin.py PREPARED --length N --tokens N --optimizer adamw|muon --rate R [--batch 8192] [--seed 0]
+                     [--standard-deviation 0.02] [--trial]
        train_twin.py PREPARED --length N --weights FILE      only measures the program's weights.safetensors
 
 Windows of the text without overlap, shuffled; linear warm-up over a tenth of the tokens, then a cosine to a tenth of the rate;
@@ -58,10 +59,14 @@ def held_out_loss(model, ids, length, attend):
     return total / windows
 
 
-def initialize(model, layers):
+def initialize(model, layers, standard_deviation):
     for layer in model.layers:
         for name in ("out", "down"):  # what a block adds to the residual stream
             nn.init.normal_(layer.project[name].weight, std=0.02 / math.sqrt(2 * layers))
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() == 2:  # drawn with 0.02
+                weight.mul_(standard_deviation / 0.02)
 
 
 def load(model, file):
@@ -126,7 +131,7 @@ def train(model, ids, attend, options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("prepared", type=pathlib.Path)
-    for name, kind, value in (("length", int, 256), ("tokens", int, 2000000), ("batch", int, 8192), ("seed", int, 0), ("rate", float, 0.003),
+    for name, kind, value in (("length", int, 256), ("tokens", int, 2000000), ("batch", int, 8192), ("seed", int, 0), ("rate", float, 0.003), ("standard-deviation", float, 0.02),
                               ("optimizer", str, "adamw"), ("weights", str, "")):
         parser.add_argument(f"--{name}", type=kind, default=value)
     parser.add_argument("--trial", action="store_true", help="one step, not compiled, measured on little text")
@@ -134,7 +139,7 @@ def main():
     torch.manual_seed(options.seed)
     vocabulary = json.loads((options.prepared / "prepared.json").read_text())["tokenizer"]["vocabulary"]
     model = Model(types.SimpleNamespace(**SHAPE, vocabulary=vocabulary))
-    initialize(model, SHAPE["layers"])
+    initialize(model, SHAPE["layers"], options.standard_deviation)
     attend = by_mask(SHAPE["heads"], options.length, torch.bfloat16, "cpu")
     done = {}
     if options.weights:
