@@ -23,7 +23,7 @@ install_sentencepiece() {
 build_sentencepiece() {
   local folder="$1"
   shift
-  step "sentencepiece $SENTENCEPIECE_VERSION from PyPI, built here"
+  step "sentencepiece $SENTENCEPIECE_VERSION from PyPI, built here (a minute or two)"
   local work="$TEMPORARY/sentencepiece"
   # pip reads a source package's metadata by setuptools: of a pinned version, by the name of old or of new pips.
   PIP_CONSTRAINT="$LIB/build-constraints.txt" PIP_BUILD_CONSTRAINT="$LIB/build-constraints.txt" \

@@ -182,7 +182,11 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
   }
   terminal.finish();
   files.finish(signal == 0 ? RunState::kFinished : RunState::kStopped);
-  const TrainEnd end{config, trainer.progress(), parts.text.statistics.valid, seconds_now() - start,
+  const TrainEnd end{config,
+                     trainer.progress(),
+                     parts.text.statistics.valid,
+                     seconds_now() - start,
+                     peak_memory_bytes(parts.device),
                      signal};
   log_info(end_summary(end));
   if (const std::int64_t steps = trainer.progress().step - first_step; !parts.world.is_alone()) {
@@ -248,6 +252,10 @@ void fit_into_budget(Config& config, TrainerParts& parts, const std::optional<Ch
                  free_cadence && validations < kDefaultValidations
                      ? cat(", validated ", validations, validations == 1 ? " time" : " times")
                      : ""));
+  } else if (!resume) {
+    log_info(cat("budget: ", human_seconds(seconds),
+                 " (run.train_seconds), a deadline alone beside run.train_tokens; "
+                 "run.train_tokens=null finds the tokens that fit"));
   }
   const double used = resume ? resume->progress.train_seconds : 0;
   if (used > 0) {

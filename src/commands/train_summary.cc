@@ -1,6 +1,7 @@
 #include "commands/train_summary.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -83,18 +84,51 @@ double training_operations(const Config& c, const GptImpl& model) {
   return each.linear + each.head + each.attention;
 }
 
-// What ended a run before its schedule did.
-std::string early_end_text(const Config& config, const Progress& p) {
-  if (p.step >= total_steps(config)) return "";
-  if (is_out_of_patience(config, p)) {
-    return cat(": run.patience ended it within its schedule, after ",
-               p.evaluations_without_improvement, " validations without improvement");
+enum class Ending { kSchedule, kPatience, kDeadline, kSignal };
+
+constexpr auto enum_names(Ending) {
+  return std::array{"schedule", "patience", "deadline", "signal"};
+}
+
+Ending ending_of(const TrainEnd& end) {
+  if (end.signal != 0) return Ending::kSignal;
+  if (end.progress.step >= total_steps(end.config)) return Ending::kSchedule;
+  return is_out_of_patience(end.config, end.progress) ? Ending::kPatience : Ending::kDeadline;
+}
+
+// Where the schedule was when the deadline ended it.
+std::string at_deadline(const Config& c, const Progress& p) {
+  if (p.tokens < c.schedule.warmup_tokens) return "in its warm-up";
+  const double share =
+      learning_rate(c.schedule, c.optimizer.learning_rate, *c.run.train_tokens, p.tokens) /
+      c.optimizer.learning_rate;
+  return cat("with its rate at ", significant(100 * share, 2), " % of the highest");
+}
+
+// Of a budget that was planned by steps slower than the run's own.
+std::string left_of_budget(const Config& c, const Progress& p) {
+  constexpr double kShare = 0.1;
+  if (!c.run.train_seconds) return "";
+  const double left = *c.run.train_seconds - p.train_seconds;
+  if (left < kShare * *c.run.train_seconds) return "";
+  return cat(": ", human_seconds(left), " of run.train_seconds were left");
+}
+
+// What ended a run before its schedule did, or before its time was over.
+std::string early_end_text(const TrainEnd& end) {
+  const Progress& p = end.progress;
+  switch (ending_of(end)) {
+    case Ending::kPatience:
+      return cat(": run.patience ended it within its schedule, after ",
+                 p.evaluations_without_improvement, " validations without improvement");
+    case Ending::kDeadline:
+      return ": run.train_seconds were over before its schedule was, " + at_deadline(end.config, p);
+    case Ending::kSchedule:
+      return left_of_budget(end.config, p);
+    case Ending::kSignal:
+      return "";
   }
-  if (!config.run.train_seconds) return "";
-  return cat(": run.train_seconds were over before its schedule was, whose rate had come down to ",
-             significant(learning_rate(config.schedule, config.optimizer.learning_rate,
-                                       *config.run.train_tokens, p.tokens),
-                         2));
+  return "";
 }
 
 // By the bytes of all held-out text, of which validations may see a part; not a number where there
@@ -117,7 +151,8 @@ TrainPlan plan_training(const Config& config, Trainer& trainer, const TrainerPar
           .operations_per_token = training_operations(config, *trainer.model()),
           .parameters = trainer.model()->parameter_count(),
           .micro_batch_tokens = trainer.micro_batch_tokens(),
-          .ranks = parts.world.size()};
+          .ranks = parts.world.size(),
+          .deadline = parts.deadline};
 }
 
 std::string start_summary(const Config& c, const PreparedText& text, const GptImpl& model,
@@ -151,8 +186,7 @@ std::string end_summary(const TrainEnd& end) {
   std::vector<std::pair<std::string, std::string>> pairs = {
       {end.signal == 0 ? "finished" : "stopped",
        cat("step ", p.step, " of ", total_steps(end.config), ", ", with_commas(p.tokens),
-           " tokens, ", human_seconds(end.seconds), " of training",
-           end.signal == 0 ? early_end_text(end.config, p) : "")}};
+           " tokens, ", human_seconds(end.seconds), " of training", early_end_text(end))}};
   if (std::isfinite(p.best_validation_loss)) {
     const double bits = best_bits_per_byte(end);
     pairs.emplace_back("best",
@@ -163,6 +197,7 @@ std::string end_summary(const TrainEnd& end) {
   }
   if (p.skipped_steps > 0)
     pairs.emplace_back("skipped", cat(p.skipped_steps, " steps did not reach the weights"));
+  pairs.emplace_back("memory", human_bytes(static_cast<double>(end.memory)) + " at most");
   pairs.emplace_back("written", without_slash(end.config.run.folder).string());
   return format_pairs(pairs);
 }
@@ -172,11 +207,13 @@ Json end_document(const TrainEnd& end) {
   const bool validated = std::isfinite(p.best_validation_loss);
   return document("training", {{"folder", without_slash(end.config.run.folder).string()},
                                {"state", end.signal == 0 ? "finished" : "stopped"},
+                               {"ended_by", name_of(ending_of(end))},
                                {"step", p.step},
                                {"steps", total_steps(end.config)},
                                {"tokens", p.tokens},
                                {"skipped_steps", p.skipped_steps},
                                {"seconds", end.seconds},
+                               {"peak_memory_bytes", end.memory},
                                {"best_step", validated ? Json(p.best_step) : Json()},
                                {"best_validation_loss", p.best_validation_loss},
                                {"best_bits_per_byte", best_bits_per_byte(end)}});

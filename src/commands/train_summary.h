@@ -1,6 +1,7 @@
 // What a training run says at its start and end.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/json/value.h"
@@ -19,6 +20,7 @@ struct TrainPlan {
   std::int64_t parameters = 0;
   std::int64_t micro_batch_tokens = 0;
   int ranks = 1;
+  std::optional<double> deadline = {};  // seconds_now() at which run.train_seconds are over
 };
 
 TrainPlan plan_training(const Config& config, Trainer& trainer, const TrainerParts& parts);
@@ -32,7 +34,8 @@ struct TrainEnd {
   const Config& config;
   const Progress& progress;
   const SplitStatistics& valid;  // of all held-out text
-  double seconds;                // of training
+  double seconds;                // of training, since this start
+  std::int64_t memory;           // peak, bytes
   int signal;                    // what stopped it, or 0
 };
 std::string end_summary(const TrainEnd& end);

@@ -1,5 +1,6 @@
 #include "commands/train_terminal.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -63,13 +64,15 @@ void TrainTerminal::show(const StepRecord& step) {
   const double tokens_per_second = rate_ * static_cast<double>(plan_.tokens_per_step);
   const double operations = tokens_per_second * plan_.operations_per_token;
   const double per_step = (seconds_now() - start_) / static_cast<double>(step.step - first_step_);
+  double eta = per_step * static_cast<double>(plan_.steps - step.step);
+  if (plan_.deadline) eta = std::clamp(*plan_.deadline - seconds_now(), 0.0, eta);
   line_.show({.record = step,
               .steps = plan_.steps,
               .tokens_per_second = tokens_per_second,
               .gflops = operations / 1e9,
               .share_of_peak = operations / plan_.gemm_rate,
               .memory_bytes = device_.is_cuda() ? peak_memory_bytes(device_) : resident_bytes(),
-              .eta_seconds = per_step * static_cast<double>(plan_.steps - step.step)});
+              .eta_seconds = eta});
 }
 
 void TrainTerminal::print(LogLevel level, const std::string& text) {

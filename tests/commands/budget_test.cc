@@ -68,6 +68,7 @@ TEST(BudgetOfSeconds, IsADeadlineForTokensThatAreGiven) {
   EXPECT_TRUE(last["finished"]);
   EXPECT_EQ(last["validated_step"], last["step"]);
   EXPECT_LT(last["tokens"], 1000000000);
+  EXPECT_NAMES(result.err, "budget:", "run.train_tokens=null");
   EXPECT_NAMES(result.err, "finished:", "run.train_seconds");
 }
 
@@ -142,6 +143,26 @@ TEST(BudgetOfSeconds, IsNotSpentOnValidations) {
   EXPECT_EQ(every, tokens);
   place.works(train(sets, "--resume"));
   EXPECT_EQ(cadence(), std::pair(every, tokens));
+}
+
+// Seen failing: a run ended at half of its time and did not say so, and one whose rate still rose
+// said that it had come down. The time that is left is the deadline's, not the schedule's.
+TEST(BudgetOfSeconds, SaysHowTheRunEnded) {
+  const TimedPlace place;
+  const auto end_of = [&](const std::vector<std::string>& sets) {
+    std::filesystem::remove_all(place.path("runs/timed"));
+    const ProgramResult result = place.works(train(sets, "--json"));
+    return std::pair(nlohmann::json::parse(result.out)["ended_by"].get<std::string>(), result.err);
+  };
+  const auto [left, left_text] = end_of({"run.train_seconds=1000", "run.train_tokens=512"});
+  EXPECT_EQ(left, "schedule");
+  EXPECT_NAMES(left_text, "finished:", "of run.train_seconds were left");
+  const auto [rising, rising_text] = end_of(
+      {"run.train_seconds=2", "run.train_tokens=1000000000", "schedule.warmup_tokens=500000000",
+       "run.evaluate_every_tokens=1000000000", "run.save_every_tokens=1000000000"});
+  EXPECT_EQ(rising, "deadline");
+  EXPECT_NAMES(rising_text, "finished:", "in its warm-up");
+  EXPECT_EQ(rising_text.find(" min"), std::string::npos) << rising_text;  // ETA
 }
 
 TEST(BudgetOfSeconds, WithoutTimeForTheWarmUpIsRefused) {

@@ -106,6 +106,9 @@ def main(folder):
         batch = " (the batch at which AdamW ends with the lower loss)" if case in better else ""
         print(f"- {comparison['title'].removeprefix('Optimizers: ')}{batch}: {verdict(runs, read_steps(case / 'steps.json')[1])}.")
     print("""
+So: NorMuon with a rate of about 0.01 for the matrices of the blocks and 0.003 for all else ([recipe](../../../configs/GUIDE.md#train)). Muon is as good
+at 4.2M parameters.
+
 The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
 under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
