@@ -29,7 +29,7 @@ class CheckpointSaver {
   std::optional<std::filesystem::path> committed();
   std::optional<std::filesystem::path> finish();  // the same, but waits
   bool is_saving() const { return work_.is_running(); }
-  double seconds() const { return seconds_; }  // of the last save that has been asked for; 0: none
+  double seconds() const { return seconds_; }  // of the last save that was reported; 0: none
 
  private:
   bool copy(Checkpoint& checkpoint);

@@ -105,7 +105,8 @@ std::string at_deadline(const Config& c, const Progress& p) {
   return cat("with its rate at ", significant(100 * share, 2), " % of the highest");
 }
 
-// Of a budget that was planned by steps slower than the run's own.
+// Where much of it was: the budget was planned by slower steps than the run's, or its tokens were
+// given.
 std::string left_of_budget(const Config& c, const Progress& p) {
   constexpr double kShare = 0.1;
   if (!c.run.train_seconds) return "";
@@ -131,14 +132,15 @@ std::string early_end_text(const TrainEnd& end) {
   return "";
 }
 
-// By the bytes of all held-out text, of which validations may see a part; not a number where there
-// are none, of tokens that came without text.
+// By the bytes of all held-out text, of which validations may see a part; not a number where these
+// are not known, as of tokens that came without text.
 double best_bits_per_byte(const TrainEnd& end) {
   const auto bytes = static_cast<double>(end.valid.bytes);
   const auto tokens = static_cast<double>(end.valid.tokens);
   const double loss = end.progress.best_validation_loss;
-  return bytes > 0 && std::isfinite(loss) ? loss / std::numbers::ln2 * tokens / bytes
-                                          : std::numeric_limits<double>::quiet_NaN();
+  return bytes > 0 && end.valid.unknown == 0 && std::isfinite(loss)
+             ? loss / std::numbers::ln2 * tokens / bytes
+             : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace

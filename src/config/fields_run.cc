@@ -326,11 +326,11 @@ Fields runtime_fields(RuntimeConfig& r) {
       "share: T5 buckets, learned slopes). Reversible layers do without it.")
       .free();
   add(f, "linear_layers", choice(r.linear_layers),
-      "How training multiplies bf16 on a CPU, the output layer too. packed: on weights packed once "
-      "a "
-      "step, sums and GELU within; libtorch: by its operators; last bits differ. auto: packed, "
-      "unless a measurement at the first start finds the other faster; fixed then. Set it where "
-      "fresh runs should repeat each other's bits.")
+      "How training multiplies bf16 on a CPU, the output layer too. packed: on packed weights, "
+      "sums "
+      "and GELU within; libtorch: by its operators; last bits differ. auto: packed, unless a "
+      "measurement at the first start finds the other faster; fixed then. Set it where fresh runs "
+      "should repeat each other's bits.")
       .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
       "A training run that is estimated to need more gets smaller micro batches, or is refused. "

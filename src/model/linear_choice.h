@@ -20,8 +20,7 @@ struct LinearTimes {
   std::string text() const;  // for people
 };
 
-// Medians of turns of each, after one call of each: turns go on for half a second, but for some
-// where calls are short or long.
+// Medians of 3 to 25 turns, as many as half a second holds, after one call of each.
 LinearTimes time_in_turns(const std::function<void()>& packed,
                           const std::function<void()>& libtorch);
 

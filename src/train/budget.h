@@ -10,7 +10,7 @@
 namespace alibi {
 
 // Seconds that parts of a run take: a step and a validation as measured, a checkpoint by the size
-// of the model, until one has been written.
+// of the model, or as measured where that takes longer.
 struct Pace {
   double step = 0, validation = 0, save = 0;
   double start = 0;  // from building the model to the first step

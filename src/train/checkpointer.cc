@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/stop.h"
@@ -23,6 +24,7 @@ Checkpointer::Checkpointer(const Config& config, const RunFolder& folder, TrainS
 void Checkpointer::save(bool steps_follow) {
   if (!needs_save()) return;
   wait();
+  const double start = seconds_now();
   Checkpoint checkpoint = state_.checkpoint();
   const Progress& progress = state_.progress;
   const bool is_first = agreement_.world().is_first();
@@ -39,6 +41,7 @@ void Checkpointer::save(bool steps_follow) {
   KeptSteps kept{config_.run.keep_checkpoints, {progress.best_step}, progress.step};
   if (config_.guard.rolls_back())
     kept.these_steps.push_back(newest_due_save(config_, progress.tokens));
+  share_seconds_ = seconds_now() - start;
   agreement_.world().while_others_wait([&] {
     if (is_first) saver_.save(std::move(checkpoint), kept, begun);
   });
@@ -113,7 +116,9 @@ bool Checkpointer::may_save(const Checkpoint& checkpoint, bool steps_follow) {
 void Checkpointer::collect(bool wait) {
   const bool fine = emitter_.attempt([&] {
     const auto folder = wait ? saver_.finish() : saver_.committed();
-    if (folder) emitter_.emit(SaveRecord{saved_step_, folder->string()});
+    if (!folder) return;
+    seconds_ = recent_.add(share_seconds_ + saver_.seconds());
+    emitter_.emit(SaveRecord{saved_step_, folder->string()});
   });
   if (!fine) saved_step_ = -1;
 }

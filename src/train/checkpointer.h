@@ -5,6 +5,7 @@
 #include "checkpoint/saver.h"
 #include "config/config.h"
 #include "train/agreement.h"
+#include "train/budget.h"
 #include "train/emitter.h"
 #include "train/run_folder.h"
 #include "train/state.h"
@@ -29,9 +30,9 @@ class Checkpointer {
   // guard.failed_save, is made good by the next.
   void collect() { collect(false); }
   void wait();  // the same, for one that is under way too; on all ranks
-  // Of the first rank, which writes: whether a save is under way, and what the last one took.
+  // Of the first rank: whether it writes a save, and what recent ones took, with what ranks share.
   bool is_saving() const { return saver_.is_saving(); }
-  double seconds() const { return saver_.seconds(); }
+  double seconds() const { return seconds_; }
 
  private:
   void collect(bool wait);
@@ -46,6 +47,9 @@ class Checkpointer {
   Emitter& emitter_;
   std::int64_t saved_step_;  // the newest; -1: none
   CheckpointSaver saver_;
+  RecentSeconds recent_;
+  double seconds_ = 0;        // 0: none has ended
+  double share_seconds_ = 0;  // of the save begun last, before the saver has it
 };
 
 }  // namespace alibi

@@ -126,7 +126,7 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
 }
 
 // What an update of matrices by Muon's kin takes beside the state, when activations are gone: some
-// copies of one for each thread (optimizer/muon.cc), of one on a device.
+// copies of one for each thread (optimizer/muon.cc), of a single one on a device.
 std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
   if (!c.optimizer.updates_matrices()) return 0;
   constexpr std::int64_t kCopies = 4;
@@ -136,7 +136,10 @@ std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
     ++matrices;
     largest = std::max(largest, parameter.count());
   }
-  return std::min<std::int64_t>(matrices, set_threads(0)) * kCopies * 4 * largest;
+  const bool by_threads = c.runtime.device == Device::kCpu || (c.runtime.device == Device::kAuto &&
+                                                               open_device(Device::kAuto).is_cpu());
+  const std::int64_t threads = by_threads ? set_threads(0) : 1;
+  return std::min(matrices, threads) * kCopies * 4 * largest;
 }
 
 }  // namespace

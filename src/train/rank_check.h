@@ -1,4 +1,5 @@
-// Ranks that do not agree on what they train or measure are refused before they begin.
+// Ranks that do not agree on what they train or measure are refused before they begin, or take the
+// first one's choice.
 #pragma once
 
 #include <filesystem>

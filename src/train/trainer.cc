@@ -165,7 +165,7 @@ bool Trainer::was_validated() const {
 }
 
 // Whether another step, the last validation and the last checkpoint still fit, behind one of this
-// step where it `saves`, or an earlier one that is under way. Once they do not, the run is at its
+// step where it `saves`, and an earlier one that is under way. Once they do not, the run is at its
 // end, whatever that then takes.
 void Trainer::note_time(bool saves) {
   if (!parts_.deadline) return;
@@ -176,7 +176,7 @@ void Trainer::note_time(bool saves) {
                        static_cast<double>(batch_shape(parts_.config.batch).tokens());
   const double validation = pace_.validation > 0 ? pace_.validation : pace_.step * share / 2;
   const double save = std::max(pace_.save, checkpointer_.seconds());
-  const int saved = saves || checkpointer_.is_saving() ? 2 : 1;
+  const int saved = 1 + (saves ? 1 : 0) + (checkpointer_.is_saving() ? 1 : 0);
   const double needed = pace_.step + validation + save * saved;
   out_of_time_ = agreement_.as_first(seconds_now() + needed > *parts_.deadline);
 }

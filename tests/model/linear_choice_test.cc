@@ -43,7 +43,7 @@ TEST(LinearChoice, TimesAreOfTheirOwnWay) {
   EXPECT_LT(times.packed, 0.03);
   EXPECT_GT(times.libtorch, 0.03);
   EXPECT_EQ(packed, libtorch);
-  EXPECT_GT(packed, 4);
+  EXPECT_GE(packed, 4);
   EXPECT_NE(
       times.text().find(cat("packed; forward and backward in ", fixed(1e3 * times.packed, 1))),
       std::string::npos);

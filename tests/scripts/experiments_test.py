@@ -264,6 +264,7 @@ class Front(unittest.TestCase):
         measured = (PROJECT / "tests/bench/RESULTS.md").read_text(encoding="utf-8")
         programs = ["alibi bf16", "PyTorch bf16 eager", "PyTorch bf16 compiled"]
         lines = [line for line in self.sections["Is it fast?"].splitlines() if line.startswith("| ")]
+        self.assertEqual(len(lines), 4)
         for length, *speeds, _ in [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]:
             for program, speed in zip(programs, speeds):
                 self.assertIn(f"| {length.replace(',', '')} | {program} | {speed} (", measured)

@@ -46,6 +46,11 @@ def budgets_of(runs, kind):
     return [variant for variant, values in runs.items() if arm_of(variant) == kind and values]
 
 
+def says_nothing(runs, kind, until):
+    """An upper bound of one budget alone: no shorter run says how much sooner."""
+    return until[2] and len(budgets_of(runs, kind)) == 1
+
+
 def crossings_table(runs, steps):
     print("\n| optimizer | a step's time, of AdamW's (median, least and most of the rounds) | tokens until AdamW's loss (of the seeds) | time until AdamW's loss, of AdamW's (of seeds and rounds) |")
     print("|---|---|---|---|")
@@ -61,7 +66,7 @@ def crossings_table(runs, steps):
             continue
         shares, times, at_most = until
         mark, all_seeds = "at most " if at_most else "", len(runs["adamw-1"])
-        if at_most and len(budgets_of(runs, kind)) == 1:  # no shorter run says how much sooner
+        if says_nothing(runs, kind, until):
             print(f"| {KINDS[kind]} | {step} | at most {mean_and_spread(shares, 2)}: one budget alone | - |")
             continue
         print(f"| {KINDS[kind]}{'' if len(shares) == all_seeds else f' ({len(shares)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{median_and_spread(times)} |")
@@ -70,7 +75,7 @@ def crossings_table(runs, steps):
 def verdict(runs, steps):
     """One line: who reaches AdamW's loss soonest."""
     found = {kind: time_until(runs, steps, kind, "adamw-1") for kind in steps if kind != "adamw"}
-    found = {kind: until for kind, until in found.items() if until and not (until[2] and len(budgets_of(runs, kind)) == 1)}
+    found = {kind: until for kind, until in found.items() if until and not says_nothing(runs, kind, until)}
     if not found:
         return "no optimizer reaches AdamW's loss"
     kind = min(found, key=lambda kind: statistics.median(found[kind][1]))

@@ -5,6 +5,7 @@
 #include <torch/nn/functional/loss.h>
 
 #include "device/memory.h"
+#include "kernels/processor.h"
 
 namespace alibi {
 namespace {
@@ -234,6 +235,22 @@ TEST(TokenLosses, TakeBf16HiddenStatesToFp32Logits) {
   EXPECT_EQ(found.scalar_type(), torch::kFloat);
   EXPECT_LT(error(found, token_losses(e.hidden_NC.to(torch::kFloat), e.weight_VC, e.targets_N, 50)),
             1e-5);
+}
+
+// Seen failing with the option ignored: the bits were the same.
+TEST(CrossEntropy, PacksItsWeightUnlessToldOtherwise) {
+  if (!has_avx512_bf16()) GTEST_SKIP() << "no bf16 instructions here";
+  const torch::Tensor hidden_NC = torch::randn({96, 64}).to(torch::kBFloat16);
+  const torch::Tensor weight_VC = torch::randn({300, 64}).requires_grad_();
+  const torch::Tensor targets_N = torch::randint(300, {96}, torch::kLong);
+  const auto gradient = [&](bool packs) {
+    weight_VC.mutable_grad() = torch::Tensor();
+    training_loss(hidden_NC, weight_VC, targets_N, {.packs = packs}).objective.backward();
+    return weight_VC.grad().clone();
+  };
+  const torch::Tensor packed_VC = gradient(true), libtorch_VC = gradient(false);
+  EXPECT_FALSE(torch::equal(packed_VC, libtorch_VC));
+  EXPECT_LT(((packed_VC - libtorch_VC).norm() / libtorch_VC.norm()).item<double>(), 0.02);
 }
 
 }  // namespace
