@@ -53,7 +53,7 @@ void CheckpointSaver::save(Checkpoint checkpoint, const KeptSteps& keep,
                 } catch (const Error& error) {  // what was to be saved is saved
                   log_warning(cat("older checkpoints stay: ", error.what()));
                 }
-                took_ = seconds_now() - start;
+                seconds_ = seconds_now() - start;
               });
 }
 
@@ -81,9 +81,7 @@ std::optional<std::filesystem::path> CheckpointSaver::committed() {
 std::optional<std::filesystem::path> CheckpointSaver::finish() {
   const bool reported = !std::exchange(pending_, false);
   work_.wait();
-  if (reported) return std::nullopt;
-  seconds_ = took_;
-  return result_;
+  return reported ? std::nullopt : std::optional(result_);
 }
 
 }  // namespace alibi

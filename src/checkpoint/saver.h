@@ -29,7 +29,8 @@ class CheckpointSaver {
   std::optional<std::filesystem::path> committed();
   std::optional<std::filesystem::path> finish();  // the same, but waits
   bool is_saving() const { return work_.is_running(); }
-  double seconds() const { return seconds_; }  // of the last save that was reported; 0: none
+  // Of the save that committed() or finish() has just reported.
+  double seconds() const { return seconds_; }
 
  private:
   bool copy(Checkpoint& checkpoint);
@@ -39,7 +40,6 @@ class CheckpointSaver {
   bool pending_ = false;  // saved, not yet reported
   // Written by the thread that saves, read once it is done.
   std::filesystem::path result_;
-  double took_ = 0;
   double seconds_ = 0;
   Tensors weights_, optimizer_;  // the copy; its memory is used again
   BackgroundWork work_;          // last: its thread works on all above

@@ -109,9 +109,9 @@ void refuse_without_effect(const Options& options) {
 
 // Without what says how figures are made and shown, not which.
 std::string measurement(const std::string& command_line) {
-  constexpr const char* kWithValue[] = {"--progress",        "--processes", "--rank",
-                                        "--world-size",      "--store",     "--join-timeout",
-                                        "--exchange-timeout"};
+  RanksOptions ranks;
+  std::vector<std::string> with_values = {"--progress"};
+  for (const Option& option : with_ranks({}, ranks)) with_values.push_back(option.name);
   std::vector<std::string> words = {""}, kept;
   bool quoted = false;  // by shell_command: a space may stand in a word
   for (const char c : command_line) {
@@ -124,7 +124,7 @@ std::string measurement(const std::string& command_line) {
   bool is_value = false;
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    const bool with_value = std::ranges::find(kWithValue, name) != std::end(kWithValue);
+    const bool with_value = std::ranges::find(with_values, name) != with_values.end();
     const bool drops = with_value || word == "--json" || word == "--overwrite";
     if (!drops && !is_value) kept.push_back(word);
     is_value = with_value && name == word;
