@@ -89,4 +89,6 @@ def from_reference(point):
 
 
 def median_and_spread(values, digits=2, of=""):
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} .. {max(values):.{digits}f}{of})"

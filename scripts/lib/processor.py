@@ -22,4 +22,6 @@ def model_name():
 def describe():
     """As it stands beside a speed."""
     products = [name for name in ("avx512_bf16", "amx_bf16") if name in flags()]
-    return f"{model_name()}, {os.cpu_count()} cores, {' '.join(products) or 'no bf16 products'}"
+    # Virtual machines may call every generation by one name.
+    kind = f"family {fields().get('cpu family', '?')}, model {fields().get('model', '?')}"
+    return f"{model_name()} ({kind}), {os.cpu_count()} cores, {' '.join(products) or 'no bf16 products'}"

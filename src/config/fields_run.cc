@@ -128,8 +128,8 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
   add(f, "train_seconds", &r.train_seconds,
       "Budget of wall time, from before the first step to the last checkpoint; text is prepared "
       "before. Where run.train_tokens is not given, a probe of some seconds, which counts, fixes "
-      "it. At the deadline the run ends with a checkpoint, on a slowed machine before the schedule "
-      "has decayed to its end.")
+      "it, by its faster steps: the deadline, at which the run ends with a checkpoint, comes at "
+      "about 94 % of the schedule on a quiet machine, earlier on one that became slower.")
       .range(1, 1e9)
       .free();
   // A rollback lands where a save was due.

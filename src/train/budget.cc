@@ -17,6 +17,12 @@ double RecentSeconds::add(double seconds) {
   return *middle;
 }
 
+double planned_step(std::vector<double> steps) {
+  const auto quarter = steps.begin() + std::ssize(steps) / 4;
+  std::ranges::nth_element(steps, quarter);
+  return *quarter;
+}
+
 double save_seconds(std::int64_t parameters) {
   constexpr double kBytesPerSecond = 300e6, kOpening = 0.2;
   constexpr double kBytesPerParameter = 12;  // weights and two moments

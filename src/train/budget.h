@@ -26,6 +26,11 @@ class RecentSeconds {
   std::vector<double> last_;
 };
 
+// The faster quarter of a probe's steps (one at least; order does not matter). Rather too fast than
+// too slow: then the deadline ends the run, with little of its schedule left, where seconds would
+// be left.
+double planned_step(std::vector<double> steps);
+
 // The longest that writing a checkpoint of a model with so many parameters may be expected to take.
 double save_seconds(std::int64_t parameters);
 

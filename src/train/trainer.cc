@@ -198,12 +198,8 @@ Pace Trainer::probe(double seconds) {
   if (steps.empty()) steps.push_back(step().seconds);
   const double start = seconds_now();
   if (validator_.has_text()) validator_.validate(micro_batch_tokens());
-  // Rather too fast than too slow: then the deadline ends the run, with little of its schedule
-  // left, where seconds would be left.
-  const auto quarter = steps.begin() + std::ssize(steps) / 4;
-  std::ranges::nth_element(steps, quarter);
-  const auto of_all =
-      agreement_.gather(std::vector<double>{*quarter, seconds_now() - start, first_step}, 3);
+  const auto of_all = agreement_.gather(
+      std::vector<double>{planned_step(steps), seconds_now() - start, first_step}, 3);
   if (const int signal = agreement_.stop_signal(); signal != 0)
     throw stopped_error("the probe for run.train_seconds", signal, "nothing was written");
   return {of_all->at(0), of_all->at(1), pace_.save, of_all->at(2)};

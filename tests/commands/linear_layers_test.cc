@@ -35,11 +35,19 @@ TEST(LinearLayersOfARun, AreMeasuredOnceAndKept) {
   EXPECT_EQ(stored(place), "auto");  // too little work to choose by
   std::filesystem::remove_all(place.path("runs/tiny"));
   // That the others hold to what the first measures: tests/train/rank_check_test.cc.
-  const std::vector<std::string> large = {
-      "--set", "batch.sequence_length=1024", "--set", "run.train_tokens=16384", "--processes", "2"};
-  EXPECT_NAMES(place.works(train(large)).err, "linear layers:", "ms on packed weights");
+  const auto large = [](const char* tokens) {
+    return std::vector<std::string>{
+        "--set", "batch.sequence_length=1024",     "--set",       "schedule.kind=constant",
+        "--set", cat("run.train_tokens=", tokens), "--processes", "2"};
+  };
+  EXPECT_NAMES(place.works(train(large("16384"))).err, "linear layers:", "ms on packed weights");
   const std::string chosen = stored(place);
   EXPECT_TRUE(chosen == "packed" || chosen == "libtorch") << chosen;
+  std::vector<std::string> longer = large("32768");
+  longer.push_back("--resume");
+  const std::string resumed = place.works(train(longer)).err;
+  EXPECT_EQ(resumed.find("ms on packed weights"), std::string::npos) << resumed;
+  EXPECT_EQ(stored(place), chosen);
 }
 
 TEST(LinearLayersOfARun, AreFollowedByItsResumption) {

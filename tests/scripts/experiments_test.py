@@ -167,6 +167,26 @@ class Race(unittest.TestCase):
                     self.assertEqual(printed(one.measured, race.OURS, "report", 256, 0.006, 0) != "", again, machine)
 
 
+    # Seen failing: with a traceback on the results page, and without a word on the page of the race.
+    def test_says_what_some_seed_did_not_reach(self):
+        race = module_of("configs/reproduce/against-pytorch/race.py")
+        ours = [{"tokens": 100, "loss": 5.0, "seconds": 10}, {"tokens": 200, "loss": 4.0, "seconds": 20}]
+        twin = {"tokens": 200, "seconds": 60}
+        rounds = [{"PyTorch, AdamW": {**twin, "loss": 4.5}, "PyTorch, Muon": {**twin, "loss": loss}, race.OURS: ours} for loss in (4.1, 3.9)]
+        names = ("PyTorch, AdamW", "PyTorch, Muon", race.OURS)
+        found = {"length": 256, "rates": {name: {"0.01": 4.0} for name in names}, "rates_by": ["one"], "best": dict.fromkeys(names, 0.01), "rounds": rounds}
+        measured = {"machines": [{"machine": "one", "lengths": [{**found, "rounds": rounds[:1]}]}, {"machine": "two", "lengths": [found]}]}
+        page = race.page(measured)
+        self.assertRegex(page, r"- one: .* AdamW 4\.\d+, Muon 3\.\d+\.")
+        self.assertRegex(page, r"- two: .* AdamW 4\.\d+ \(.*\), Muon not reached by every seed\.")
+        results = module_of("scripts/results-page")
+        results.load = lambda *_: measured
+        answer, evidence, sure = results.beside_pytorch()
+        self.assertIn("(not reached) times sooner than PyTorch with Muon", answer)
+        self.assertIn("two", evidence)  # has more seeds
+        self.assertIn("2 seeds", sure)
+
+
 class Results(unittest.TestCase):
     """What pages make of a copy of kept figures, some of which are gone or not theirs."""
 

@@ -176,6 +176,11 @@ def sooner(found, name):
     return [] if None in times else [one[name]["seconds"] / seconds for one, seconds in zip(found["rounds"], times)]
 
 
+def sooner_text(found, name):
+    factors = sooner(found, name)
+    return mean_and_spread(factors, 2) if factors else "not reached by every seed"
+
+
 def heading(one):
     """Of a machine: its name, seeds and where the rates were chosen."""
     count = len(one["lengths"][0]["rounds"])
@@ -189,7 +194,7 @@ def page(measured):
     lines = []
     for one in measured["machines"]:
         for found in one["lengths"]:
-            of = ", ".join(f"{name.removeprefix('PyTorch, ')} {mean_and_spread(sooner(found, name), 2)}" for name in beaten(found) if sooner(found, name))
+            of = ", ".join(f"{name.removeprefix('PyTorch, ')} {sooner_text(found, name)}" for name in beaten(found))
             lines.append(f"- {one['machine']}: trained on {found['length']:,} tokens, `alibi` reaches the loss that PyTorch ends with sooner, by a factor of: {of}.")
     text = f"""# Time to the same loss, beside PyTorch
 

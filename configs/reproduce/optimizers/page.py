@@ -67,7 +67,7 @@ def crossings_table(runs, steps):
         shares, times, at_most = until
         mark, all_seeds = "at most " if at_most else "", len(runs["adamw-1"])
         if says_nothing(runs, kind, until):
-            print(f"| {KINDS[kind]} | {step} | at most {mean_and_spread(shares, 2)}: one budget alone | - |")
+            print(f"| {KINDS[kind]} | {step} | not measured: one budget alone, with lower loss than AdamW's at its end | - |")
             continue
         print(f"| {KINDS[kind]}{'' if len(shares) == all_seeds else f' ({len(shares)} seeds)'} | {step} | {mark}{mean_and_spread(shares, 2)} | {mark}{median_and_spread(times)} |")
 
@@ -117,10 +117,11 @@ at 4.2M parameters.
 The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
 under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
-decays to its end. First weights have a standard deviation of 1 / sqrt(width), and the rows of a step are cut from the same few sequences; the
-quickstart has 0.02 and draws each row by itself. All of it is early in training, at most 0.5 tokens a parameter, where the default of
-`optimizer.kind` is not decided: it stays `adamw`. `scripts/reproduce optimizers` wrote this; how times are found is in the head of
-[page.py](../../../configs/reproduce/optimizers/page.py).""")
+decays to its end. Time is tokens by the time of a step, which was measured for all in turns; starts, validations and saves are not in it. First weights
+have a standard deviation of 1 / sqrt(width), and the rows of a step are cut from the same few sequences. All four optimizers ran at 4.2M parameters,
+AdamW and NorMuon at 29.4M. NorMuon won wherever it was tried, but all of it is early in training, at most 0.5 tokens a parameter: so the default of
+`optimizer.kind` stays `adamw`. The quickstart's own model, 1.3M parameters after 7.5M tokens, is in [RESULTS](../../../tests/bench/RESULTS.md#time-to-adamws-loss).
+`scripts/reproduce optimizers` wrote this; how times are found is in the head of [page.py](../../../configs/reproduce/optimizers/page.py).""")
     for case in cases:
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = max(variant["parameters"] for variant in comparison["variants"])
