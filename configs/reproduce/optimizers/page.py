@@ -16,7 +16,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-AIM = 0.65  # of AdamW's time
 KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
 
 
@@ -80,8 +79,7 @@ def verdict(runs, steps):
         return "no optimizer reaches AdamW's loss"
     kind = min(found, key=lambda kind: statistics.median(found[kind][1]))
     _, times, at_most = found[kind]
-    missed = statistics.median(times) > AIM and not at_most
-    return (f"{KINDS[kind]} has AdamW's loss after {'at most ' if at_most else ''}{median_and_spread(times)} of its time (aim: {AIM} or less, {'not met' if missed else 'met'})")
+    return (f"{KINDS[kind]} has AdamW's loss after {'at most ' if at_most else ''}{median_and_spread(times)} of its time")
 
 
 def better_batches(cases):
@@ -111,15 +109,15 @@ def main(folder):
         batch = " (the batch at which AdamW ends with the lower loss)" if case in better else ""
         print(f"- {comparison['title'].removeprefix('Optimizers: ')}{batch}: {verdict(runs, read_steps(case / 'steps.json')[1])}.")
     print("""
-So: NorMuon with a rate of about 0.01 for the matrices of the blocks and 0.003 for all else ([recipe](../../../configs/GUIDE.md#train)). Muon is as good
-at 4.2M parameters.
+So: NorMuon with a rate of 0.005 to 0.012 for the matrices of the blocks and about 0.003 for all else ([recipe](../../../configs/GUIDE.md#train)). Muon is as
+good at 4.2M parameters.
 
 The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
 under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
 decays to its end. Time is tokens by the time of a step, which was measured for all in turns; starts, validations and saves are not in it. First weights
 have a standard deviation of 1 / sqrt(width), and the rows of a step are cut from the same few sequences. All four optimizers ran at 4.2M parameters,
-AdamW and NorMuon at 29.4M. NorMuon won wherever it was tried, but all of it is early in training, at most 0.5 tokens a parameter: so the default of
+AdamW and NorMuon at 29.4M. NorMuon was ahead of AdamW wherever it was tried, but all of it is early in training, at most 0.5 tokens a parameter: so the default of
 `optimizer.kind` stays `adamw`. The quickstart's own model, 1.3M parameters after 7.5M tokens, is in [RESULTS](../../../tests/bench/RESULTS.md#time-to-adamws-loss).
 `scripts/reproduce optimizers` wrote this; how times are found is in the head of [page.py](../../../configs/reproduce/optimizers/page.py).""")
     for case in cases:
