@@ -166,7 +166,6 @@ class Race(unittest.TestCase):
                 with unittest.mock.patch.object(race.processor, "describe", lambda machine=machine: machine):
                     self.assertEqual(printed(one.measured, race.OURS, "report", 256, 0.006, 0) != "", again, machine)
 
-
     # Seen failing: with a traceback on the results page, and without a word on the page of the race.
     def test_says_what_some_seed_did_not_reach(self):
         race = module_of("configs/reproduce/against-pytorch/race.py")

@@ -29,10 +29,10 @@ TOKENS, BATCH = 1000000, 8192
 MODEL = {"model.width": 256, "model.heads": 8}
 SHARES = (0.2, 0.3, 0.4, 0.6, 0.8, 1)
 OURS = "alibi"  # as the quickstart trains: NorMuon, first weights of 0.02 as the twin has them
-START = 0.02  # standard deviation of the first weights
+START, LARGER_START = 0.02, 1 / MODEL["model.width"] ** 0.5  # standard deviations of the first weights
 CONTESTANTS = {  # optimizer; rates, AdamW's of all weights, else of the blocks' matrices; first weights
     "PyTorch, AdamW": ("adamw", [0.00075, 0.0015, 0.003], START),
-    "PyTorch, AdamW, larger first weights": ("adamw", [0.0015, 0.003, 0.006], 1 / MODEL["model.width"] ** 0.5),
+    "PyTorch, AdamW, larger first weights": ("adamw", [0.0015, 0.003, 0.006], LARGER_START),
     "PyTorch, Muon": ("muon", [0.006, 0.012, 0.024], START),
     OURS: ("normuon", [0.006, 0.012, 0.024], START),
 }
@@ -200,7 +200,7 @@ def page(measured):
 
 {chr(10).join(lines)}
 
-The quickstart's text, first weights with a standard deviation of {START} (but where larger ones are named: {1 / MODEL["model.width"] ** 0.5:g}, 1 / sqrt(width)),
+The quickstart's text, first weights with a standard deviation of {START} (but where larger ones are named: {LARGER_START:g}, 1 / sqrt(width)),
 a model of 4.2M parameters, {BATCH:,} tokens a step, bf16; `alibi` trains with NorMuon, as the quickstart does; the PyTorch twin is compiled, its
 attention has ALiBi as a mask. Losses are nats per token of held-out text at the trained length. On a machine all ran in turns, a round for each
 seed. Seconds of `alibi` are those of the whole process; PyTorch's are those of its steps, without its start and compilation. `torch.optim.Muon` takes
