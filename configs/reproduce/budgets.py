@@ -77,17 +77,6 @@ def time_until(runs, steps, arm, reference):
     return shares, times, any(at_most for _, at_most in found)
 
 
-def percent(nats):
-    """Of perplexity."""
-    return f"{100 * math.expm1(nats):+.1f} %"
-
-
-def from_reference(point):
-    """A comparison's perplexity from its reference's, with the interval where there is one."""
-    low, high = point["difference_low"], point["difference_high"]
-    return percent(point["difference"]) + ("" if low is None else f" ({percent(low)} .. {percent(high)})")
-
-
 def median_and_spread(values, digits=2, of=""):
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"

@@ -6,7 +6,8 @@ for case in ${CASES:-default}; do
   text="${case%%-*}" base=configs/compare/base.json judge="runs/reproduce/$name/judge-$text" plan="runs/reproduce/$name/$case"
   [ "$text" = default ] || base="configs/$text.json"
   mkdir -p "$plan" "$out/$case"
-  "$alibi" inspect data "$base" | awk '$1 == "train" { gsub(",", "", $4); print $4 }' >"$out/$case/train_tokens"
+  tokens="$("$alibi" inspect data "$base" | awk '$1 == "train" { gsub(",", "", $4); print $4 }')"
+  echo "$tokens" >"$out/$case/train_tokens"
   mapfile -t judging < <(python3 configs/reproduce/plan.py judged "$steps/$case.toml" "$plan" "$out/$case")
   if [ "${#judging[@]}" -gt 0 ]; then
     "$alibi" train "$base" "$steps/judge.json" --resume --set run.folder="$judge"

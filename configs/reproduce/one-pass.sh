@@ -7,7 +7,7 @@ measuring "$@"
 # Columns are found by their titles; quoted cells, whose commas would count, are not needed.
 page() {
   printf '# A curve from one pass\n\nLoss in nats per token. `scripts/reproduce one-pass` wrote this.\n\n![perplexity against length](one-pass/curve.svg)\n\n'
-  printf '| length | length by length | one pass | joint 95 %% interval | agrees |\n|---|---|---|---|---|\n'
+  printf '| length | length by length | from the shortest | one pass | from the shortest | joint 95 %% interval | within it |\n|---|---|---|---|---|---|---|\n'
   awk -F, '
   { gsub(/"[^"]*"/, "-") }
   FNR == 1 { file++; for (i = 1; i <= NF; i++) column[$i] = i; next }
@@ -15,11 +15,16 @@ page() {
   file == 1 { brute[length_] = $column["loss"] }
   file == 2 { low = $column["loss_joint_low"]; high = $column["loss_joint_high"]; points++
     within = brute[length_] >= low && brute[length_] <= high; agree += within
-    printf "| %d | %.4f | %.4f | %.4f to %.4f | %s |\n", length_, brute[length_], $column["loss"], low, high,
+    if (points == 1) { brute_first = brute[length_]; first = $column["loss"] }
+    brute_change = brute[length_] - brute_first; change = $column["loss"] - first
+    if (points == 1 || (high - low) / 2 < narrowest) narrowest = (high - low) / 2
+    printf "| %d | %.4f | %+.4f | %.4f | %+.4f | %.4f to %.4f | %s |\n", length_, brute[length_], brute_change, $column["loss"], change, low, high,
            within ? "yes" : "no" }
   END {
-    printf "\n%d of %d lengths agree within the joint 95 %% intervals; one pass took %.1f s, the lengths one by one "\
-           "%.1f s: %.1f times as long.\n", agree, points, seconds[2], seconds[1], seconds[1] / seconds[2]
+    printf "\n%d of %d losses length by length lie within the joint 95 %% intervals of one pass. Those are wide, %.3f nats to each side at least: from the "\
+           "shortest to the longest the loss falls by %.4f nats length by length, by %.4f in one pass, so that one pass of this text does not give the curve'"'"'s "\
+           "shape. It took %.1f s, the lengths one by one %.1f s: %.1f times as long.\n", agree, points, narrowest, -brute_change, -change, seconds[2],
+           seconds[1], seconds[1] / seconds[2]
     if (points == 0) exit 1
     if (agree < points) print "one-pass: " points - agree " of " points " lengths lie outside their joint intervals, as " \
                               "one curve in twenty may; a text of few windows has no intervals" > "/dev/stderr" }

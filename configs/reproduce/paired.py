@@ -1,9 +1,9 @@
-"""Differences of two arms over the seeds that both have."""
+"""Differences of two variants of a comparison over the seeds that both have, and how they are written."""
 import math
 import statistics
 
 # Two-sided 95 % points of Student's t by degrees of freedom.
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
+STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
 
 def interval(each):
@@ -12,3 +12,30 @@ def interval(each):
         return (each[0] if each else None), None, None
     mean, half = statistics.mean(each), STUDENT[len(each) - 1] * statistics.stdev(each) / math.sqrt(len(each))
     return mean, mean - half, mean + half
+
+
+def losses(comparison, variant, length):
+    """{seed: loss at that length} of the runs that did not fail."""
+    return {run["seed"]: point["loss"] for run in comparison["runs"] if run["variant"] == variant and not run["failure"]
+            for point in run["losses"] if point["length"] == length and point["loss"] is not None}
+
+
+def by_seed(comparison, variant, other, length):
+    """Differences of loss, by the seeds that both have."""
+    mine, its = (losses(comparison, name, length) for name in (variant, other))
+    return [mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())]
+
+
+def percent(nats):
+    """Of perplexity; without a minus before 0.0."""
+    return f"{round(100 * math.expm1(nats), 1) + 0.0:+.1f} %"
+
+
+def apart(each, to=" .. "):
+    """Perplexity, of differences of loss by seed: with both of two seeds, of which an interval would say less, and the interval of more."""
+    mean, *ends = interval(each) if len(each) != 2 else (statistics.mean(each), min(each), max(each))
+    return percent(mean) + ("" if ends[0] is None else f" ({'by seed ' if len(each) == 2 else ''}{to.join(map(percent, ends))})")
+
+
+def from_reference(comparison, variant, length, to=" .. "):
+    return apart(by_seed(comparison, variant, comparison["reference"], length), to)

@@ -22,6 +22,9 @@ import json
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/lib"))
+from whole_file import write_whole  # noqa: E402
+
 
 def merged(*parts):
     whole = {}
@@ -48,9 +51,7 @@ def split_text(text, folder, most=None):
     for half, first in (("choose.jsonl", 0), ("report.jsonl", 1)):
         chosen = "".join(lines[first::2])
         if not (folder / half).exists() or (folder / half).read_text(encoding="utf-8") != chosen:  # a comparison may be reading it
-            part = folder / f"{half}.part"
-            part.write_text(chosen, encoding="utf-8")
-            part.replace(folder / half)
+            write_whole(folder / half, chosen)
 
 
 def rates_of(case, arm):

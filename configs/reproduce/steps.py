@@ -18,6 +18,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/lib"))
 import processor  # noqa: E402
 from budgets import arm_of  # noqa: E402
+from whole_file import write_whole  # noqa: E402
 
 
 def hash_of(file):
@@ -57,7 +58,7 @@ def main(program, configs, output, rounds=5, device="", *arms):
         for arm, file in file_of.items():
             seconds[arm].append(round(step_seconds(program, file, device), 5))
             print(f"{arm}: {seconds[arm][-1]:.3f} s a step", flush=True)
-    output.write_text(json.dumps({"processor": processor.describe(), "configs": hashes, "seconds": seconds}, indent=1) + "\n", encoding="utf-8")
+    write_whole(output, json.dumps({"processor": processor.describe(), "configs": hashes, "seconds": seconds}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

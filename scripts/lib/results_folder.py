@@ -3,7 +3,8 @@ import json
 import os
 import statistics
 
-from budgets import from_reference  # of configs/reproduce, which callers have on their path
+from paired import from_reference  # of configs/reproduce, which callers have on their path
+from whole_file import write_whole
 
 OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
 
@@ -26,7 +27,7 @@ def verdict(found):
         for variant in variants:
             mine = next((one for one in variant["points"] if one["length"] == point), None)
             if variant is not reference and mine and mine["difference"] is not None:
-                said.append((mine["difference"], f"{variant['name']} {from_reference(mine)}"))
+                said.append((mine["difference"], f"{variant['name']} {from_reference(found, variant['name'], point)}"))
         if said:
             text += f"- At {point:,}, perplexity from that of {found['reference']}: {', '.join(one for _, one in sorted(said))}.\n"
     return text + "\n" if text else ""
@@ -43,12 +44,17 @@ def split_section(found):
     return f"\nOf the gain at {found['variants'][0]['points'][-1]['length']:,} over the trained length, nats:\n\n" + table(["", "fewer early tokens", "longer context"], rows) if rows else ""
 
 
+def context_reach(words):
+    """"32", or "at least 64", of "at least 64 tokens"."""
+    return words.removesuffix("s").removesuffix(" token")
+
+
 def reach_section(found):
     """How far back context was shown to help, by seed."""
     rows = {}
     for run in found["runs"]:
         if run.get("useful_context"):
-            rows.setdefault(run["variant"], []).append(run["useful_context"].split(" ")[0])
+            rows.setdefault(run["variant"], []).append(context_reach(run["useful_context"]))
     return "\nUseful context (how far back context was shown to help), tokens, by seed:\n\n" + table(["", "tokens"], [[name, ", ".join(far)] for name, far in rows.items()]) if rows else ""
 
 
@@ -135,6 +141,8 @@ def folder_page(results, name, what):
     """Pictures and figures of all that an experiment measured."""
     folder = os.path.join(results, name)
     text = f"# {what[0].upper() + what[1:]}\n\n`scripts/reproduce {name}` measures this again and writes a page with all figures.\n"
+    if name != ABOUT_SPEED and os.path.exists(os.path.join(folder, "comparison.json")):
+        text += "All variants train at one learning rate, of which no other was tried: it may suit some better.\n"
     for place, below, names in os.walk(folder):
         below[:] = sorted(set(below) - {"measured"})  # single runs, from which a comparison goes on
         for name_of_file in sorted(SECTIONS.keys() & names):
@@ -165,8 +173,7 @@ def put(results, pages, only_check):
     for name, text in pages:
         file = os.path.join(results, name)
         if not only_check:
-            with open(file, "w", encoding="utf-8") as out:
-                out.write(text)
+            write_whole(file, text)
         elif not os.path.exists(file) or open(file, encoding="utf-8").read() != text:
             print(f"results-page: {file} is out of date: run scripts/results-page")
             stale = 1

@@ -22,6 +22,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts/lib")]
 import processor  # noqa: E402
 from budgets import crossing, mean_and_spread  # noqa: E402
 from plan import split_text  # noqa: E402
+from whole_file import write_whole  # noqa: E402
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "alibi"
 PYTHON = os.environ.get("ALIBI_VERIFY_PYTHON", CACHE / "verify-1/bin/python")
@@ -95,7 +96,7 @@ class Race:
         if not file.exists():
             run = self.run_ours if name == OURS else self.run_twin
             done = {"what": what, "machine": processor.describe(), **run(half, length, kind, rate, deviation, seed, tokens)}
-            file.write_text(json.dumps(done))
+            write_whole(file, json.dumps(done))
             print(f"{name}, length {length}, {half}, rate {rate}, seed {seed}, {tokens} tokens: {done}", flush=True)
         return json.loads(file.read_text())
 
@@ -161,8 +162,8 @@ def main(program, out, lengths, seeds, *trial):
     before = json.loads(file.read_text())["machines"] if file.exists() else []
     mine = {"machine": processor.describe(), "lengths": found}
     measured = {"machines": [mine, *(one for one in before if one["machine"] != mine["machine"])]}
-    file.write_text(json.dumps(measured, indent=1) + "\n")
-    (out / "README.md").write_text(page(measured))
+    write_whole(file, json.dumps(measured, indent=1) + "\n")
+    write_whole(out / "README.md", page(measured))
 
 
 def beaten(found):

@@ -15,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts/lib"))
 import processor  # noqa: E402
+from whole_file import write_whole  # noqa: E402
 
 LENGTHS = (1024, 4096, 16384, 65536)
 LONGEST_WHOLE = 16384  # scores of all pairs at 65,536 tokens are 64 GiB
@@ -97,8 +98,8 @@ def main(program, folder):
     device = f"{processor.model_name()}, {os.cpu_count()} threads"
     folder = pathlib.Path(folder)
     text = json.dumps({"device": device, "base_memory_bytes": base, "rows": rows}, indent=1)
-    (folder / "complexity.json").write_text(text + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(page(rows, base, device), encoding="utf-8")
+    write_whole(folder / "complexity.json", text + "\n")
+    write_whole(folder / "README.md", page(rows, base, device))
 
 
 main(*sys.argv[1:])

@@ -11,12 +11,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from curves import HOLDS, beyond, holds_up_to  # noqa: E402
+from paired import apart, by_seed, losses  # noqa: E402
 
 USABLE = 0.01  # nats
-
-
-def percent(share, digits=1):
-    return f"{100 * share:+.{digits}f} %"
 
 
 def of_estimate(mean, low, high, text):
@@ -66,17 +63,14 @@ def holds_until(variant):
 
 def losses_at_1x(comparison, name):
     """{seed: loss} of the runs that did not fail."""
-    return {run["seed"]: run["losses"][0]["loss"] for run in comparison["runs"] if run["variant"] == name and not run["failure"]}
+    trained = next(variant["trained_length"] for variant in comparison["variants"] if variant["name"] == name)
+    return losses(comparison, name, trained)
 
 
 def from_reference(comparison, variant):
-    """Perplexity at 1x, paired by seed; an interval of two seeds says less than both."""
-    mine, its = (losses_at_1x(comparison, name) for name in (variant["name"], comparison["reference"]))
-    each = [mine[seed] - its[seed] for seed in mine.keys() & its.keys()]
-    point, of_nats = at_1x(variant), lambda nats: percent(math.expm1(nats))
-    if len(each) == 2:
-        return f"{of_nats(point['difference'])} (by seed {of_nats(min(each))}, {of_nats(max(each))})"
-    return of_estimate(point["difference"], point["difference_low"], point["difference_high"], of_nats)
+    """Perplexity at 1x, paired by seed."""
+    each = by_seed(comparison, variant["name"], comparison["reference"], variant["trained_length"])
+    return apart(each) + (" (one seed)" if len(each) == 1 else "")
 
 
 def arm(comparison, name, beside=False):
@@ -103,7 +97,7 @@ def first_lines(comparison):
         f"{v['name']} {from_reference(comparison, v)}"
         for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
     print(f"Holds up to (perplexity at most {100 * HOLDS:.0f} % above that at 1x, tokens): " +
-          ", ".join(f"{v['name']} {holds_until(v)}" for v in variants.values() if was_run(v)) + ".\n")
+          "; ".join(f"{v['name']} {holds_until(v)}" for v in variants.values() if was_run(v)) + ".\n")
 
 
 def curves_table(comparison):
@@ -228,14 +222,14 @@ def mended_line(folder):
     if not file.exists() or not runs.exists():
         return
     again = {point["length"]: point["perplexity"] for point in json.loads(file.read_text(encoding="utf-8"))["curves"][0]["points"]}
-    losses = losses_at_1x(json.loads(runs.read_text(encoding="utf-8")), "forgetting")
-    if not losses:
+    before = losses_at_1x(json.loads(runs.read_text(encoding="utf-8")), "forgetting")
+    if not before:
         return
     print(f"\n## The gradient of forget gates\n\nIn bf16 a part of it was left out that is 0 but for rounding, and what rounding leaves was added up over all "
           f"later tokens: at 512\ntokens it was off by about half of its size. Runs of forgetting above were trained with it. Seed 0 trained again without that fault (by the commands of other rates, above, at its own rate), on a CPU: "
-          f"{again[512]:.2f}\nat 512 and {again[8192]:.2f} at 8,192; before, {numbered(losses)} had "
-          f"{', '.join(f'{math.exp(losses[seed]):.2f}' for seed in sorted(losses))} at 512."
-          + (" No difference beyond that of seeds was shown." if min(losses.values()) <= math.log(again[512]) <= max(losses.values()) else ""))
+          f"{again[512]:.2f}\nat 512 and {again[8192]:.2f} at 8,192; before, {numbered(before)} had "
+          f"{', '.join(f'{math.exp(before[seed]):.2f}' for seed in sorted(before))} at 512."
+          + (" No difference beyond that of seeds was shown." if min(before.values()) <= math.log(again[512]) <= max(before.values()) else ""))
 
 
 def heads_table(folder):

@@ -14,6 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
+from paired import interval  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
@@ -82,6 +83,26 @@ def verdict(runs, steps):
     return (f"{KINDS[kind]} has AdamW's loss after {'at most ' if at_most else ''}{median_and_spread(times)} of its time")
 
 
+def beside_muon(cases):
+    """Muon's loss from NorMuon's after as many tokens, paired by seed, in a sentence for each case that ran both."""
+    said = []
+    for case in cases:
+        comparison, runs = read_runs(case / "runs" / "comparison.json")
+        whole = next((tokens for _, tokens in runs["adamw-1"].values()), None)
+        parts = []
+        for variant in budgets_of(runs, "muon"):
+            other = variant.replace("muon", "normuon")
+            each = [runs[variant][seed][0] - runs[other][seed][0] for seed in sorted(runs[variant].keys() & runs.get(other, {}).keys())]
+            if whole and len(each) > 1:
+                mean, low, high = interval(each)
+                parts.append(f"{mean:+.3f} ({low:+.3f} .. {high:+.3f}) after {100 * next(iter(runs[variant].values()))[1] / whole:.0f} % of AdamW's tokens")
+        until = time_until(runs, read_steps(case / "steps.json")[1], "muon", "adamw-1")
+        if parts and until:
+            said.append(f"- {comparison['title'].removeprefix('Optimizers: ')}: Muon has AdamW's loss after {'at most ' if until[2] else ''}{statistics.median(until[1]):.2f} "
+                        f"of its time; its loss from NorMuon's, nats: {', '.join(parts)}.")
+    return "\n".join(said)
+
+
 def better_batches(cases):
     """Of the cases of one model those whose AdamW ends with the lowest loss."""
     ends = {}
@@ -109,17 +130,18 @@ def main(folder):
         batch = " (the batch at which AdamW ends with the lower loss)" if case in better else ""
         print(f"- {comparison['title'].removeprefix('Optimizers: ')}{batch}: {verdict(runs, read_steps(case / 'steps.json')[1])}.")
     print("""
-So: NorMuon with a rate of 0.005 to 0.012 for the matrices of the blocks and about 0.003 for all else ([recipe](../../../configs/GUIDE.md#train)). Muon is as
-good at 4.2M parameters.
+So: NorMuon with a rate of 0.005 to 0.012 for the matrices of the blocks and about 0.003 for all else ([recipe](../../../configs/GUIDE.md#train)).
+
+""" + beside_muon(cases) + """
 
 The same model, data, tokens and batch; the rate of each optimizer is the best of those tried (as many for AdamW as for others, or more), with one seed on one half of the
 held-out documents, and losses (nats per token, at the trained length) are reported on the other half. Muon's kin take the rate
 under trial for the matrices of the blocks; for all else AdamW at a rate of its own, which each section names and which was not tried. Each budget has a schedule of its own, which
 decays to its end. Time is tokens by the time of a step, which was measured for all in turns; starts, validations and saves are not in it. First weights
 have a standard deviation of 1 / sqrt(width), and the rows of a step are cut from the same few sequences. All four optimizers ran at 4.2M parameters,
-AdamW and NorMuon at 29.4M. NorMuon was ahead of AdamW wherever it was tried, but all of it is early in training, at most 0.5 tokens a parameter: so the default of
-`optimizer.kind` stays `adamw`. The quickstart's own model, 1.3M parameters after 7.5M tokens, is in [RESULTS](../../../tests/bench/RESULTS.md#time-to-adamws-loss).
-`scripts/reproduce optimizers` wrote this; how times are found is in the head of [page.py](../../../configs/reproduce/optimizers/page.py).""")
+AdamW and NorMuon at 29.4M. NorMuon was ahead of AdamW wherever it was tried, but all of this page is early in training, at most 0.5 tokens a parameter: so the default of
+`optimizer.kind` stays `adamw`. One run of the quickstart's own model, 1.3M parameters after 7.5M tokens, is in [RESULTS](../../../tests/bench/RESULTS.md#time-to-adamws-loss).
+`CASES="quickstart-8k quickstart-32k books-8k books-32k" scripts/reproduce optimizers` (books: after scripts/unpack-books) wrote this; how times are found is in the head of [page.py](../../../configs/reproduce/optimizers/page.py).""")
     for case in cases:
         comparison, runs = read_runs(case / "runs" / "comparison.json")
         parameters = max(variant["parameters"] for variant in comparison["variants"])

@@ -9,13 +9,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import from_reference, median_and_spread, read_steps, relative_steps  # noqa: E402
-
-
-def losses(comparison, variant, length):
-    """{seed: loss} of the runs that did not fail."""
-    return {run["seed"]: point["loss"] for run in comparison["runs"] if run["variant"] == variant and not run["failure"]
-            for point in run["losses"] if point["length"] == length and point["loss"] is not None}
+from budgets import median_and_spread, read_steps, relative_steps  # noqa: E402
+from paired import from_reference, losses  # noqa: E402
 
 
 def pooled_spread(groups):
@@ -24,9 +19,9 @@ def pooled_spread(groups):
     return math.sqrt(statistics.mean(variances)) if variances else math.nan
 
 
-def verdicts(variants, length):
+def verdicts(comparison, variants, length):
     for verdict, title in (("better", "Better than the published slopes"), ("worse", "Worse"), ("within noise", "No difference shown")):
-        named = [f"{name} {from_reference(point)}" for name, points in variants.items()
+        named = [f"{name} {from_reference(comparison, name, length)}" for name, points in variants.items()
                  for point in points if point["length"] == length and point.get("verdict") == verdict]
         if named:
             yield f"- {title} at {length:,} tokens: {', '.join(named)}."
@@ -41,7 +36,7 @@ def main(folder):
     lengths = [point["length"] for point in variants["press"]]
     whole = comparison["variants"][0]
     print("# Which slopes\n")
-    print("\n".join(verdicts(variants, lengths[-1])))
+    print("\n".join(verdicts(comparison, variants, lengths[-1])))
     learning = relative_steps(steps, "learned", "press")
     print(f"- A step with learned slopes takes {median_and_spread(learning)} of one with fixed slopes (median, least and most of {len(learning)} rounds in turns, "
           f"on {processor}).")

@@ -1,16 +1,30 @@
 """What the comparisons of tasks found."""
 import json
+import math
 import pathlib
 import statistics
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from paired import interval  # noqa: E402
+
 LEARNED = 0.1  # share of right answers
+FAR = 4        # methods are told apart at this multiple of the trained length
+
+
+def planned():
+    import tomllib  # of Python 3.11
+    return tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))
+
+
+def planned_arms():
+    return list(planned()["arms"])
 
 
 def read_tasks(folder):
     """{task: its comparison}, and the tasks of tasks.toml that FOLDER/TASK/comparison.json is missing of."""
-    import tomllib  # of Python 3.11
-    tasks = tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))["tasks"]
+    tasks = planned()["tasks"]
     files = {name: pathlib.Path(folder) / name / "comparison.json" for name in tasks}
     found = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items() if file.exists()}
     return found, [name for name in tasks if name not in found]
@@ -18,16 +32,17 @@ def read_tasks(folder):
 
 def texts_asked():
     """At each length and depth."""
-    import tomllib  # of Python 3.11
-    return tomllib.loads((HERE / "tasks.toml").read_text(encoding="utf-8"))["trials"]
+    return planned()["trials"]
 
 
 def seeds_of(comparison):
     return len({run["seed"] for run in comparison["runs"] if not run["failure"]})
 
 
-def was_run(comparison, arm):
-    return any(run["variant"] == arm and not run["failure"] for run in comparison["runs"])
+def arms_of(comparison):
+    """Those of which a run did not fail."""
+    done = {run["variant"] for run in comparison["runs"] if not run["failure"]}
+    return [variant["name"] for variant in comparison["variants"] if variant["name"] in done]
 
 
 def by_seed(comparison, task, arm, length, what):
@@ -60,5 +75,42 @@ def measured_by(comparison, task, arms, length):
 
 def was_learned(comparison):
     """Whether a method has right answers to the task itself at the trained length."""
-    arms = [variant["name"] for variant in comparison["variants"] if was_run(comparison, variant["name"])]
-    return measured_by(comparison, 0, arms, comparison["tasks"][0]["variants"][0]["points"][0]["length"]) == "share"
+    return measured_by(comparison, 0, arms_of(comparison), comparison["tasks"][0]["variants"][0]["points"][0]["length"]) == "share"
+
+
+def apart(mine, its):
+    """Over the seeds that both have, see paired.py."""
+    return interval([mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())])
+
+
+def of_texts(one, other, texts):
+    """Of a difference of two shares of one seed's, over the texts asked: half of its interval of 95 %."""
+    return 1.96 * math.sqrt((one * (1 - one) + other * (1 - other)) / texts)
+
+
+def differences(comparison, task, arms, length):
+    """(better, worse, mean, low, high) of two arms each, the largest first."""
+    what, found = measured_by(comparison, task, arms, length), []
+    for i, first in enumerate(arms):
+        for second in arms[i + 1:]:
+            values = [by_seed(comparison, task, arm, length, what) for arm in (first, second)]
+            better, worse = (first, second) if what == "share" else (second, first)
+            mean, low, high = apart(*values)
+            if mean is not None and mean < 0:
+                better, worse = worse, better
+                mean, low, high = apart(*reversed(values))
+            if low is None and mean is not None and what == "share":
+                half = of_texts(*(next(iter(value.values())) for value in values), texts_asked())
+                low, high = mean - half, mean + half
+            if mean is not None:
+                found.append((better, worse, mean, low, high))
+    return sorted(found, key=lambda one: -one[2])
+
+
+def leaders(comparison, arms):
+    """Of the task itself at FAR times the trained length: the arms that no other is ahead of beyond noise; none where hardly an answer is right."""
+    length = FAR * comparison["tasks"][0]["variants"][0]["points"][0]["length"]
+    if measured_by(comparison, 0, arms, length) != "share":
+        return []
+    behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low is not None and low > 0}
+    return [arm for arm in arms if arm not in behind]

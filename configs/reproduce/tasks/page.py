@@ -2,45 +2,12 @@
 
 usage: page.py FOLDER      holds TASK/comparison.json for each task that was run
 """
-import math
 import pathlib
 import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import by_depth, by_seed, measured_by, read_tasks, seeds_of, texts_asked, was_learned, was_run  # noqa: E402
-from paired import interval  # noqa: E402
-
-FAR = 4  # methods are told apart at this multiple of the trained length
-
-
-def apart(mine, its):
-    """Over the seeds that both have, see paired.py."""
-    return interval([mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())])
-
-
-def of_texts(one, other, texts):
-    """Of a difference of two shares of one seed's, over the texts asked: half of its interval of 95 %."""
-    return 1.96 * math.sqrt((one * (1 - one) + other * (1 - other)) / texts)
-
-
-def differences(comparison, task, arms, length):
-    """(better, worse, mean, low, high) of two arms each, the largest first."""
-    what, found = measured_by(comparison, task, arms, length), []
-    for i, first in enumerate(arms):
-        for second in arms[i + 1:]:
-            values = [by_seed(comparison, task, arm, length, what) for arm in (first, second)]
-            better, worse = (first, second) if what == "share" else (second, first)
-            mean, low, high = apart(*values)
-            if mean is not None and mean < 0:
-                better, worse = worse, better
-                mean, low, high = apart(*reversed(values))
-            if low is None and mean is not None and what == "share":
-                half = of_texts(*(next(iter(value.values())) for value in values), texts_asked())
-                low, high = mean - half, mean + half
-            if mean is not None:
-                found.append((better, worse, mean, low, high))
-    return sorted(found, key=lambda one: -one[2])
+from answers import FAR, arms_of, by_depth, by_seed, differences, measured_by, planned_arms, read_tasks, seeds_of, texts_asked, was_learned  # noqa: E402
 
 
 def over_seeds(values, text):
@@ -111,7 +78,7 @@ def verdict(comparison, arms):
 def main(folder):
     found, missing = read_tasks(folder)
     sizes = [variant["parameters"] / 1e6 for one in found.values() for variant in one["variants"] if variant["parameters"]]
-    arms = {name: [variant["name"] for variant in one["variants"] if was_run(one, variant["name"])] for name, one in found.items()}
+    arms = {name: arms_of(one) for name, one in found.items()}
     print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, of the tasks that a method has learned:\n")
     for name, one in found.items():
         if was_learned(one):
@@ -138,6 +105,9 @@ over seeds (of one seed's right answers, over {texts_asked()} texts), not cut at
         print(f"\nNo method learned these in so few tokens (at 1x none has a tenth of the answers right): {', '.join(unlearned)}.")
     if missing:
         print(f"\nNot run yet: {', '.join(missing)}.")
+    unrun = {name: [arm for arm in planned_arms() if arm not in arms[name]] for name in found}
+    for waiting in dict.fromkeys(map(tuple, filter(None, unrun.values()))):
+        print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(waiting)}.")
     print("\n## Right answers and their loss\n\nShare of answers of which every token was the likeliest; loss in nats per token, each after the right ones. "
           "Means over\nseeds (least .. most) and, of needle, needles and lookup, over depths.")
     for name, one in found.items():

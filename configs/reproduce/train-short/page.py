@@ -12,8 +12,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, from_reference, mean_and_spread, median_and_spread, percent, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
-from paired import interval  # noqa: E402
+from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
+from paired import from_reference, interval, percent  # noqa: E402
 
 
 def from_to(values, text):
@@ -37,7 +37,7 @@ class Case:
         return next(point for point in self.arms[arm]["points"] if point["length"] == length)
 
     def from_reference(self, arm):
-        return from_reference(self.point(arm, self.length))
+        return from_reference(self.comparison, self.arms[arm]["name"], self.length)
 
     def until(self, arm):
         return time_until(self.runs, self.steps, arm, self.whole["name"])
