@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json/parse.h"
 #include "base/process_memory.h"
 #include "base/strings.h"
 #include "bench/bench.h"
@@ -69,11 +70,19 @@ AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& 
   return std::move(layers[layers.size() / 2]);
 }
 
+void refuse_kernel(const std::vector<std::string>& overrides) {
+  if (names_key(overrides, "runtime.attention.kernel"))
+    throw usage_error("--set runtime.attention.kernel", "has no effect on bench attention",
+                      "--kernels names what is measured");
+}
+
 int run_trained_attention(const Options& options, const CommandLine& command_line) {
   if (!options.configs.empty())
     throw usage_error("CONFIG", "has no effect with --checkpoint", "the checkpoint holds its own");
   if (options.traffic)
     throw usage_error("--traffic", "has no effect with --checkpoint", "it counts, for any numbers");
+  allow_overrides(options.overrides, {"runtime"}, "has no effect on bench attention");
+  refuse_kernel(options.overrides);
   LoadedModel loaded = load_model(options.checkpoint, options.overrides);
   if (!loaded.device.is_cpu())
     throw usage_error("--checkpoint", "is measured on the CPU", "--set runtime.device=cpu");
@@ -110,6 +119,7 @@ int run_attention(const Options& options, const CommandLine& command_line) {
   if (!options.checkpoint.empty()) return run_trained_attention(options, command_line);
   if (!options.texts.empty())
     throw usage_error("--text", "has no effect without --checkpoint", "--checkpoint RUN");
+  refuse_kernel(options.overrides);
   const Config config = load_config(options.configs, options.overrides);
   const torch::Device device = open_device(config.runtime.device);
   set_threads(config.runtime.threads);
@@ -135,6 +145,12 @@ int run_attention(const Options& options, const CommandLine& command_line) {
   bench.rounds = rounds(options);
   bench.cases =
       cases_of(options, m, activation_type(resolve_precision(config.runtime.precision, device)));
+  bench.inputs = [&](const AttentionCase& shape) {
+    AttentionInputs inputs = make_attention_inputs(shape, 1);
+    inputs.options.bias.slopes_H = torch::tensor(initial_slopes(m), torch::kFloat);
+    inputs.options.scale = *m.attention_scale;
+    return inputs;
+  };
   bench.rules = [&](std::int64_t keys) { return key_rules(m, 0, keys); };
   bench.hashed = hashed_keys(m, 0);
   return report(bench_attention(bench), options, command_line, device);
@@ -143,6 +159,11 @@ int run_attention(const Options& options, const CommandLine& command_line) {
 int run_gemm(const Options& options, const CommandLine& command_line) {
   const Config config = load_config(options.configs, options.overrides);
   set_threads(config.runtime.threads);
+  if (config.runtime.device == Device::kCuda)
+    throw usage_error("/runtime/device",
+                      "found \"cuda\", expected the CPU, on which products are "
+                      "measured",
+                      "bench step measures those of a device within its steps");
   const Precision precision = resolve_precision(config.runtime.precision, torch::kCPU);
   return report(bench_gemm({.model = config.model,
                             .vocabulary = config.tokenizer.vocabulary,
@@ -182,6 +203,19 @@ int run_step(const Options& options, const CommandLine& command_line) {
                 options, command_line, device);
 }
 
+// An earlier measurement is written anew; nothing else is.
+void check_output(const std::string& file) {
+  check_file_name(file, "--output");
+  check_ending(file, ".json", "--output");
+  if (!is_there(file)) return;
+  std::vector<JsonFault> ignored;
+  const auto found = parse_json(read_file(file), {.depth = 64}, ignored);
+  const Json* kind = found ? found->find("kind") : nullptr;
+  if (kind != nullptr && kind->as_string() != nullptr && *kind->as_string() == "bench") return;
+  throw usage_error(file, "is there, and was not written by alibi bench",
+                    "name another file, or move it away");
+}
+
 using Run = int (*)(const Options&, const CommandLine&);
 
 // A part of `alibi bench` with the options that all have, then its own.
@@ -199,7 +233,7 @@ Command part(std::shared_ptr<Options> options, Run run, Command own) {
   all.insert(all.end(), own.options.begin(), own.options.end());
   own.options = std::move(all);
   own.run = [options, run](const CommandLine& line) {
-    if (!options->output.empty()) check_file_name(options->output, "--output");
+    if (!options->output.empty()) check_output(options->output);
     return run(*options, line);
   };
   return own;

@@ -117,9 +117,29 @@ Error some_failed(const std::string& folder) {
 constexpr std::array kPictures = {"perplexity.svg", "perplexity.png",    "loss.svg",
                                   "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
 
+std::set<std::string> pictures_of_task(const std::string& name) {
+  return {cat("task-", name, ".svg"), cat("task-", name, ".png")};
+}
+
+// Of the tasks of an earlier report.
+std::set<std::string> task_pictures(const std::filesystem::path& report) {
+  std::set<std::string> names;
+  std::vector<JsonFault> ignored;
+  const Json earlier = is_there(report)
+                           ? parse_json(read_file(report), {.depth = 64}, ignored).value_or(nullptr)
+                           : Json();
+  const Json* tasks = earlier.find("tasks");
+  if (tasks == nullptr || tasks->as_list() == nullptr) return names;
+  for (const Json& task : *tasks->as_list())
+    if (const Json* name = task.find("name"); name != nullptr && name->as_string() != nullptr)
+      names.merge(pictures_of_task(*name->as_string()));
+  return names;
+}
+
 void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
   const CurveSet curves = mean_curves(comparison);
   make_folders(folder);
+  std::set<std::string> before = task_pictures(folder / "comparison.json");
   write_file_atomic(folder / "comparison.json", comparison_json(comparison));
   write_file_atomic(folder / "comparison.csv", comparison_csv(comparison));
   std::vector<std::pair<std::string, PlotSpec>> plots;
@@ -132,6 +152,7 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
   for (const ComparedTask& task : comparison.tasks)
     plots.emplace_back("task-" + task.name, task_plot(comparison, task));
   std::set<std::string> stale(kPictures.begin(), kPictures.end());
+  stale.merge(std::move(before));
   for (const auto& [name, plot] : plots) {
     const std::string svg = cat(name, ".svg"), png = cat(name, ".png");
     write_file_atomic(folder / svg, curve_svg(plot));

@@ -21,6 +21,7 @@
 #include "convert/gguf_tokenizer.h"
 #include "convert/huggingface.h"
 #include "convert/model_card.h"
+#include "convert/tokenizer_json.h"
 #include "convert/verify.h"
 
 namespace alibi {
@@ -147,6 +148,8 @@ Verified export_huggingface(LoadedModel& loaded, const Options& options, const E
   how.longest = about.longest;
   how.shard_bytes = options.shard_bytes;
   how.trained = batch_shape(loaded.config.batch).length;
+  if (const std::string note = tokenizer_json_note(loaded.tokenizer); !note.empty())
+    log_info("note: " + note);
   make_folders(folder);
   write_huggingface(folder, *loaded.model, loaded.tokenizer, how);
   if (about.curve && about.curve->has_figure)

@@ -47,10 +47,10 @@ int print_found(const Found& found, bool as_json) {
   return 0;
 }
 
-void check_ending(const std::filesystem::path& file, const char* ending) {
+void check_ending(const std::filesystem::path& file, const char* ending, const char* option) {
   if (file.extension() != ending)
     throw usage_error(
-        "--out", cat("found ", shown(file.string()), ", expected a name that ends in ", ending));
+        option, cat("found ", shown(file.string()), ", expected a name that ends in ", ending));
 }
 
 void print_written(const std::filesystem::path& file, bool as_json) {

@@ -26,8 +26,9 @@ void show_progress_as(const std::string& style);
 
 // On standard output; returns the exit code 0. Numbers that are none become null.
 int print_found(const Found& found, bool as_json);
-// Refuses a file of --out whose name ends otherwise: what is written is of one kind.
-void check_ending(const std::filesystem::path& file, const char* ending);
+// Refuses a file of `option` whose name ends otherwise: what is written is of one kind.
+void check_ending(const std::filesystem::path& file, const char* ending,
+                  const char* option = "--out");
 // "written: FILE", for people.
 void print_written(const std::filesystem::path& file, bool as_json);
 

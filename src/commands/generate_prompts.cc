@@ -47,16 +47,16 @@ std::string exact(double number) {
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
-// Changes with whatever changes the texts, beside the rows themselves: kernels and types round
-// differently.
+// Changes with whatever changes the texts, beside the rows themselves: kernels, types and what is
+// skipped round differently.
 std::string job_of(const LoadedModel& loaded, const GenerateOptions& options) {
   const SampleOptions& s = options.sample;
-  const std::string all =
-      cat(read_file(loaded.folder / "manifest.json"), " ", options.tokens, " ",
-          exact(s.temperature), " ", s.top_k, " ", exact(s.top_p), " ", s.seed, " ",
-          options.stop_at_end ? "stops" : "goes on", " ", name_of(loaded.config.runtime.precision),
-          " ", loaded.model->attention_kernel({}, loaded.device), " ",
-          loaded.device.is_cuda() ? "cuda" : "cpu");
+  const std::string all = cat(
+      read_file(loaded.folder / "manifest.json"), " ", options.tokens, " ", exact(s.temperature),
+      " ", s.top_k, " ", exact(s.top_p), " ", s.seed, " ",
+      options.stop_at_end ? "stops" : "goes on", " ", name_of(loaded.config.runtime.precision), " ",
+      loaded.model->attention_kernel({}, loaded.device), " ",
+      name_of(loaded.config.runtime.attention.skip), " ", loaded.device.is_cuda() ? "cuda" : "cpu");
   return sha256_hex(all).substr(0, 8);
 }
 

@@ -135,8 +135,9 @@ Command part(const std::shared_ptr<Options>& options, Run run, Command own) {
 }
 
 int inspect_model(const Options& o) {
-  allow_overrides(o.overrides, {"model", "batch", "tokenizer"}, "has no effect on inspect model");
-  return print_found(describe_model(load_config(o.configs, o.overrides), 0), o.as_json);
+  allow_overrides(o.overrides, {"model", "batch", "tokenizer", "optimizer"},
+                  "has no effect on inspect model");
+  return print_found(describe_model(load_config(o.configs, o.overrides)), o.as_json);
 }
 
 Command model_part(const std::shared_ptr<Options>& options) {

@@ -12,6 +12,7 @@
 #include "commands/evaluation_text.h"
 #include "commands/measuring_line.h"
 #include "config/lengths.h"
+#include "config/load.h"
 #include "evaluate/attention_picture.h"
 #include "evaluate/head_figures.h"
 #include "evaluate/protocol.h"
@@ -123,6 +124,7 @@ Found describe_attention(const AttentionView& view, const CommandLine& command_l
     check_file_name(view.output, "--out");
     check_ending(view.output, ".html");
   }
+  allow_overrides(view.overrides, {"runtime"}, "has no effect on inspect attention");
   LoadedModel loaded = load_model(view.target, view.overrides);
   AttentionPicture picture = picture_of(loaded, view, command_line);
   Found found{attention_tables(picture), attention_value(picture)};

@@ -86,7 +86,7 @@ Found describe_memory(const Config& given, const std::vector<std::int64_t>& leng
   const torch::Device device = open_device(c.runtime.device);
   c.runtime.precision = resolve_precision(c.runtime.precision, device);
   const MemoryLimit limit =
-      limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"} : memory_limit(device);
+      limit_bytes > 0 ? MemoryLimit{limit_bytes, "--limit"} : training_memory_limit(c, device);
   const MemoryParts parts =
       estimate_memory(c, c.tokenizer.vocabulary, micro_batch_tokens_of(c.batch));
   Table table{{{"trained length", Align::kRight},

@@ -22,13 +22,12 @@ std::string slope_text(const std::vector<double>& slopes) {
 
 }  // namespace
 
-Found describe_model(const Config& c, std::int64_t vocabulary) {
+Found describe_model(const Config& c) {
   Table table{{{"parameter"}, {"shape"}, {"count", Align::kRight}, {"fp32 bytes", Align::kRight}},
               {}};
   std::int64_t total = 0, optimizer = 0;
   Json parameters = Json::list();
-  for (const ParameterShape& parameter :
-       parameter_shapes(c.model, vocabulary > 0 ? vocabulary : c.tokenizer.vocabulary)) {
+  for (const ParameterShape& parameter : parameter_shapes(c.model, c.tokenizer.vocabulary)) {
     total += parameter.count();
     optimizer += optimizer_state_bytes(c.optimizer, parameter);
     table.rows.push_back({parameter.name, shape_text(parameter.sizes),

@@ -10,8 +10,8 @@
 namespace alibi {
 
 // Every parameter with shape and bytes, totals, what the cache grows by per token. From a config
-// alone; the vocabulary is tokenizer.vocabulary unless `vocabulary` is above 0.
-Found describe_model(const Config& config, std::int64_t vocabulary);
+// alone; the vocabulary is tokenizer.vocabulary.
+Found describe_model(const Config& config);
 
 // Step, losses, files and tensors of a checkpoint, and whether its checksums hold. Throws Error
 // when damaged.

@@ -76,7 +76,7 @@ Found describe_text(const PreparedText& text) {
                                        " documents that are empty or have an empty completion"));
   if (text.statistics.other_files > 0)
     pairs.emplace_back("not read", cat(with_commas(text.statistics.other_files),
-                                       " files of other endings or linked folders"));
+                                       " files of other endings, linked folders or broken links"));
   if (text.train.target_count() < text.train.size())
     pairs.insert(pairs.begin() + 1, {"learned", target_count_text(text.train)});
   return {format_table(table) + format_pairs(pairs),

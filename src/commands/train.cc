@@ -185,6 +185,7 @@ int train_and_write(const TrainerParts& parts, Trainer& trainer,
   const TrainEnd end{config,
                      trainer.progress(),
                      parts.text.statistics.valid,
+                     parts.text.valid.target_count() < parts.text.valid.size(),
                      seconds_now() - start,
                      peak_memory_bytes(parts.device),
                      signal};

@@ -133,12 +133,12 @@ std::string early_end_text(const TrainEnd& end) {
 }
 
 // By the bytes of all held-out text, of which validations may see a part; not a number where these
-// are not known, as of tokens that came without text.
+// are not known, as of tokens that came without text, or are not the targets' alone.
 double best_bits_per_byte(const TrainEnd& end) {
   const auto bytes = static_cast<double>(end.valid.bytes);
   const auto tokens = static_cast<double>(end.valid.tokens);
   const double loss = end.progress.best_validation_loss;
-  return bytes > 0 && end.valid.unknown == 0 && std::isfinite(loss)
+  return bytes > 0 && end.valid.unknown == 0 && !end.valid_prompts && std::isfinite(loss)
              ? loss / std::numbers::ln2 * tokens / bytes
              : std::numeric_limits<double>::quiet_NaN();
 }

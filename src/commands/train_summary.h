@@ -34,6 +34,7 @@ struct TrainEnd {
   const Config& config;
   const Progress& progress;
   const SplitStatistics& valid;  // of all held-out text
+  bool valid_prompts;            // of which some is read but is no target
   double seconds;                // of training, since this start
   std::int64_t memory;           // peak, bytes
   int signal;                    // what stopped it, or 0

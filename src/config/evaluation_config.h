@@ -35,6 +35,13 @@ constexpr auto enum_names(Task) {
                     "lookup",     "flip_flop",    "needle",        "needles",
                     "variables",  "common_words", "frequent_words"};
 }
+// The others' texts are made, not read.
+constexpr bool reads_text(Task task) { return task == Task::kPerplexity || task == Task::kPasskey; }
+// What is asked for stands at a place of its own.
+constexpr bool asks_at_depths(Task task) {
+  return task == Task::kPasskey || task == Task::kLookup || task == Task::kNeedle ||
+         task == Task::kNeedles;
+}
 enum class Stretch { kNone, kLinear, kNtk, kYarn };
 constexpr auto enum_names(Stretch) { return std::array{"none", "linear", "ntk", "yarn"}; }
 enum class Device { kAuto, kCpu, kCuda };

@@ -207,6 +207,7 @@ Fields evaluate_fields(EvaluateConfig& e) {
       "Largest number of targets scored, but at least one window of the longest length; of longer "
       "text, windows spread evenly over it.")
       .range(1, 1e15)
+      .only_if(reads_text(e.task), "evaluate.task is \"perplexity\" or \"passkey\"")
       .free();
   add(f, "batch_tokens", &e.batch_tokens, "Tokens per forward pass.").range(1, 1e12).free();
   add(f, "stretch", choice(e.stretch),
@@ -227,9 +228,9 @@ Fields answers_fields(EvaluateConfig& e) {
   const char* condition = "evaluate.task is not \"perplexity\"";
   Fields f;
   add(f, "depths", &e.answers.depths,
-      "Where in a text stands what is asked for: 0 at the start, 1 at the end. Of passkey, lookup, "
-      "needle and needles.")
-      .only_if(asks, condition)
+      "Where in a text stands what is asked for: 0 at the start, 1 at the end.")
+      .only_if(asks_at_depths(e.task),
+               "evaluate.task is \"passkey\", \"lookup\", \"needle\" or \"needles\"")
       .free();
   add(f, "trials", &e.answers.trials, "Texts at each length and depth.")
       .range(1, 1e6)

@@ -1,6 +1,7 @@
 #include "convert/gguf_tokenizer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/printable.h"
 #include "base/strings.h"
@@ -64,17 +65,65 @@ GgufKeys byte_level_keys(const Tokenizer& tokenizer) {
           {"tokenizer.ggml.merges", std::move(merges)}};
 }
 
-// Whether a text may hold both with a part in common: which one is found then differs between
-// programs that look for the longest first and those that go from left to right. Runs of one
-// character, as of spaces, come out the same.
-bool overlap(std::string_view first, std::string_view second) {
-  const auto is_run = [&](std::string_view text) {
-    return text.find_first_not_of(text.front()) == std::string_view::npos;
+// llama.cpp takes a token of such a text, whatever its type, for a marker of its own, which it
+// finds in no text and may stop at: "auto-detect special tokens by text" in its llama-vocab.cpp.
+constexpr std::array kMarkers = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "< EOT >",
+    "[EOS]",
+    "<eos>",
+    "<end_of_utterance>",
+    "<turn|>",
+    "<|eom_id|>",
+    "<|call|>",
+    "<|return|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<|fim_prefix|>",
+    "<fim-prefix>",
+    "<fim_prefix>",
+    "<PRE>",
+    "<|code_prefix|>",
+    "<|prefix|>",
+    "<|fim_suffix|>",
+    "<fim-suffix>",
+    "<fim_suffix>",
+    "<SUF>",
+    "<|code_suffix|>",
+    "<|suffix|>",
+    "<|fim_middle|>",
+    "<fim-middle>",
+    "<fim_middle>",
+    "<MID>",
+    "<|code_middle|>",
+    "<|middle|>",
+    "<|fim_pad|>",
+    "<fim-pad>",
+    "<fim_pad>",
+    "<PAD>",
+    "[PAD]",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<fim-repo>",
+    "<REPO>",
+    "<reponame>",
+    "<|file_sep|>",
+};
+
+void add_marker(const std::vector<std::string>& texts, std::vector<std::string>& found) {
+  const auto is_marker = [](const std::string& text) {
+    return std::ranges::find(kMarkers, text) != kMarkers.end();
   };
-  if (is_run(first) && is_run(second)) return false;
-  for (std::size_t common = 1; common < std::min(first.size(), second.size()); ++common)
-    if (first.ends_with(second.substr(0, common))) return true;
-  return false;
+  if (const auto at = std::ranges::find_if(texts, is_marker); at != texts.end())
+    found.push_back(cat("the piece ", shown(*at), ": llama.cpp takes it for a marker of its own"));
 }
 
 void add_overlap(const std::vector<std::string>& pieces, std::vector<std::string>& found) {
@@ -88,12 +137,17 @@ void add_overlap(const std::vector<std::string>& pieces, std::vector<std::string
   }
 }
 
-// The texts that are looked for before others are cut.
-std::vector<std::string> user_pieces(const TokenizerModel& model) {
-  std::vector<std::string> texts;
-  for (const TokenizerPiece& piece : model.pieces)
-    if (piece.type == PieceType::kUserDefined) texts.push_back(piece.text);
-  return texts;
+// tokenizers looks for those that are not normalized first, llama.cpp for the longest of all.
+void add_contained(const std::vector<AddedToken>& added, std::vector<std::string>& found) {
+  for (const AddedToken& first : added) {
+    for (const AddedToken& later : added) {
+      if (first.normalized || !later.normalized || later.text.find(first.text) == std::string::npos)
+        continue;
+      found.push_back(cat("the token ", shown(first.text), " within ", shown(later.text),
+                          ", which is normalized: llama.cpp finds the longer one first"));
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -111,13 +165,17 @@ std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
     if (const std::string piece = spaced_user_piece(model); !piece.empty())
       found.push_back(
           cat("the user-defined piece ", shown(piece), ": its spaces mean others there"));
-    const std::vector<std::string> pieces = user_pieces(model);
+    const std::vector<std::string> pieces = pieces_of(model, PieceType::kUserDefined);
+    if (const auto unused = pieces_of(model, PieceType::kUnused); !unused.empty())
+      found.push_back(cat("the unused piece ", shown(unused.front()), ": llama.cpp writes it"));
     if (model.add_dummy_prefix && !pieces.empty())
       found.push_back(
           cat("a tokenizer that puts a space in front of texts and has the "
               "user-defined piece ",
               shown(pieces.front()), ": llama.cpp puts another one behind it"));
     add_overlap(pieces, found);
+    add_marker(pieces, found);
+    add_marker(pieces_of(model, PieceType::kNormal), found);
     return found;
   }
   const ByteLevelModel model = byte_level(tokenizer);
@@ -129,6 +187,9 @@ std::vector<std::string> gguf_tokenizer_obstacles(const Tokenizer& tokenizer) {
   for (const AddedToken& token : model.added)
     if (!token.special) added.push_back(token.text);
   add_overlap(added, found);
+  add_marker(added, found);
+  add_marker(model.pieces, found);
+  add_contained(model.added, found);
   return found;
 }
 

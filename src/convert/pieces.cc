@@ -1,5 +1,6 @@
 #include "convert/pieces.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -40,6 +41,23 @@ std::string spaced_user_piece(const TokenizerModel& model) {
     if (piece.type == PieceType::kUserDefined && spaced) return piece.text;
   }
   return "";
+}
+
+std::vector<std::string> pieces_of(const TokenizerModel& model, PieceType type) {
+  std::vector<std::string> texts;
+  for (const TokenizerPiece& piece : model.pieces)
+    if (piece.type == type) texts.push_back(piece.text);
+  return texts;
+}
+
+bool overlap(std::string_view first, std::string_view second) {
+  const auto is_run = [&](std::string_view text) {
+    return text.find_first_not_of(text.front()) == std::string_view::npos;
+  };
+  if (is_run(first) && is_run(second)) return false;
+  for (std::size_t common = 1; common < std::min(first.size(), second.size()); ++common)
+    if (first.ends_with(second.substr(0, common))) return true;
+  return false;
 }
 
 }  // namespace alibi

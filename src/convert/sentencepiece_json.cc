@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "convert/tokenizer_json.h"
 #include "formats/tokenizer_model.h"
+#include "text/sentencepiece_model.h"
 #include "text/tokenizer.h"
 
 namespace alibi {
@@ -94,10 +95,6 @@ void read_unigram(const JsonReader& model, TokenizerModel& read) {
   }
 }
 
-bool is_byte(const std::string& text) {
-  return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
-}
-
 TokenizerModel read_pieces(const JsonReader& file) {
   const JsonReader model = file.at("model");
   TokenizerModel read;
@@ -109,7 +106,7 @@ TokenizerModel read_pieces(const JsonReader& file) {
   read.escape_whitespaces = steps.find("\"Replace\"") != std::string::npos;
   model.at("type").text() == "BPE" ? read_bpe(model, read) : read_unigram(model, read);
   for (TokenizerPiece& piece : read.pieces)
-    if (read.byte_fallback && is_byte(piece.text)) piece.type = PieceType::kByte;
+    if (read.byte_fallback && is_byte_piece(piece.text)) piece.type = PieceType::kByte;
   for (const JsonReader& token : file.at("added_tokens").items()) {
     const std::size_t id = id_of(token.at("id"), read.pieces.size());
     read.pieces[id].type = !token.at("special").flag() ? PieceType::kUserDefined

@@ -41,6 +41,18 @@ Json merges_of(const TokenizerModel& model) {
   std::sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) {
     return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
   });
+  const auto result = [&](const Merge& merge) {
+    return model.pieces[merge.left].text + model.pieces[merge.right].text;
+  };
+  for (std::size_t next = 1; next < merges.size(); ++next) {
+    const Merge &one = merges[next - 1], &other = merges[next];
+    if (one.score != other.score || result(one) == result(other)) continue;
+    throw Error("tokenizer.model",
+                cat("has the pieces ", shown(result(one)), " and ", shown(result(other)),
+                    " of one score: sentencepiece merges the leftmost of them, Hugging Face's "
+                    "tokenizers always the same one first"),
+                "give each piece a score of its own");
+  }
   Json all = Json::list();
   for (const Merge& merge : merges)
     all.push_back(Json::list({model.pieces[merge.left].text, model.pieces[merge.right].text}));
@@ -197,11 +209,46 @@ SpecialNames special_names(const Tokenizer& tokenizer) {
   return {model.pieces[Tokenizer::kEnd].text, model.pieces[Tokenizer::kUnknown].text};
 }
 
+// What Hugging Face's tokenizers read otherwise than sentencepiece.
+void refuse_what_differs(const TokenizerModel& model) {
+  if (const auto unused = pieces_of(model, PieceType::kUnused); !unused.empty()) {
+    throw Error("tokenizer.model",
+                cat("has the unused piece ", shown(unused.front()),
+                    ", which sentencepiece merges and takes apart again, and Hugging Face's "
+                    "tokenizers cannot"),
+                "make it a piece like others, or train without it");
+  }
+  const std::vector<std::string> users = pieces_of(model, PieceType::kUserDefined);
+  for (const PieceType type : {PieceType::kUnknown, PieceType::kControl}) {
+    for (const std::string& special : pieces_of(model, type)) {
+      for (const std::string& user : users) {
+        if (special.find(user) == std::string::npos && !overlap(special, user) &&
+            !overlap(user, special))
+          continue;
+        throw Error("tokenizer.model",
+                    cat("has the user-defined piece ", shown(user),
+                        ", which Hugging Face's tokenizers do not find where a text spells out ",
+                        shown(special)),
+                    "train it without that piece");
+      }
+    }
+  }
+}
+
 }  // namespace
+
+std::string tokenizer_json_note(const Tokenizer& tokenizer) {
+  if (tokenizer.is_bytes() || tokenizer.is_byte_level() ||
+      tokenizer_pieces(tokenizer).kind != PieceModel::kUnigram)
+    return "";
+  return "a unigram model: where two ways to cut a word have the same sum of scores Hugging Face's "
+         "tokenizers may take the other one than sentencepiece";
+}
 
 std::string tokenizer_json(const Tokenizer& tokenizer) {
   if (tokenizer.is_byte_level()) return byte_level_json(tokenizer);
   const TokenizerModel model = tokenizer_pieces(tokenizer);
+  refuse_what_differs(model);
   const bool user_defined = std::ranges::any_of(model.pieces, [](const TokenizerPiece& piece) {
     return piece.type == PieceType::kUserDefined;
   });

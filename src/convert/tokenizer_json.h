@@ -8,9 +8,11 @@
 
 namespace alibi {
 
-// Throws Error for what that library cannot do alike: a space in front of every text together with
-// user-defined pieces, between which it would put one more.
+// Throws Error, naming it, for what that library does otherwise.
 std::string tokenizer_json(const Tokenizer& tokenizer);
+
+// What of a text may get other ids there all the same; "" for nothing.
+std::string tokenizer_json_note(const Tokenizer& tokenizer);
 
 // Loads tokenizer.json as it stands: no class of transformers' own rebuilds it.
 // `longest` is the model_max_length.

@@ -71,8 +71,9 @@ void add_folder(const fs::path& folder, TextFiles& found) {
       continue;
     }
     if (!at->is_regular_file(code)) {
-      if (at->is_symlink(code) && at->is_directory(code))
-        ++found.other_files;  // may lead back here
+      std::error_code broken;  // of a link that leads nowhere; others of folders may lead back here
+      if (at->is_symlink(broken) && (at->is_directory(broken) || !at->exists(broken)))
+        ++found.other_files;
       continue;
     }
     if (!is_text_file(at->path())) {

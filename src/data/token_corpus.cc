@@ -16,11 +16,17 @@ namespace {
 
 constexpr std::int64_t kPartTokens = 1 << 20;
 
-std::vector<std::int32_t> ids_of(const TokenRange& range, std::int64_t first, std::int64_t last) {
+// check_ids() has seen them, but a file may change since.
+std::vector<std::int32_t> ids_of(const TokenRange& range, std::int64_t first, std::int64_t last,
+                                 const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   ids.reserve(static_cast<std::size_t>(last - first) + 1);  // and an end token
-  for (std::int64_t i = first; i < last; ++i)
-    ids.push_back(static_cast<std::int32_t>((*range.file)[i]));
+  for (std::int64_t i = first; i < last; ++i) {
+    const std::int64_t id = (*range.file)[i];
+    if (id < 0 || id >= tokenizer.vocabulary())
+      throw Error(range.file->name(), "changed while it was read", "run it again");
+    ids.push_back(static_cast<std::int32_t>(id));
+  }
   return ids;
 }
 
@@ -56,20 +62,20 @@ void add_documents(const fs::path& path, const Tokenizer& tokenizer, Split split
   }
 }
 
-std::string digest_of(const TokenRange& range) {
+std::string digest_of(const TokenRange& range, const Tokenizer& tokenizer) {
   Sha256 digest;
   for (std::int64_t first = range.first; first < range.last; first += kPartTokens) {
     leave_if_stopped("prepare");
-    const auto ids = ids_of(range, first, std::min(first + kPartTokens, range.last));
+    const auto ids = ids_of(range, first, std::min(first + kPartTokens, range.last), tokenizer);
     digest.update(std::as_bytes(std::span(ids)));
   }
   return digest.hex();
 }
 
 // True where both sides have documents.
-bool split_by_hash(TokenCorpus& corpus) {
+bool split_by_hash(TokenCorpus& corpus, const Tokenizer& tokenizer) {
   for (TokenRange& range : corpus.documents) {
-    const bool valid = held_out(digest_of(range), corpus.division.valid_fraction);
+    const bool valid = held_out(digest_of(range, tokenizer), corpus.division.valid_fraction);
     range.split = valid ? kValid : kTrain;
   }
   const auto trains = [](const TokenRange& range) { return range.split == kTrain; };
@@ -116,7 +122,8 @@ TokenCorpus divide_tokens(const std::vector<fs::path>& train_files,
   for (const fs::path& file : valid_files) add_documents(file, tokenizer, kValid, corpus);
   if (!valid_files.empty() && corpus.documents.size() == train)
     throw Error("data.valid", "holds no token but end tokens");
-  if (corpus.division.rule == HoldOutRule::kHash && !split_by_hash(corpus)) split_tail(corpus);
+  if (corpus.division.rule == HoldOutRule::kHash && !split_by_hash(corpus, tokenizer))
+    split_tail(corpus);
   return corpus;
 }
 
@@ -133,7 +140,7 @@ void for_each_part(const TokenCorpus& corpus, const Tokenizer& tokenizer,
       const std::int64_t last = std::min(first + kPartTokens, range.last);
       EncodedPart part;
       part.stream = range.split;
-      part.ids = ids_of(range, first, last);
+      part.ids = ids_of(range, first, last, tokenizer);
       part.text = tokenizer.decode(part.ids);
       count_ids(tokenizer, part);
       part.ends_document = last == range.last;

@@ -44,9 +44,6 @@ struct Questions {
   std::string unit;  // of Question::size
 };
 
-// The others' texts are made, not read.
-constexpr bool reads_text(Task task) { return task == Task::kPerplexity || task == Task::kPasskey; }
-
 // Those of rules.task, which is not perplexity.
 Questions questions_of(const EvaluateConfig& rules, const Tokenizer& tokenizer,
                        const TextSample& filler);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -97,6 +98,13 @@ double mean_difference(std::vector<double> values, const std::vector<double>& re
   return mean_of_measured(std::move(values));
 }
 
+// Where more is better.
+Estimate negated(Estimate e) {
+  e.mean = -e.mean;
+  e.low = -std::exchange(e.high, -e.low);
+  return e;
+}
+
 void fill_answers(const Comparison& all, std::size_t task, const std::string& variant,
                   ComparedAnswers& point) {
   using Depths = std::vector<double>;
@@ -125,7 +133,12 @@ void fill_answers(const Comparison& all, std::size_t task, const std::string& va
   for (double* end : {&point.share.low, &point.share.high}) *end = std::clamp(*end, 0.0, 1.0);
   paired([](const AnswersCell& cell) { return cell.loss.mean; }, point.loss, point.loss_difference);
   point.size = means(seeds_of(variant, [](const AnswersCell& cell) { return cell.size; })).mean;
-  point.verdict = variant == all.reference ? Verdict::kReference : judge(point.loss_difference);
+  const bool same_tokens = all.measure == Measure::kLoss;
+  if (!same_tokens) point.loss_difference = {};  // nats of other tokens
+  if (variant == all.reference)
+    point.verdict = Verdict::kReference;
+  else
+    point.verdict = judge(same_tokens ? point.loss_difference : negated(point.share_difference));
   for (const ComparedRun& run : all.runs) {
     if (run.variant != variant || task >= run.answers.size()) continue;
     for (const AnswersCell& cell : run.answers[task].cells)

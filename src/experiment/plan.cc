@@ -224,7 +224,7 @@ std::vector<std::int64_t> all_lengths(const ExperimentPlan& plan, const RulesOf&
 void refuse_own_keys(const std::vector<std::string>& overrides) {
   for (const std::string& one : overrides) {
     for (const char* own : kRunKeysOfComparison) {
-      if (one.starts_with(cat("run.", own, "=")))
+      if (names_key({one}, cat("run.", own)))
         throw usage_error(cat("--set run.", own), kSetByComparison,
                           "change \"seeds\" or \"folder\" in its file");
     }
@@ -248,18 +248,24 @@ PlannedTask plan_task(const ExperimentPlan& plan, const ComparisonTask& task) {
   }
 }
 
-// The tokens that are scored. Throws when the held-out text has not one window of the longest
-// length.
-ScoredText scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
-                       const PreparedText& text) {
-  const EvaluateConfig& e = variant.config.evaluate;
-  const SampleRule rule = sample_rule(plan.lengths, e);
+// Throws when the held-out text has not one window of the longest length.
+TextSample held_out_sample(const ExperimentPlan& plan, const PlannedVariant& variant,
+                           const PreparedText& text, const std::vector<std::int64_t>& lengths) {
+  const SampleRule rule = sample_rule(lengths, variant.config.evaluate);
   const DataConfig& data = variant.config.data;
   const std::vector<std::string>& files = plan.file.text.empty() ? data.valid : plan.file.text;
-  const TextSample sample = files.empty()
-                                ? sample_tokens(text.valid, rule)
-                                : sample_files(files, text.tokenizer, set_threads(0), rule);
+  TextSample sample = files.empty() ? sample_tokens(text.valid, rule)
+                                    : sample_files(files, text.tokenizer, set_threads(0), rule);
   check_sample(sample, files.empty() ? "held out by the run" : join(files, ", "));
+  return sample;
+}
+
+// The tokens that are scored; tasks that read text have to find theirs, too.
+ScoredText scored_text(const ExperimentPlan& plan, const PlannedVariant& variant,
+                       const PreparedText& text) {
+  for (const PlannedTask& task : plan.tasks)
+    if (task.reads_text) held_out_sample(plan, variant, text, task.lengths);
+  const TextSample sample = held_out_sample(plan, variant, text, plan.lengths);
   return {sample.hash(), sample.prompts_hash(), sample.available, sample.targets()};
 }
 

@@ -101,9 +101,13 @@ std::string evaluator_hash(const Config& config) {
 // All that decides answers but their lengths.
 std::vector<std::string> task_arguments(const Config& config, const PlannedTask& task) {
   const EvaluateConfig& e = config.evaluate;
+  // The task's own keys come last: what they leave without effect is not said.
+  const bool stretches =
+      parse_config(config_json(config), task.name, task.overrides).evaluate.stretch !=
+      Stretch::kNone;
   std::vector<std::string> sets = {
       cat("evaluate.batch_tokens=", e.batch_tokens), cat("evaluate.stretch=", name_of(e.stretch)),
-      cat("evaluate.stretch_factor=", number_or_null(e.stretch_factor)),
+      cat("evaluate.stretch_factor=", stretches ? number_or_null(e.stretch_factor) : "null"),
       cat("runtime.attention.kernel=", config.runtime.attention.kernel)};
   if (task.reads_text) sets.push_back(cat("evaluate.max_tokens=", e.max_tokens));
   sets.insert(sets.end(), task.overrides.begin(), task.overrides.end());

@@ -247,6 +247,13 @@ torch::Tensor GptImpl::typed(const torch::Tensor& x) const {
   return x.scalar_type() == torch::kDouble ? x : x.to(type_);
 }
 
+std::int64_t GptImpl::keys_reached(Places firsts, std::int64_t positions,
+                                   const ForwardOptions& options) {
+  const std::int64_t all = std::ranges::max(firsts) + positions;
+  const std::int64_t window = options.cache != nullptr ? options.cache->window() : 0;
+  return window > 0 ? std::min(window, all) : all;
+}
+
 ScoreOptions GptImpl::score_options(std::int64_t layer, std::int64_t keys,
                                     const torch::Tensor& normed_BTC,
                                     const ForwardOptions& options) const {
@@ -297,7 +304,8 @@ void GptImpl::place(AttentionInputs& inputs, std::int64_t layer, const torch::Te
                     Places firsts, const ForwardOptions& options) const {
   const std::int64_t positions = normed_BTC.size(1);
   const bool moves = positions_->moves_heads();
-  inputs.options = score_options(layer, std::ranges::max(firsts) + positions, normed_BTC, options);
+  inputs.options =
+      score_options(layer, keys_reached(firsts, positions, options), normed_BTC, options);
   if (moves && positions_->infuse(firsts[0], positions, embedding_VC_.device()).defined())
     infuse(inputs, layer, normed_BTC, firsts);
   if (hashed(layer) != nullptr) inputs.k_BGSD = keys_of_queries(inputs.q_BHTD);

@@ -144,6 +144,10 @@ class GptImpl : public Module {
   torch::Tensor hidden_by_stages(const torch::Tensor& tokens_BT, const ForwardOptions& options);
   torch::Tensor logits_of_rows(const torch::Tensor& hidden_NC);
   bool suits_layers(const torch::Tensor& tokens_BT, const ForwardOptions& options) const;
+  // The keys that a query may read at most: a rolling cache holds no more than its window, and
+  // counts distances by places in it.
+  static std::int64_t keys_reached(Places firsts, std::int64_t positions,
+                                   const ForwardOptions& options);
   ScoreOptions score_options(std::int64_t layer, std::int64_t keys, const torch::Tensor& normed_BTC,
                              const ForwardOptions& options) const;
   torch::Tensor scale_by_length(std::int64_t layer, const torch::Tensor& q_BHTD, Places firsts,

@@ -90,7 +90,7 @@ class GptImpl::Step {
         options.caches.empty() ? std::span<Cache* const>(&options.cache, 1) : options.caches;
     const std::vector<std::int64_t> firsts = firsts_of(options);
     embed(tokens_BT, firsts, options);
-    const std::int64_t keys = std::ranges::max(firsts) + positions_;
+    const std::int64_t keys = keys_reached(firsts, positions_, options);
     for (std::size_t layer = 0; layer < attention_.size(); ++layer)
       attention_[layer].set(
           model_.score_options(static_cast<std::int64_t>(layer), keys, {}, options), caches);

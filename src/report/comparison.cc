@@ -12,23 +12,35 @@
 namespace alibi {
 namespace {
 
-std::vector<std::string> point_row(const ComparedVariant& variant, const ComparedPoint& point) {
-  const std::string length = with_commas(point.length);
-  if (!point.applicable)
-    return {variant.name, length, times(point.multiple), "not applicable: " + point.note};
-  return {variant.name,
-          length,
-          times(point.multiple),
-          four_digits(point.perplexity),
-          point.length == variant.trained_length ? "" : percent(point.change.mean),
-          std::isfinite(point.loss.mean) ? fixed(point.loss.mean, 4) : "-",
-          std::isfinite(point.loss.deviation) ? fixed(point.loss.deviation, 4) : "-",
-          point.verdict == Verdict::kReference ? "" : signed_figure(point.difference.mean),
-          std::isfinite(point.difference.error) ? fixed(point.difference.error, 4) : "",
-          point.verdict == Verdict::kReference
-              ? ""
-              : interval_text(point.difference.low, point.difference.high, signed_figure),
-          verdict_name(point.verdict)};
+std::string four_places(double value) { return std::isfinite(value) ? fixed(value, 4) : "-"; }
+
+// Of other tokenizers' tokens neither perplexities nor losses are to be compared.
+std::vector<std::string> measured_cells(Measure measure, const ComparedVariant& variant,
+                                        const ComparedPoint& point) {
+  const std::string change =
+      point.length == variant.trained_length ? "" : percent(point.change.mean);
+  if (measure == Measure::kBitsPerByte) return {four_places(point.bits_per_byte), change};
+  return {four_digits(point.perplexity), change, four_places(point.loss.mean),
+          four_places(point.loss.deviation)};
+}
+
+std::vector<std::string> point_row(Measure measure, const ComparedVariant& variant,
+                                   const ComparedPoint& point) {
+  std::vector<std::string> row = {variant.name, with_commas(point.length), times(point.multiple)};
+  if (!point.applicable) {
+    row.push_back("not applicable: " + point.note);
+    return row;
+  }
+  const std::vector<std::string> cells = measured_cells(measure, variant, point);
+  row.insert(row.end(), cells.begin(), cells.end());
+  const bool compared = point.verdict != Verdict::kReference;
+  row.insert(
+      row.end(),
+      {compared ? signed_figure(point.difference.mean) : "",
+       std::isfinite(point.difference.error) ? fixed(point.difference.error, 4) : "",
+       compared ? interval_text(point.difference.low, point.difference.high, signed_figure) : "",
+       verdict_name(point.verdict)});
+  return row;
 }
 
 std::string costs(const Comparison& c) {
@@ -234,22 +246,21 @@ Table visited_table(const Comparison& c) {
 
 std::string comparison_table(const Comparison& c) {
   const Align right = Align::kRight;
-  Table table{{{"variant", Align::kLeft},
-               {"length", right},
-               {"", right},
-               {"perplexity", right},
-               {"from 1x", right},
-               {"loss", right},
-               {"sd", right},
-               {cat("nats from ", c.reference), right},
-               {"error", right},
-               {"95 % interval", right},
-               {"", Align::kLeft}},
-              {}};
+  Table table{{{"variant", Align::kLeft}, {"length", right}, {"", right}}, {}};
+  const std::vector<std::string> measured =
+      c.measure == Measure::kBitsPerByte
+          ? std::vector<std::string>{"bits per byte", "perplexity from 1x"}
+          : std::vector<std::string>{"perplexity", "from 1x", "loss", "sd"};
+  for (const std::string& title : measured) table.columns.push_back({title, right});
+  const char* unit = c.measure == Measure::kBitsPerByte ? "bits per byte" : "nats";
+  for (const std::string& title :
+       {cat(unit, " from ", c.reference), std::string("error"), std::string("95 % interval")})
+    table.columns.push_back({title, right});
+  table.columns.push_back({"", Align::kLeft});
   for (const ComparedVariant& variant : c.variants) {
     if (!table.rows.empty()) table.rows.push_back({});
     for (const ComparedPoint& point : variant.points)
-      table.rows.push_back(point_row(variant, point));
+      table.rows.push_back(point_row(c.measure, variant, point));
   }
   std::string notes;
   for (const std::string& note : comparison_notes(c)) notes += cat("note: ", printable(note), "\n");

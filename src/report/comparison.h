@@ -72,7 +72,8 @@ struct ComparedAnswers {
   Estimate share = {};                                   // of answers that are right
   Estimate loss = {};                                    // nats per token of the answers
   Estimate share_difference = {}, loss_difference = {};  // from the reference, seed by seed
-  Verdict verdict = Verdict::kUnknown;                   // by the loss
+  // By the loss; where tokens differ, whose nats are no measure of it, by right answers.
+  Verdict verdict = Verdict::kUnknown;
 };
 
 struct ComparedTask {

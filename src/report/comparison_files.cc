@@ -149,9 +149,10 @@ Json run_object(const Comparison& c, const ComparedRun& run) {
           {"answers", answers_list(c, run)}};
 }
 
-Json csv_row(const ComparedVariant& variant, const ComparedPoint& point) {
+Json csv_row(Measure measure, const ComparedVariant& variant, const ComparedPoint& point) {
   Json row = variant_head(variant);
   row.update(point_object(point));
+  row.append("measure", name_of(measure));  // that `difference` is of
   return row;
 }
 
@@ -188,9 +189,10 @@ std::string comparison_json(const Comparison& c) {
 }
 
 std::string comparison_csv(const Comparison& c) {
-  std::string text = csv_heading(csv_row({}, {}));
+  std::string text = csv_heading(csv_row(c.measure, {}, {}));
   for (const ComparedVariant& variant : c.variants) {
-    for (const ComparedPoint& point : variant.points) text += csv_line(csv_row(variant, point));
+    for (const ComparedPoint& point : variant.points)
+      text += csv_line(csv_row(c.measure, variant, point));
   }
   return text;
 }

@@ -9,8 +9,6 @@
 namespace alibi {
 namespace {
 
-std::string percent_right(double share) { return fixed(100 * share, 1) + " %"; }
-
 std::vector<std::string> answers_row(const std::string& variant, const ComparedAnswers& point) {
   std::vector<std::string> row = {variant, with_commas(point.length)};
   if (point.share.count == 0) {
@@ -21,8 +19,8 @@ std::vector<std::string> answers_row(const std::string& variant, const ComparedA
   const auto interval = [](const Estimate& e, auto text) {
     return e.count > 1 ? interval_text(e.low, e.high, text) : "";
   };
-  row.insert(row.end(), {with_commas(std::llround(point.size)), percent_right(point.share.mean),
-                         interval(point.share, percent_right), fixed(point.loss.mean, 3),
+  row.insert(row.end(), {with_commas(std::llround(point.size)), share_text(point.share.mean),
+                         interval(point.share, share_text), fixed(point.loss.mean, 3),
                          compared ? signed_figure(point.loss_difference.mean) : "",
                          compared ? interval(point.loss_difference, signed_figure) : "",
                          verdict_name(point.verdict)});

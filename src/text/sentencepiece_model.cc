@@ -11,12 +11,6 @@ namespace {
 // sentencepiece reads up to this many nested user-defined pieces into a buffer on its stack.
 constexpr std::size_t kMostNested = 64;
 
-bool is_byte_piece(const std::string& text) {
-  const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  return text.size() == 6 && text.starts_with("<0x") && digit(text[3]) && digit(text[4]) &&
-         text[5] == '>';
-}
-
 void check_specials(const TokenizerModel& model, const std::string& place) {
   const auto type = [&](std::size_t id) {
     return id < model.pieces.size() ? model.pieces[id].type : PieceType::kUnused;
@@ -65,6 +59,12 @@ void check_pieces(const TokenizerModel& model, const std::string& place) {
 
 }  // namespace
 
+bool is_byte_piece(const std::string& text) {
+  const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  return text.size() == 6 && text.starts_with("<0x") && digit(text[3]) && digit(text[4]) &&
+         text[5] == '>';
+}
+
 void check_sentencepiece(const TokenizerModel& model, const std::string& place) {
   check_specials(model, place);
   check_spelling(model, place);
@@ -87,12 +87,13 @@ std::string surface_of(const TokenizerPiece& piece) {
 }
 
 Borders find_borders(const TokenizerModel& model) {
+  // Sums of scores are rounded otherwise over a stretch than over the whole text, so that of equal
+  // ones another may win.
+  if (model.kind == PieceModel::kUnigram) return {false, false};
   bool newline = model.byte_fallback;
   bool space = model.byte_fallback;
-  // A space put in front of a text is the one that a stretch behind a border begins with. Of
-  // unigram models sums of scores would be rounded otherwise than over the whole text.
-  const bool unprefixed = !model.add_dummy_prefix;
-  Borders borders{unprefixed, unprefixed || model.kind == PieceModel::kBpe};
+  // A space put in front of a text is the one that a stretch behind a border begins with.
+  Borders borders{!model.add_dummy_prefix, true};
   for (const TokenizerPiece& piece : model.pieces) {
     const bool stays = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
     // Unused ones are merged, too, and then taken apart.

@@ -14,6 +14,8 @@ inline constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, how a mod
 // unknown, 1 begin, 2 end.
 void check_sentencepiece(const TokenizerModel& model, const std::string& place);
 
+bool is_byte_piece(const std::string& text);  // "<0xAB>"
+
 // The bytes of text that a piece stands for; "" for specials.
 std::string surface_of(const TokenizerPiece& piece);
 

@@ -117,6 +117,16 @@ std::unique_ptr<sentencepiece::SentencePieceProcessor> load_processor(const std:
   return processor;
 }
 
+// Behind white space; 0 where none precedes a JSON object. (A sentencepiece model begins with a
+// line end, too.)
+std::size_t start_of_json(std::string_view text) {
+  constexpr const char* kWhite = " \t\r\n";
+  const std::size_t start = text.find_first_not_of(kWhite);
+  if (start == std::string_view::npos || text[start] != '{') return 0;
+  const std::size_t next = text.find_first_not_of(kWhite, start + 1);
+  return next != std::string_view::npos && text[next] == '"' ? start : 0;
+}
+
 }  // namespace
 
 Tokenizer Tokenizer::bytes() {
@@ -132,6 +142,9 @@ Tokenizer Tokenizer::bytes() {
 
 Tokenizer Tokenizer::from_model(std::string serialized, const std::string& place) {
   auto state = std::make_shared<State>();
+  if (serialized.starts_with("\xef\xbb\xbf"))
+    throw Error(place, "begins with a byte order mark", "save it as UTF-8 without one");
+  if (const std::size_t start = start_of_json(serialized); start > 0) serialized.erase(0, start);
   if (serialized.starts_with('{')) {
     state->byte_level =
         std::make_unique<ByteLevelBpe>(parse_byte_level_json(serialized, place), place);

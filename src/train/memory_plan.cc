@@ -17,11 +17,6 @@
 namespace alibi {
 namespace {
 
-// Ranks that share the optimizer's state.
-int owners(const Config& c, int ranks) {
-  return c.distributed.reduce == Reduce::kExact ? ranks : 1;
-}
-
 // Bytes of all parameters in fp32, and of what the optimizer keeps for those of the rank that owns
 // the most.
 struct TrainedBytes {
@@ -72,7 +67,7 @@ std::int64_t exchange_bytes(const Config& c, std::int64_t vocabulary, std::int64
   if (ranks == 1) return sums * weights;
   const std::int64_t bucket = bucket_elements(ranks) + largest;
   const std::int64_t received =
-      most_received(shards_for(parameters, c.optimizer, owners(c, ranks)));
+      most_received(shards_for(parameters, c.optimizer, owners(c.distributed.reduce, ranks)));
   return sums * weights + 4 * (bucket + std::max(bucket, received));
 }
 
@@ -96,6 +91,14 @@ HashingBytes hashing_bytes(const ModelConfig& m, std::int64_t item) {
   return bytes;
 }
 
+// Of a block, for each token: masks and products, GELU's output, which is not recomputed then, and
+// q, k, v and the result in fp32, as the reference attention has them. Measured, not derived.
+std::int64_t dropout_bytes(const ModelConfig& m, std::int64_t hidden, std::int64_t item) {
+  return (m.residual_dropout > 0 ? 6 * item * m.width : 0) +
+         (m.mlp_dropout > 0 ? 7 * item * hidden / 2 : 0) +
+         (m.attention_dropout > 0 ? 16 * m.width : 0);
+}
+
 // For each token of a micro batch, at the fullest moment of its backward pass.
 std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batch_tokens) {
   const ModelConfig& m = c.model;
@@ -109,12 +112,12 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
   const std::int64_t mlp = (bf16 ? 1 : 2) * hidden;
   // Two norms' inputs and outputs, q, k, v twice (heads split, then fp32 in the reference), mixed;
   // the residual stream's sums.
-  const std::int64_t layer = item * (12 * m.width + mlp);
+  const std::int64_t layer = item * (12 * m.width + mlp) + dropout_bytes(m, hidden, item);
   // The last norm's and the embedding's share, the gradients of the block that is gone through, and
   // what each token costs at any width: ids, targets, starts of documents, and what the heap keeps
   // between tensors. Measured (tests/bench/RESULTS.md), not derived.
   constexpr std::int64_t kAnyWidth = 1024;
-  const std::int64_t ends = 12 * m.width * item + kAnyWidth;
+  const std::int64_t ends = (m.embedding_dropout > 0 ? 14 : 12) * m.width * item + kAnyWidth;
   // Two streams and their gradients in fp32; attention or an MLP with its gradients, whichever
   // takes more. Measured, too.
   if (m.reversible)
@@ -146,7 +149,7 @@ std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
                             std::int64_t micro_batch_tokens, int ranks) {
-  const TrainedBytes trained = trained_bytes(c, vocabulary, owners(c, ranks));
+  const TrainedBytes trained = trained_bytes(c, vocabulary, owners(c.distributed.reduce, ranks));
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   constexpr std::int64_t kProgram = 130 << 20;
   constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
@@ -157,7 +160,7 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   parts.gradients = trained.weights;
   parts.optimizer = trained.optimizer;
   // What ranks share of the optimizer each writes at once.
-  const bool shares = owners(c, ranks) > 1;
+  const bool shares = owners(c.distributed.reduce, ranks) > 1;
   if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
   const HashingBytes hashing = hashing_bytes(c.model, bf16 ? 2 : 4);
@@ -166,7 +169,7 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
           hashing.fixed + kScores,
       update_bytes(c, vocabulary));
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
-  parts.loss = c.runtime.loss_chunk_rows * vocabulary * 12;
+  parts.loss = std::min(c.runtime.loss_chunk_rows, micro_batch_tokens) * vocabulary * 12;
   return parts;
 }
 
@@ -194,17 +197,27 @@ std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::
   return 0;
 }
 
+namespace {
+
+bool has_dropout(const ModelConfig& m) {
+  return m.embedding_dropout + m.attention_dropout + m.residual_dropout + m.mlp_dropout > 0;
+}
+
+}  // namespace
+
+MemoryLimit training_memory_limit(const Config& config, torch::Device device, int ranks) {
+  if (config.runtime.memory_limit_bytes)
+    return {*config.runtime.memory_limit_bytes, "runtime.memory_limit_bytes"};
+  MemoryLimit limit = memory_limit(device);
+  if (device.is_cpu()) limit.bytes /= ranks;
+  return limit;
+}
+
 std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device,
                               const World& world) {
   const int ranks = world.size();
   const std::int64_t wanted = micro_batch_tokens_of(config.batch);
-  MemoryLimit limit{0, "runtime.memory_limit_bytes"};
-  if (config.runtime.memory_limit_bytes) {
-    limit.bytes = *config.runtime.memory_limit_bytes;
-  } else {
-    limit = memory_limit(device);
-    if (device.is_cpu()) limit.bytes /= world.local_size();
-  }
+  const MemoryLimit limit = training_memory_limit(config, device, world.local_size());
   const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes, ranks);
   if (fitting == wanted) return wanted;
   const std::int64_t tried = fitting > 0 ? wanted : batch_shape(config.batch).length;
@@ -215,12 +228,14 @@ std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, tor
       human_bytes(static_cast<double>(limit.bytes)), ", the ", limit.source);
   if (fitting > 0) {
     log_warning(cat("memory: ", found, "; taking micro batches of ", fitting,
-                    " tokens (sums in another order: other last bits)"));
+                    " tokens (sums in another order: other last bits",
+                    has_dropout(config.model) ? "; other dropout masks" : "", ")"));
     return fitting;
   }
   throw Error("memory", found,
-              "make the model, the vocabulary or the trained length smaller, set runtime.recompute "
-              "to \"blocks\" or run.save_in_background to false; runtime.memory_limit_bytes "
+              "make the model, the vocabulary, the trained length or runtime.loss_chunk_rows "
+              "smaller, set runtime.recompute to \"blocks\" or run.save_in_background to false; "
+              "runtime.memory_limit_bytes "
               "overrules the limit");
 }
 

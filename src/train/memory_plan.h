@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "device/memory.h"
 #include "device/tensor.h"
 #include "distributed/world.h"
 
@@ -44,9 +45,12 @@ std::string describe_parts(const MemoryParts& parts);
 std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit,
                                  int ranks = 1);
 
-// The same within runtime.memory_limit_bytes or what this process may take of `device`, which the
-// ranks of a machine share. Warns where
-// it is smaller than configured; throws Error when not even one sequence fits.
+// runtime.memory_limit_bytes, or what one of `ranks` processes on this machine may take of
+// `device`.
+MemoryLimit training_memory_limit(const Config& config, torch::Device device, int ranks = 1);
+
+// The same within training_memory_limit(). Warns where it is smaller than configured; throws Error
+// when not even one sequence fits.
 std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, torch::Device device,
                               const World& world);
 

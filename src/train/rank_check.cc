@@ -103,8 +103,9 @@ void refuse_other_ranks(World& world, const Config& config,
                         const std::filesystem::path& run_folder) {
   if (world.is_alone()) return;
   refuse_different(world, kVersion, "program version", "start the same program everywhere");
-  refuse_other_config(world, config);
+  // First: what a resumed run has stored each rank takes from the folder that it sees.
   refuse_other_folder(world, run_folder);
+  refuse_other_config(world, config);
 }
 
 void refuse_other_text(World& world, const PreparedText& text) {

@@ -35,9 +35,6 @@ std::string hash_of_weights(const GptImpl& model) {
 }
 
 // Who owns what of the optimizer's state.
-int owners(const Config& config, const World& world) {
-  return config.distributed.reduce == Reduce::kFast ? 1 : world.size();
-}
 int owner_of(const Shards& shards, const World& world) {
   return shards.ranks() == 1 ? 0 : world.rank();
 }
@@ -48,8 +45,8 @@ TrainState::TrainState(const Config& config, const PreparedText& text, torch::De
                        World& world, const std::optional<Checkpoint>& resume)
     : model(build_model(config, text, device)),
       parameters(model->parameters()),
-      shards(
-          shards_for(shapes_of(named_parameters(*model)), config.optimizer, owners(config, world))),
+      shards(shards_for(shapes_of(named_parameters(*model)), config.optimizer,
+                        owners(config.distributed.reduce, world.size()))),
       optimizer(named_parameters(*model), config.optimizer,
                 activation_type(config.runtime.precision), shards, owner_of(shards, world)),
       config_(config),

@@ -136,6 +136,49 @@ TEST(Bench, RefusesAFileThatCannotBeWrittenBeforeItMeasures) {
   EXPECT_ERROR_AT(result.err, "--output", "none");
 }
 
+// Seen failing: any file was replaced without a word.
+TEST(Bench, WritesNothingOverFilesOfOthers) {
+  const CliFixture place;
+  place.put("mine.json", "{\"kind\": \"curve\"}");
+  const auto measure = [&](const std::string& output) {
+    return place.run({"bench", "gemm", "--set", "model.width=32", "--set", "model.heads=2",
+                      "--tokens", "8", "--seconds", "0", "--output", output});
+  };
+  for (const char* name : {"mine.json", "text.txt"}) {
+    const std::string before = place.read(name);
+    const ProgramResult result = measure(name);
+    EXPECT_EQ(result.code, 2) << name;
+    EXPECT_NAMES(result.err, name);
+    EXPECT_EQ(place.read(name), before);
+  }
+  for (int time = 0; time < 2; ++time) EXPECT_EQ(measure("new.json").code, 0) << time;
+}
+
+// Seen failing, all: the slopes were those of the rule `press`, and the rest had no effect.
+TEST(Bench, AttentionHasTheModelsBiasesAndNamesWhatHasNoEffect) {
+  const auto visited = [&](const std::string& set) {
+    return tiny("attention", {"--lengths", "2048", "--without-libtorch", "--kernels", "auto",
+                              "--set", set})["rows"][0]["visited_share"]
+        .get<double>();
+  };
+  EXPECT_LT(visited("model.slope_bias_max=1"), visited("model.slope_bias_max=16"))
+      << "steeper slopes hide more";
+  const CliFixture place;
+  const auto refused = [&](const std::vector<std::string>& words, const char* named) {
+    const ProgramResult result = place.run(words);
+    EXPECT_EQ(result.code, 2) << named;
+    EXPECT_NAMES(result.err, named);
+  };
+  refused({"bench", "attention", "--set", "runtime.attention.kernel=reference"},
+          "runtime.attention.kernel");
+  refused({"bench", "gemm", "--set", "runtime.device=cuda"}, "/runtime/device");
+  place.works({"train", "tiny.json"});
+  refused({"bench", "attention", "--checkpoint", "runs/tiny", "--set", "evaluate.stretch=linear"},
+          "evaluate.stretch");
+  refused({"inspect", "attention", "runs/tiny", "--set", "evaluate.max_tokens=1"},
+          "evaluate.max_tokens");
+}
+
 TEST(Bench, ASignalEndsIt) {
   const TemporaryFolder folder;
   ProgramOptions options;

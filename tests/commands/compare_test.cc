@@ -338,9 +338,11 @@ TEST(Compare, LeavesTheReportOfAnotherComparison) {
 TEST(Compare, RefusesKeysThatItSetsItself) {
   const CliFixture place;
   place.put("two.json", kTwo);
-  const ProgramResult result = place.run({"compare", "two.json", "--set", "run.seed=7"});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_ERROR_AT(result.err, "--set run.seed", "seeds");
+  for (const char* set : {"run.seed=7", "run={\"seed\": 7}"}) {  // seen failing with the second
+    const ProgramResult result = place.run({"compare", "two.json", "--set", set});
+    EXPECT_EQ(result.code, 2) << set;
+    EXPECT_ERROR_AT(result.err, "--set run.seed", "seeds");
+  }
 }
 
 // What is measured is enough: runs, weights and curves may go, to another machine too.
@@ -721,15 +723,56 @@ TEST(Compare, ComparesOtherTokenizersByBitsPerByte) {
   const CliFixture place;
   place.put("two.json", R"({"base": "tiny.json", "folder": "all", "seeds": [1],
     "config": {"run": {"train_tokens": 1280}, "evaluate": {"max_tokens": 10000}},
+    "tasks": {"recall": {"lengths": ["64"], "answers": {"trials": 2}}},
     "variants": {"bytes": {}, "pieces": {"tokenizer": {"kind": "bpe", "vocabulary": 300}}}})");
-  place.works({"compare", "two.json"});
+  const ProgramResult result = place.works({"compare", "two.json"});
   const nlohmann::json json = place.json("all/comparison.json");
   EXPECT_EQ(json["measure"], "bits_per_byte");
+  // Seen failing: bits per byte stood as nats beside perplexities of other tokens, and a task was
+  // judged by nats of other tokens.
+  EXPECT_NAMES(result.out, "bits per byte from bytes");
+  EXPECT_EQ(result.out.find("nats from bytes"), std::string::npos) << result.out;
+  EXPECT_NE(place.read("all/comparison.csv").find(",bits_per_byte\n"), std::string::npos);
+  EXPECT_TRUE(json["tasks"][0]["variants"][1]["points"].back()["loss_difference"].is_null());
   const nlohmann::json &a = json["runs"][0]["losses"][0], &b = json["runs"][1]["losses"][0];
   EXPECT_NEAR(json["variants"][1]["points"][0]["difference"].get<double>(),
               b["bits_per_byte"].get<double>() - a["bits_per_byte"].get<double>(), 1e-9);
   EXPECT_TRUE(place.has("all/bits-per-byte.svg"));
   EXPECT_FALSE(place.has("all/perplexity.svg")) << "of different tokens";
+}
+
+// Seen failing: all runs were trained first, and their curves thrown away when the task failed.
+TEST(Compare, TasksArePlannedAsTheyWillBeAsked) {
+  const CliFixture place;
+  const auto with = [](const std::string& tasks, const std::string& lengths) {
+    return R"({"base": "tiny.json", "folder": "all", "seeds": [1],
+      "config": {"run": {"train_tokens": 1280}, "evaluate": {"lengths": ["1x", "4x"]}},
+      "tasks": {"asked": {"task": )" +
+           tasks + R"(, "lengths": [)" + lengths + R"(], "answers": {"trials": 2}}},
+      "variants": {"a": {}, "b": {"evaluate": {"stretch": "linear", "stretch_factor": 2}}}})";
+  };
+  place.put("bad.json", with("\"passkey\"", "\"20000\""));
+  const ProgramResult refused = place.run({"compare", "bad.json", "--plan"});
+  EXPECT_EQ(refused.code, 1) << refused.out;
+  EXPECT_NAMES(refused.err, "held.txt", 20000);
+  place.put("two.json", with("\"recall\", \"stretch\": \"none\"", "\"64\""));
+  place.works({"compare", "two.json"});
+}
+
+// Seen failing: the picture of a task that the file no longer names stayed.
+TEST(Compare, PicturesOfFormerTasksGo) {
+  const CliFixture place;
+  std::string text = kTwo;
+  text.insert(text.find("\"base\""),
+              R"("tasks": {"flip_flop": {"lengths": ["64"], "answers": {"trials": 3}}}, )");
+  place.put("with.json", text);
+  place.put("two.json", kTwo);
+  place.works({"compare", "with.json", "--output", "page"});
+  EXPECT_TRUE(place.has("page/task-flip_flop.svg"));
+  place.put("page/task-mine.svg", "mine");
+  place.works({"compare", "two.json", "--output", "page"});
+  EXPECT_FALSE(place.has("page/task-flip_flop.svg"));
+  EXPECT_TRUE(place.has("page/task-mine.svg")) << "of somebody else";
 }
 
 // What an evaluation treats otherwise is the same trained run; what trains otherwise is not, though

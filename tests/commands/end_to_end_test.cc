@@ -362,12 +362,41 @@ TEST(EndToEnd, PreparedFolderGivesTheSameRun) {
   EXPECT_ERROR_AT(twice.err, "prepared");
 }
 
+// Of prompts and completions the loss is of the latter alone, which the bytes of all are not of.
+// Seen failing with what `alibi evaluate` calls 8.6 bits per byte given as 6.2.
+TEST(EndToEnd, BitsPerByteAreOfTargetsAlone) {
+  const CliFixture place;
+  const auto best_bits = [&](const char* name, const std::string& text) {
+    place.put(name, text);
+    const std::string out =
+        place
+            .works({"train", "tiny.json", "--json", "--set", cat("data.valid=[\"", name, "\"]"),
+                    "--set", cat("run.name=", name), "--set", "run.train_tokens=640"})
+            .out;
+    return nlohmann::json::parse(out)["best_bits_per_byte"];
+  };
+  std::string pairs;
+  for (int i = 0; i < 200; ++i)
+    pairs += R"({"prompt": "what is asked", "completion": " an answer"})"
+             "\n";
+  EXPECT_TRUE(best_bits("pairs.jsonl", pairs).is_null());
+  EXPECT_TRUE(best_bits("plain.txt", small_text(5'000)).is_number());
+}
+
 TEST(EndToEnd, InspectNeedsNoRun) {
   const CliFixture place;
   const std::string model = place.works({"inspect", "model", "tiny.json"}).out;
   EXPECT_NAMES(model, "cache per token:", "64 B", "128 B");
   EXPECT_NAMES(model, "length limit:", "none");
   EXPECT_NAMES(model, "positions:", "alibi");
+  const auto state = [&](const char* kind) {
+    const std::string out = place
+                                .works({"inspect", "model", "tiny.json", "--json", "--set",
+                                        cat("optimizer.kind=", kind)})
+                                .out;
+    return nlohmann::json::parse(out)["training_state_bytes"].get<std::int64_t>();
+  };
+  EXPECT_LT(state("muon"), state("adamw")) << "one moment of the blocks' matrices, not two";
   const std::string bias = place
                                .works({"inspect", "bias", "--set", "model.heads=8", "--length",
                                        "64", "--out", "bias.svg"})

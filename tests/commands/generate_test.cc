@@ -138,14 +138,15 @@ TEST_F(Prompts, ABadRowThatHasChangedIsMadeAgain) {
   EXPECT_EQ(place_.read("out.jsonl"), whole);
 }
 
-// Seen failing with a job that knows neither precision nor kernel, and with rows that are compared
-// by their prompts.
+// Seen failing with a job that knows neither precision nor kernel nor what is skipped, and with
+// rows that are compared by their prompts.
 TEST_F(Prompts, ARowOfOtherRoundingOrOptionsIsRefused) {
   const std::string other = "{\"prompt\": \"b\"}\n";
   place_.put("prompts.jsonl", "{\"prompt\": \"a\", \"tokens\": 3}\n" + other);
   EXPECT_EQ(generate("out.jsonl").code, 0);
   const std::string whole = place_.read("out.jsonl");
-  for (const char* key : {"runtime.precision=bf16", "runtime.attention.kernel=reference"}) {
+  for (const char* key : {"runtime.precision=bf16", "runtime.attention.kernel=reference",
+                          "runtime.attention.skip=off"}) {
     const ProgramResult result = generate("out.jsonl", {"--set", key});
     EXPECT_EQ(result.code, 2) << key;
     EXPECT_ERROR_AT(result.err, "out.jsonl", 1);

@@ -126,6 +126,34 @@ TEST(Ranks, ThatWouldMeasureDifferentThingsAreRefused) {
   EXPECT_ERROR_AT(refused("", {"--text", "other.txt"}), "rank 1", "SHA");
 }
 
+// What a run has stored each rank takes from its folder: one that does not see it must not be told
+// that its config differs. Seen failing: "found "auto", expected rank 0's "packed"".
+TEST(Ranks, AFolderThatOneDoesNotSeeIsNamed) {
+  const CliFixture& place = trained();
+  place.works({"train", "tiny.json", "--processes", "2", "--set", "run.folder=runs/seen", "--set",
+               "runtime.precision=bf16", "--set", "runtime.linear_layers=packed"});
+  const auto words = [](const std::string& rank, const std::string& folder) {
+    return std::vector<std::string>{"train",
+                                    "tiny.json",
+                                    "--set",
+                                    "run.folder=" + folder,
+                                    "--set",
+                                    "runtime.precision=bf16",
+                                    "--resume",
+                                    "--rank",
+                                    rank,
+                                    "--store",
+                                    "unseen-store",
+                                    "--world-size",
+                                    "2"};
+  };
+  RunningProgram other(words("1", "runs/unseen"), place.options());
+  const ProgramResult first = place.run(words("0", "runs/seen"));
+  other.wait();
+  EXPECT_EQ(first.code, 2) << first.err;
+  EXPECT_ERROR_AT(first.err, "rank 1", "run.folder");
+}
+
 // Or the first step would mix two models.
 TEST(Ranks, ThatStartFromOtherWeightsAreRefused) {
   const CliFixture& place = trained();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
+#include "formats/tokenizer_model.h"
 #include "support/error_text.h"
 #include "support/sentencepiece_model.h"
 #include "support/small_byte_level.h"
@@ -37,6 +38,28 @@ TEST(GgufTokenizer, PiecesThatMayOverlapAreRefused) {
   EXPECT_NAMES(with_pieces("ab,bcd"), "\"ab\"", "\"bcd\"");
   EXPECT_EQ(with_added({"  ", "    ", "xy"}), "");
   EXPECT_NAMES(with_added({"xyz", "wxy"}), "\"wxy\"", "\"xyz\"");
+}
+
+// Tried in llama.cpp: "<|im_end|>" in a text came as ten tokens, unused pieces as they are, "abc"
+// in "xabcx" before "ab". All seen failing: they were exported without a word.
+TEST(GgufTokenizer, WhatLlamaCppReadsOtherwiseIsRefused) {
+  EXPECT_NAMES(with_pieces("<|im_end|>"), "\"<|im_end|>\"", "marker");
+  EXPECT_NAMES(with_added({"<|fim_prefix|>"}), "\"<|fim_prefix|>\"", "marker");
+  TokenizerModel model = parse_tokenizer_model(
+      sentencepiece_model({{"byte_fallback", "true"}, {"vocab_size", "600"}}), "t");
+  model.pieces.back().type = PieceType::kUnused;
+  EXPECT_NAMES(obstacles(write_tokenizer_model(model)), "unused");
+  nlohmann::json json = small_byte_level();
+  const auto add = [&](const char* text, bool normalized) {
+    json["added_tokens"].push_back({{"id", 262 + json["added_tokens"].size()},
+                                    {"content", text},
+                                    {"special", false},
+                                    {"normalized", normalized}});
+  };
+  add("ab", false);
+  EXPECT_EQ(obstacles(json.dump()), "");
+  add("abc", true);
+  EXPECT_NAMES(obstacles(json.dump()), "\"ab\"", "\"abc\"");
 }
 
 TEST(GgufTokenizer, ASpaceInFrontAndUserDefinedPiecesAreRefusedTogether) {

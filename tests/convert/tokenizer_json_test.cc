@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convert/sentencepiece_json.h"
+#include "formats/tokenizer_model.h"
 #include "support/error_text.h"
 #include "support/sentencepiece_model.h"
 #include "text/tokenizer.h"
@@ -103,6 +104,48 @@ TEST(TokenizerJson, UnigramModelsThatACutWouldChangeAreRefused) {
                   "\"#\"");  // no place to cut
   EXPECT_ERROR_AT(fault({bytes, size, {"control_symbols", "anx"}}), "tokenizer.model", "\"anx\"");
   EXPECT_ERROR_AT(fault({}), "tokenizer.model", "\"</s>\"");  // would part two unknown characters
+}
+
+// Held against tokenizers 0.23: each gave other ids. Seen failing, all: they were exported.
+TEST(TokenizerJson, WhatTokenizersReadsOtherwiseIsRefused) {
+  const auto fault = [](const std::string& model) {
+    return error_text([&] { tokenizer_json(Tokenizer::from_model(model, "m")); });
+  };
+  const TrainerOptions plain = {
+      {"byte_fallback", "true"}, {"vocab_size", "400"}, {"add_dummy_prefix", "false"}};
+  TokenizerModel model = parse_tokenizer_model(sentencepiece_model(plain), "m");
+  EXPECT_NE(tokenizer_json(Tokenizer::from_model(write_tokenizer_model(model), "m")), "");
+  std::vector<TokenizerPiece*> merged;
+  for (TokenizerPiece& piece : model.pieces)
+    if (piece.type == PieceType::kNormal && piece.text.size() == 2 && merged.size() < 2)
+      merged.push_back(&piece);
+  ASSERT_EQ(merged.size(), 2U);
+  const float before = merged[1]->score;
+  merged[1]->score = merged[0]->score;
+  EXPECT_ERROR_AT(fault(write_tokenizer_model(model)), "tokenizer.model", merged[0]->text,
+                  merged[1]->text);
+  merged[1]->score = before;
+  merged[0]->type = PieceType::kUnused;
+  EXPECT_ERROR_AT(fault(write_tokenizer_model(model)), "tokenizer.model", "unused",
+                  merged[0]->text);
+  TrainerOptions inside = plain;
+  inside["user_defined_symbols"] = "</";
+  EXPECT_ERROR_AT(fault(sentencepiece_model(inside)), "tokenizer.model", "\"</\"", "\"</s>\"");
+  TrainerOptions unigram = plain;
+  unigram["model_type"] = "unigram";
+  EXPECT_NE(tokenizer_json_note(Tokenizer::from_model(sentencepiece_model(unigram), "m")), "");
+  EXPECT_EQ(tokenizer_json_note(Tokenizer::from_model(sentencepiece_model(plain), "m")), "");
+}
+
+// A piece that only looks like one of a byte. Seen refused after transformers had saved it.
+TEST(TokenizerJson, APieceThatLooksLikeAByteComesBack) {
+  TokenizerModel model = parse_tokenizer_model(
+      sentencepiece_model({{"byte_fallback", "true"}, {"vocab_size", "400"}}), "m");
+  model.pieces.push_back({"<0xgh>", -1000, PieceType::kNormal});
+  const auto back = sentencepiece_of_json(
+      tokenizer_json(Tokenizer::from_model(write_tokenizer_model(model), "m")), "saved");
+  ASSERT_TRUE(back);
+  EXPECT_EQ(parse_tokenizer_model(*back, "saved").pieces.back().type, PieceType::kNormal);
 }
 
 }  // namespace

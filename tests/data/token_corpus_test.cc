@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "data/prepare.h"
 #include "support/error_text.h"
 #include "support/temporary_folder.h"
@@ -42,6 +44,18 @@ class TokenCorpusTest : public testing::Test {
   DataConfig data;
   TokenizerConfig tokenizer;
 };
+
+// Seen failing: an internal fault, and a folder left behind.
+TEST_F(TokenCorpusTest, AFileThatChangesWhileItIsReadIsNamed) {
+  const std::string file = put("a.bin", raw<std::uint16_t>({'a' + 3, 'b' + 3, kEnd}));
+  const TokenCorpus corpus = all_tokens({file}, Tokenizer::bytes());
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+      << raw<std::uint16_t>({60000});
+  const auto read = [&] {
+    for_each_part(corpus, Tokenizer::bytes(), [](const EncodedPart&) { return true; });
+  };
+  EXPECT_ERROR_AT(error_text(read), file, "changed");
+}
 
 TEST_F(TokenCorpusTest, WhatLooksWrongIsReported) {
   std::string notes;

@@ -176,6 +176,14 @@ TEST(FillEstimates, PairsAnswersOfOneSeed) {
   EXPECT_NEAR(of_b.share_difference.mean, 0.125, 1e-12);
   EXPECT_EQ(of_b.loss_difference.count, 2);
   EXPECT_EQ(c.tasks[0].variants[1][1].loss.count, 0) << "not asked at 128";
+  // Where tokens differ, by right answers. Seen failing: by nats of other tokens.
+  c.measure = Measure::kBitsPerByte;
+  for (std::size_t i : {1, 3})
+    for (AnswersCell& cell : c.runs[i].answers[0].cells) cell.share = shares[i - 1] + 0.25;
+  fill_estimates(c);
+  EXPECT_EQ(of_b.loss_difference.count, 0);
+  EXPECT_EQ(of_b.share_difference.count, 2);
+  EXPECT_EQ(of_b.verdict, Verdict::kBetter);
 }
 
 // Loss grows with the depth; where one run lacks the last, the difference is over those of both.

@@ -91,6 +91,15 @@ TEST(Patterns, AHostileOneEnds) {
 
 Tokenizer small() { return Tokenizer::from_model(small_byte_level().dump(), "small"); }
 
+// Seen failing: taken for a sentencepiece model.
+TEST(ByteLevelBpe, BeginsBehindWhiteSpace) {
+  const std::string json = small_byte_level().dump();
+  const Tokenizer tokenizer = Tokenizer::from_model("\n  " + json, "small");
+  EXPECT_EQ(tokenizer.model(), json);
+  EXPECT_ERROR_AT(error_text([&] { Tokenizer::from_model("\xef\xbb\xbf" + json, "small"); }),
+                  "small", "byte order mark");
+}
+
 TEST(ByteLevelBpe, MergesTheEarliestFirst) {
   const Tokenizer tokenizer = small();
   EXPECT_EQ(tokenizer.encode("the"), (std::vector<std::int32_t>{257}));

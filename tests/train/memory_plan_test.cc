@@ -110,6 +110,15 @@ TEST(MemoryPlan, CountsWhatHashedKeysTake) {
             activations("layers 1: lsh(64, 64, 4)") - activations("window(64)"));
 }
 
+// Seen failing: rows that no micro batch has were counted, and a run was refused that took 155 MiB.
+TEST(MemoryPlan, ALossChunkIsNoLargerThanAMicroBatch) {
+  const auto loss = [](std::int64_t micro_batch) {
+    return estimate_memory(config({"runtime.loss_chunk_rows=16000000"}), 4096, micro_batch).loss;
+  };
+  EXPECT_EQ(loss(512), std::int64_t{512} * 4096 * 12);
+  EXPECT_EQ(loss(1024), 2 * loss(512));
+}
+
 TEST(MemoryPlan, TheMicroBatchThatFitsDividesTheStep) {
   const Config c = config({"batch.sequence_length=128", "batch.sequences=12"});
   const auto total = [&](std::int64_t rows) {
@@ -138,14 +147,17 @@ TEST(MemoryPlan, RowsThatDoNotDivideALaneAreNoWantOfMemory) {
 TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
   const CliFixture place;
   struct Shape {
-    const char *layers, *width, *length, *sequences, *recompute, *reversible = "false";
+    const char *layers, *width, *length, *sequences, *recompute, *reversible = "false",
+                                                                 *dropout = "0";
   };
   for (const Shape& shape : {Shape{"2", "256", "128", "64", "none"},
                              {"6", "256", "256", "32", "none"},
                              {"6", "256", "256", "32", "blocks"},
                              {"12", "128", "128", "256", "blocks"},
                              {"12", "128", "128", "256", "none", "true"},
-                             {"2", "768", "256", "8", "none"}}) {
+                             {"2", "768", "256", "8", "none"},
+                             // Seen failing: 1.6 times the estimate.
+                             {"8", "192", "128", "64", "none", "false", "0.1"}}) {
     std::filesystem::remove_all(place.path("runs"));
     const auto set = [](const char* key, const char* value) {
       return std::string(key) + "=" + value;
@@ -159,6 +171,8 @@ TEST(MemoryPlanSlow, IsNearWhatARunTakes) {
                                            "--set", set("batch.sequences", shape.sequences),
                                            "--set", set("runtime.recompute", shape.recompute),
                                            "--set", set("model.reversible", shape.reversible),
+                                           "--set", set("model.residual_dropout", shape.dropout),
+                                           "--set", set("model.mlp_dropout", shape.dropout),
                                            "--set", "run.train_tokens=20000",
                                            "--set", "run.evaluate_every_tokens=20000",
                                            "--set", "run.save_every_tokens=5000"});

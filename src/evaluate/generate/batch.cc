@@ -31,8 +31,7 @@ class Batch {
  public:
   Batch(Gpt& model, const GenerateOptions& options, torch::Device device)
       : model_(model), options_(options), device_(device), pool_(model->config().layers) {
-    banned_ = options.never;
-    if (!options.stop_at_end) banned_.push_back(options.end);
+    banned_ = options.banned();
   }
 
   std::int64_t size() const { return std::ssize(reading_) + std::ssize(active_); }

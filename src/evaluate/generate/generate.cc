@@ -34,8 +34,7 @@ std::vector<std::int32_t> generate(Gpt& model, const std::vector<std::int32_t>& 
                                    const std::function<bool(std::int32_t)>& on_token) {
   KeyValueCache cache(model->config().layers);
   std::vector<std::int32_t> made;
-  std::vector<std::int32_t> banned = options.never;
-  if (!options.stop_at_end) banned.push_back(options.end);
+  const std::vector<std::int32_t> banned = options.banned();
   torch::Tensor logits_V = prefill(model, prompt, options.prefill_chunk, cache, device);
   while (std::ssize(made) < options.tokens) {
     const std::span<const float> logits(logits_V.data_ptr<float>(),

@@ -36,6 +36,12 @@ struct GenerateOptions {
   // Never generated: tokens that follow nothing in training.
   std::vector<std::int32_t> never = {Tokenizer::kUnknown, Tokenizer::kBegin};
   std::int64_t prefill_chunk = 1024;  // prompt tokens per forward pass
+
+  std::vector<std::int32_t> banned() const {
+    std::vector<std::int32_t> all = never;
+    if (!stop_at_end) all.push_back(end);
+    return all;
+  }
 };
 
 // Continues `prompt` (at least one token) and calls `on_token` with each new id; false stops early.

@@ -75,6 +75,9 @@ ParameterRule rule_for(const ParameterShape& parameter, const OptimizerConfig& c
 // Bytes of the state that it keeps for a parameter.
 std::int64_t optimizer_state_bytes(const OptimizerConfig& config, const ParameterShape& parameter);
 
+// Among how many of the ranks the state is divided: with "fast" each keeps all of it.
+constexpr int owners(Reduce reduce, int ranks) { return reduce == Reduce::kFast ? 1 : ranks; }
+
 // Who updates what of these parameters.
 Shards shards_for(const std::vector<ParameterShape>& parameters, const OptimizerConfig& config,
                   int ranks);
