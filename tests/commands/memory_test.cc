@@ -72,7 +72,8 @@ TEST(Memory, InspectListsTheLargestBatchOfEachLength) {
   const std::string kept =
       place.works({"inspect", "memory", "tiny.json", "--set", "runtime.memory_limit_bytes=1000000"})
           .out;
-  EXPECT_NAMES(kept, "not fit", "runtime.memory_limit_bytes");
+  EXPECT_NAMES(kept, "not fit");
+  EXPECT_NAMES(kept, "limit:", "runtime.memory_limit_bytes");
   const std::string multiples =
       place.works({"inspect", "memory", "tiny.json", "--lengths", "1x,4x"}).out;
   for (const char* row : {"\n            16  ", "\n            64  "})
