@@ -87,13 +87,11 @@ std::string surface_of(const TokenizerPiece& piece) {
 }
 
 Borders find_borders(const TokenizerModel& model) {
-  // Sums of scores are rounded otherwise over a stretch than over the whole text, so that of equal
-  // ones another may win.
-  if (model.kind == PieceModel::kUnigram) return {false, false};
   bool newline = model.byte_fallback;
   bool space = model.byte_fallback;
   // A space put in front of a text is the one that a stretch behind a border begins with.
-  Borders borders{!model.add_dummy_prefix, true};
+  const bool unprefixed = !model.add_dummy_prefix, is_bpe = model.kind == PieceModel::kBpe;
+  Borders borders{unprefixed, unprefixed || is_bpe, !is_bpe};
   for (const TokenizerPiece& piece : model.pieces) {
     const bool stays = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
     // Unused ones are merged, too, and then taken apart.

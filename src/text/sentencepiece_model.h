@@ -26,6 +26,9 @@ struct Borders {
   // Between something else and a space; where the model puts a space in front of every text, what
   // follows is encoded without this one.
   bool before_space = false;
+  // Sums of scores are rounded otherwise over a stretch than over the whole text, so that of equal
+  // ones another may win: only a text that is too long for memory is cut.
+  bool only_if_long = false;
 };
 
 Borders find_borders(const TokenizerModel& model);

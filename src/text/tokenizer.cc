@@ -206,8 +206,8 @@ std::int32_t Tokenizer::end() const { return state_->end; }
 std::int32_t Tokenizer::unknown() const { return state_->unknown; }
 
 std::size_t Tokenizer::safe_cut(std::string_view text, std::size_t least) const {
-  least = std::max<std::size_t>(least, 1);
   const Borders& borders = state_->borders;
+  least = std::max<std::size_t>(least, borders.only_if_long ? kForcedCut : 1);
   if (least >= text.size()) return text.size();
   if (is_bytes()) return least;
   if (is_byte_level()) return byte_level_cut(*state_->byte_level, text, least);
@@ -241,7 +241,8 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, WordMemory& m
   if (is_byte_level()) return state_->byte_level->encode(text, memory);
   ids.reserve(text.size() / 3);
   const std::size_t whole = text.size();
-  const bool words = state_->borders.after_line && state_->borders.before_space;
+  const Borders& borders = state_->borders;
+  const bool words = borders.after_line && borders.before_space && !borders.only_if_long;
   std::vector<int> some;
   std::array<std::string_view, 16> ahead;
   while (!text.empty()) {

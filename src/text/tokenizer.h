@@ -59,7 +59,7 @@ class Tokenizer {
   // No end token is added. Valid UTF-8 expected (else U+FFFD stands in, except in byte mode).
   // sentencepiece works in short stretches that no token crosses: the same ids as the whole text at
   // once (only within 1 MiB without a space or line end is a cut forced). Byte-level BPE takes the
-  // whole text, and so does a unigram model.
+  // whole text, and so does a unigram model that adds a space; another one does up to 1 MiB.
   std::vector<std::int32_t> encode(std::string_view text) const;
   // The same with the words of earlier texts in mind, for one thread at a time.
   std::vector<std::int32_t> encode(std::string_view text, WordMemory& memory) const;
