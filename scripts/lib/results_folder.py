@@ -142,7 +142,7 @@ def folder_page(results, name, what):
     folder = os.path.join(results, name)
     text = f"# {what[0].upper() + what[1:]}\n\n`scripts/reproduce {name}` measures this again and writes a page with all figures.\n"
     if name != ABOUT_SPEED and os.path.exists(os.path.join(folder, "comparison.json")):
-        text += "All variants train at one learning rate, of which no other was tried: it may suit some better.\n"
+        text += "All variants train at one learning rate; no other was tried, and it may suit some variants better than others.\n"
     for place, below, names in os.walk(folder):
         below[:] = sorted(set(below) - {"measured"})  # single runs, from which a comparison goes on
         for name_of_file in sorted(SECTIONS.keys() & names):

@@ -116,6 +116,12 @@ constexpr std::array kMarkers = {
     "<REPO>",
     "<reponame>",
     "<|file_sep|>",
+    "</s>",
+    "<|tool_response>",
+    "<|channel|>",
+    "<|message|>",
+    "<|start|>",
+    "<|constrain|>",
 };
 
 void add_marker(const std::vector<std::string>& texts, std::vector<std::string>& found) {
@@ -141,7 +147,8 @@ void add_overlap(const std::vector<std::string>& pieces, std::vector<std::string
 void add_contained(const std::vector<AddedToken>& added, std::vector<std::string>& found) {
   for (const AddedToken& first : added) {
     for (const AddedToken& later : added) {
-      if (first.normalized || !later.normalized || later.text.find(first.text) == std::string::npos)
+      if (first.special || later.special || first.normalized || !later.normalized ||
+          later.text.find(first.text) == std::string::npos)
         continue;
       found.push_back(cat("the token ", shown(first.text), " within ", shown(later.text),
                           ", which is normalized: llama.cpp finds the longer one first"));

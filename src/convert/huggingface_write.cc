@@ -182,6 +182,7 @@ void write_huggingface(const fs::path& folder, const GptImpl& model, const Token
   const Json generation = {{"bos_token_id", end}, {"eos_token_id", end}, {"pad_token_id", end}};
   write_file_atomic(folder / "generation_config.json",
                     write_json(generation, {.indent = 2}) + "\n");
+  refuse_other_ids(tokenizer);
   write_file_atomic(folder / "tokenizer.json", tokenizer_json(tokenizer));
   write_file_atomic(folder / "tokenizer_config.json",
                     tokenizer_config_json(tokenizer, options.longest));

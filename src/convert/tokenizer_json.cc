@@ -24,7 +24,7 @@ struct Merge {
 
 // Every way to make a normal piece of two others, best first. sentencepiece merges the pair whose
 // result scores highest; the order here says the same.
-Json merges_of(const TokenizerModel& model) {
+std::vector<Merge> ordered_merges(const TokenizerModel& model) {
   std::unordered_map<std::string_view, std::size_t> normal;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     if (model.pieces[id].type == PieceType::kNormal) normal.emplace(model.pieces[id].text, id);
@@ -41,20 +41,12 @@ Json merges_of(const TokenizerModel& model) {
   std::sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) {
     return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
   });
-  const auto result = [&](const Merge& merge) {
-    return model.pieces[merge.left].text + model.pieces[merge.right].text;
-  };
-  for (std::size_t next = 1; next < merges.size(); ++next) {
-    const Merge &one = merges[next - 1], &other = merges[next];
-    if (one.score != other.score || result(one) == result(other)) continue;
-    throw Error("tokenizer.model",
-                cat("has the pieces ", shown(result(one)), " and ", shown(result(other)),
-                    " of one score: sentencepiece merges the leftmost of them, Hugging Face's "
-                    "tokenizers always the same one first"),
-                "give each piece a score of its own");
-  }
+  return merges;
+}
+
+Json merges_of(const TokenizerModel& model) {
   Json all = Json::list();
-  for (const Merge& merge : merges)
+  for (const Merge& merge : ordered_merges(model))
     all.push_back(Json::list({model.pieces[merge.left].text, model.pieces[merge.right].text}));
   return all;
 }
@@ -209,22 +201,30 @@ SpecialNames special_names(const Tokenizer& tokenizer) {
   return {model.pieces[Tokenizer::kEnd].text, model.pieces[Tokenizer::kUnknown].text};
 }
 
-// What Hugging Face's tokenizers read otherwise than sentencepiece.
-void refuse_what_differs(const TokenizerModel& model) {
-  if (const auto unused = pieces_of(model, PieceType::kUnused); !unused.empty()) {
+// sentencepiece merges the leftmost of equal pairs, tokenizers the one that is first in its list.
+void refuse_equal_scores(const TokenizerModel& model) {
+  const std::vector<Merge> merges = ordered_merges(model);
+  const auto result = [&](const Merge& merge) {
+    return model.pieces[merge.left].text + model.pieces[merge.right].text;
+  };
+  for (std::size_t next = 1; next < merges.size(); ++next) {
+    const Merge &one = merges[next - 1], &other = merges[next];
+    if (one.score != other.score || result(one) == result(other)) continue;
     throw Error("tokenizer.model",
-                cat("has the unused piece ", shown(unused.front()),
-                    ", which sentencepiece merges and takes apart again, and Hugging Face's "
-                    "tokenizers cannot"),
-                "make it a piece like others, or train without it");
+                cat("has the pieces ", shown(result(one)), " and ", shown(result(other)),
+                    " of one score: sentencepiece merges the leftmost of them, Hugging Face's "
+                    "tokenizers always the same one first"),
+                "give each piece a score of its own");
   }
+}
+
+// A user-defined piece that begins within a special's text, which tokenizers skips as a whole.
+void refuse_pieces_of_specials(const TokenizerModel& model) {
   const std::vector<std::string> users = pieces_of(model, PieceType::kUserDefined);
   for (const PieceType type : {PieceType::kUnknown, PieceType::kControl}) {
     for (const std::string& special : pieces_of(model, type)) {
       for (const std::string& user : users) {
-        if (special.find(user) == std::string::npos && !overlap(special, user) &&
-            !overlap(user, special))
-          continue;
+        if (special.find(user) == std::string::npos && !overlap(special, user)) continue;
         throw Error("tokenizer.model",
                     cat("has the user-defined piece ", shown(user),
                         ", which Hugging Face's tokenizers do not find where a text spells out ",
@@ -237,6 +237,22 @@ void refuse_what_differs(const TokenizerModel& model) {
 
 }  // namespace
 
+void refuse_other_ids(const Tokenizer& tokenizer) {
+  if (tokenizer.is_bytes() || tokenizer.is_byte_level()) return;
+  const TokenizerModel model = tokenizer_pieces(tokenizer);
+  refuse_pieces_of_specials(model);
+  if (model.kind != PieceModel::kBpe) return;
+  const auto unused = pieces_of(model, PieceType::kUnused);
+  if (!unused.empty()) {
+    throw Error("tokenizer.model",
+                cat("has the unused piece ", shown(unused.front()),
+                    ", which sentencepiece merges and takes apart again, and Hugging Face's "
+                    "tokenizers cannot"),
+                "make it a piece like others, or train without it");
+  }
+  refuse_equal_scores(model);
+}
+
 std::string tokenizer_json_note(const Tokenizer& tokenizer) {
   if (tokenizer.is_bytes() || tokenizer.is_byte_level() ||
       tokenizer_pieces(tokenizer).kind != PieceModel::kUnigram)
@@ -248,7 +264,6 @@ std::string tokenizer_json_note(const Tokenizer& tokenizer) {
 std::string tokenizer_json(const Tokenizer& tokenizer) {
   if (tokenizer.is_byte_level()) return byte_level_json(tokenizer);
   const TokenizerModel model = tokenizer_pieces(tokenizer);
-  refuse_what_differs(model);
   const bool user_defined = std::ranges::any_of(model.pieces, [](const TokenizerPiece& piece) {
     return piece.type == PieceType::kUserDefined;
   });

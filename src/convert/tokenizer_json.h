@@ -8,8 +8,12 @@
 
 namespace alibi {
 
-// Throws Error, naming it, for what that library does otherwise.
+// Throws Error for what that library cannot do alike: a space in front of every text together with
+// user-defined pieces, between which it would put one more.
 std::string tokenizer_json(const Tokenizer& tokenizer);
+
+// Throws Error, naming it, for what gets other ids there all the same: before it is written.
+void refuse_other_ids(const Tokenizer& tokenizer);
 
 // What of a text may get other ids there all the same; "" for nothing.
 std::string tokenizer_json_note(const Tokenizer& tokenizer);

@@ -9,21 +9,32 @@
 namespace alibi {
 namespace {
 
-std::vector<std::string> answers_row(const std::string& variant, const ComparedAnswers& point) {
+// What is compared: the loss, or where tokens differ, whose nats do not compare, right answers.
+std::vector<std::string> compared_cells(Measure measure, const ComparedAnswers& point) {
+  const auto cells = [](const Estimate& e, auto text) {
+    return std::vector<std::string>{e.count > 0 ? text(e.mean) : "",
+                                    e.count > 1 ? interval_text(e.low, e.high, text) : ""};
+  };
+  if (measure == Measure::kBitsPerByte) return cells(point.share_difference, percent);
+  std::vector<std::string> all = cells(point.loss_difference, signed_figure);
+  all.insert(all.begin(), fixed(point.loss.mean, 3));
+  return all;
+}
+
+std::vector<std::string> answers_row(Measure measure, const std::string& variant,
+                                     const ComparedAnswers& point) {
   std::vector<std::string> row = {variant, with_commas(point.length)};
   if (point.share.count == 0) {
     row.push_back(point.note.empty() ? "not measured" : point.note);
     return row;
   }
-  const bool compared = point.loss_difference.count > 0;
-  const auto interval = [](const Estimate& e, auto text) {
-    return e.count > 1 ? interval_text(e.low, e.high, text) : "";
-  };
-  row.insert(row.end(), {with_commas(std::llround(point.size)), share_text(point.share.mean),
-                         interval(point.share, share_text), fixed(point.loss.mean, 3),
-                         compared ? signed_figure(point.loss_difference.mean) : "",
-                         compared ? interval(point.loss_difference, signed_figure) : "",
-                         verdict_name(point.verdict)});
+  row.insert(
+      row.end(),
+      {with_commas(std::llround(point.size)), share_text(point.share.mean),
+       point.share.count > 1 ? interval_text(point.share.low, point.share.high, share_text) : ""});
+  const std::vector<std::string> compared = compared_cells(measure, point);
+  row.insert(row.end(), compared.begin(), compared.end());
+  row.push_back(verdict_name(point.verdict));
   return row;
 }
 
@@ -35,15 +46,16 @@ Table task_table(const Comparison& c, const ComparedTask& task) {
                {"length", right},
                {task.unit.empty() ? "size" : task.unit, right},
                {"right", right},
-               {"95 % interval", right},
-               {"loss", right},
-               {cat("loss against ", c.reference), right},
-               {"95 % interval", right},
-               {"", Align::kLeft}},
+               {"95 % interval", right}},
               {}};
+  const bool by_loss = c.measure == Measure::kLoss;
+  if (by_loss) table.columns.push_back({"loss", right});
+  table.columns.push_back({cat(by_loss ? "loss" : "right", " against ", c.reference), right});
+  table.columns.push_back({"95 % interval", right});
+  table.columns.push_back({"", Align::kLeft});
   for (std::size_t i = 0; i < c.variants.size(); ++i)
     for (const ComparedAnswers& point : task.variants[i])
-      table.rows.push_back(answers_row(c.variants[i].name, point));
+      table.rows.push_back(answers_row(c.measure, c.variants[i].name, point));
   for (std::vector<std::string>& row : table.rows) row.resize(table.columns.size());
   return table;
 }

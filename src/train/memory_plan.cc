@@ -91,11 +91,12 @@ HashingBytes hashing_bytes(const ModelConfig& m, std::int64_t item) {
   return bytes;
 }
 
-// Of a block, for each token: masks and products, GELU's output, which is not recomputed then, and
-// q, k, v and the result in fp32, as the reference attention has them. Measured, not derived.
+// Of a block, for each token: masks and products, GELU's output, which bf16 does not recompute
+// then, and q, k, v and the result in fp32, as the reference attention has them. Measured, not
+// derived.
 std::int64_t dropout_bytes(const ModelConfig& m, std::int64_t hidden, std::int64_t item) {
-  return (m.residual_dropout > 0 ? 6 * item * m.width : 0) +
-         (m.mlp_dropout > 0 ? 7 * item * hidden / 2 : 0) +
+  const std::int64_t mlp = 3 * item * hidden / 2 + (item == 2 ? item * hidden : 0);
+  return (m.residual_dropout > 0 ? 5 * item * m.width : 0) + (m.mlp_dropout > 0 ? mlp : 0) +
          (m.attention_dropout > 0 ? 16 * m.width : 0);
 }
 

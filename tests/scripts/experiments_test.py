@@ -282,7 +282,7 @@ class Results(unittest.TestCase):
         page = self.results_page()
         learned = {name: json.loads((self.results / "tasks" / name / "comparison.json").read_text(encoding="utf-8")) for name in ("needle", "recall", "copy")}
         said = page.who_leads(learned, ["alibi", "rotary", "none"])
-        self.assertEqual(said, "ALiBi in recall; ALiBi and no positions in needle, not told apart; none in copy")
+        self.assertEqual(said, "ALiBi in recall; ALiBi and no positions in needle, not told apart; nobody in copy")
         for run in learned["recall"]["runs"]:
             if run["variant"] == "rotary":
                 for cell in run["answers"][0]["cells"]:
