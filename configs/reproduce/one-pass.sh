@@ -21,11 +21,11 @@ page() {
     printf "| %d | %.4f | %+.4f | %.4f | %+.4f | %.4f to %.4f | %s |\n", length_, brute[length_], brute_change, $column["loss"], change, low, high,
            within ? "yes" : "no" }
   END {
+    fall = brute_change < 0 ? -brute_change : brute_change
+    shape = (narrowest > fall) ? ": of this text one pass does not give the shape of the curve" : ""
     printf "\n%d of %d losses length by length lie within the joint 95 %% intervals of one pass, which reach at least %.3f nats to each side. From the "\
            "shortest to the longest the loss changes by %+.4f nats length by length, by %+.4f in one pass%s. One pass took %.1f s, the lengths one by one "\
-           "%.1f s: %.1f times as long.\n", agree, points, narrowest, brute_change, change,
-           narrowest > (brute_change < 0 ? -brute_change : brute_change) ? ": of this text one pass does not give the shape of the curve" : "",
-           seconds[2], seconds[1], seconds[1] / seconds[2]
+           "%.1f s: %.1f times as long.\n", agree, points, narrowest, brute_change, change, shape, seconds[2], seconds[1], seconds[1] / seconds[2]
     if (points == 0) exit 1
     if (agree < points) print "one-pass: " points - agree " of " points " lengths lie outside their joint intervals, as " \
                               "one curve in twenty may; a text of few windows has no intervals" > "/dev/stderr" }
