@@ -35,6 +35,11 @@ def read_runs(file, length=None):
     return comparison, runs
 
 
+def losses_of(values):
+    """{seed: loss} of a variant of read_runs()."""
+    return {seed: loss for seed, (loss, _) in values.items()}
+
+
 def mean_and_spread(values, digits):
     spread = f" ({min(values):.{digits}f} .. {max(values):.{digits}f})" if len(values) > 1 else ""
     return f"{statistics.mean(values):.{digits}f}{spread}"

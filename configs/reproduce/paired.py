@@ -20,10 +20,14 @@ def losses(comparison, variant, length):
             for point in run["losses"] if point["length"] == length and point["loss"] is not None}
 
 
-def by_seed(comparison, variant, other, length):
-    """Differences of loss, by the seeds that both have."""
-    mine, its = (losses(comparison, name, length) for name in (variant, other))
+def differences_of(mine, its):
+    """Of two {seed: value}, by the seeds that both have."""
     return [mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())]
+
+
+def by_seed(comparison, variant, other, length):
+    """Differences of loss."""
+    return differences_of(*(losses(comparison, name, length) for name in (variant, other)))
 
 
 def percent(nats):

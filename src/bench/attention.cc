@@ -152,7 +152,7 @@ BenchRecord bench_attention(const AttentionBench& bench) {
                           right("GFLOP/s"), right("both"), right("against last")};
   std::vector<std::string> visited;
   for (const AttentionCase& shape : bench.cases) {
-    AttentionInputs inputs = bench.inputs ? bench.inputs(shape) : make_attention_inputs(shape, 1);
+    AttentionInputs inputs = bench.inputs(shape);
     for (torch::Tensor* x : {&inputs.q_BHTD, &inputs.k_BGSD, &inputs.v_BGSD})
       *x = x->to(bench.device);
     ScoreBias& bias = inputs.options.bias;

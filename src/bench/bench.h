@@ -23,7 +23,7 @@ struct AttentionBench {
   bool with_libtorch = true;
   torch::Device device = torch::kCPU;
   Rounds rounds;
-  // What a case is measured on; without it, standard normal q, k and v.
+  // What a case is measured on.
   std::function<AttentionInputs(const AttentionCase&)> inputs;
   // Which keys are seen at a length; null, or null for it: all. The first kernel is then measured
   // without it, too.

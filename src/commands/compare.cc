@@ -117,9 +117,7 @@ Error some_failed(const std::string& folder) {
 constexpr std::array kPictures = {"perplexity.svg", "perplexity.png",    "loss.svg",
                                   "loss.png",       "bits-per-byte.svg", "bits-per-byte.png"};
 
-std::set<std::string> pictures_of_task(const std::string& name) {
-  return {cat("task-", name, ".svg"), cat("task-", name, ".png")};
-}
+std::string task_picture(const std::string& name) { return "task-" + name; }
 
 // Of the tasks of an earlier report.
 std::set<std::string> task_pictures(const std::filesystem::path& report) {
@@ -132,14 +130,16 @@ std::set<std::string> task_pictures(const std::filesystem::path& report) {
   if (tasks == nullptr || tasks->as_list() == nullptr) return names;
   for (const Json& task : *tasks->as_list())
     if (const Json* name = task.find("name"); name != nullptr && name->as_string() != nullptr)
-      names.merge(pictures_of_task(*name->as_string()));
+      for (const char* ending : {".svg", ".png"})
+        names.insert(task_picture(*name->as_string()) + ending);
   return names;
 }
 
 void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
   const CurveSet curves = mean_curves(comparison);
   make_folders(folder);
-  std::set<std::string> before = task_pictures(folder / "comparison.json");
+  std::set<std::string> stale = task_pictures(folder / "comparison.json");
+  stale.insert(kPictures.begin(), kPictures.end());
   write_file_atomic(folder / "comparison.json", comparison_json(comparison));
   write_file_atomic(folder / "comparison.csv", comparison_csv(comparison));
   std::vector<std::pair<std::string, PlotSpec>> plots;
@@ -150,9 +150,7 @@ void write_files(const Comparison& comparison, const std::filesystem::path& fold
              {"loss", curve_plot(curves, CurveFigure::kLoss)}};
   }
   for (const ComparedTask& task : comparison.tasks)
-    plots.emplace_back("task-" + task.name, task_plot(comparison, task));
-  std::set<std::string> stale(kPictures.begin(), kPictures.end());
-  stale.merge(std::move(before));
+    plots.emplace_back(task_picture(task.name), task_plot(comparison, task));
   for (const auto& [name, plot] : plots) {
     const std::string svg = cat(name, ".svg"), png = cat(name, ".png");
     write_file_atomic(folder / svg, curve_svg(plot));

@@ -19,8 +19,8 @@ enum class TextKind {
 struct TextFiles {
   TextKind kind = TextKind::kText;
   std::vector<std::filesystem::path> files;  // kPrepared: the folder
-  std::int64_t other_files =
-      0;  // in folders, not read: of another ending, linked folders, broken links
+  // In folders, not read: of another ending, linked folders, broken links.
+  std::int64_t other_files = 0;
 };
 
 struct NamedText {

@@ -21,9 +21,10 @@ std::vector<std::int32_t> ids_of(const TokenRange& range, std::int64_t first, st
                                  const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   ids.reserve(static_cast<std::size_t>(last - first) + 1);  // and an end token
+  const std::int64_t vocabulary = tokenizer.vocabulary();
   for (std::int64_t i = first; i < last; ++i) {
     const std::int64_t id = (*range.file)[i];
-    if (id < 0 || id >= tokenizer.vocabulary())
+    if (id < 0 || id >= vocabulary)
       throw Error(range.file->name(), "changed while it was read", "run it again");
     ids.push_back(static_cast<std::int32_t>(id));
   }

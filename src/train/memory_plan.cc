@@ -91,6 +91,10 @@ HashingBytes hashing_bytes(const ModelConfig& m, std::int64_t item) {
   return bytes;
 }
 
+bool has_dropout(const ModelConfig& m) {
+  return m.embedding_dropout + m.attention_dropout + m.residual_dropout + m.mlp_dropout > 0;
+}
+
 // Of a block, for each token: masks and products, GELU's output, which bf16 does not recompute
 // then, and q, k, v and the result in fp32, as the reference attention has them. Measured, not
 // derived.
@@ -197,14 +201,6 @@ std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::
   }
   return 0;
 }
-
-namespace {
-
-bool has_dropout(const ModelConfig& m) {
-  return m.embedding_dropout + m.attention_dropout + m.residual_dropout + m.mlp_dropout > 0;
-}
-
-}  // namespace
 
 MemoryLimit training_memory_limit(const Config& config, torch::Device device, int ranks) {
   if (config.runtime.memory_limit_bytes)

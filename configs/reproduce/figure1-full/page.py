@@ -10,8 +10,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from curves import HOLDS, beyond, holds_up_to  # noqa: E402
-from paired import apart, by_seed, losses  # noqa: E402
+from curves import HOLDS, beyond, by_budget, holds_up_to  # noqa: E402
+from paired import apart, by_seed, differences_of, losses  # noqa: E402
 
 USABLE = 0.01  # nats
 
@@ -228,7 +228,7 @@ def gradient_section(folder):
     said = []
     for length in (min(before), max(before)):
         now, earlier = losses(comparison, "forgetting", length), before[length]
-        each = [now[seed] - earlier[seed] for seed in sorted(now.keys() & earlier.keys())]
+        each = differences_of(now, earlier)
         if not each:
             return
         of = [", ".join(f"{math.exp(one[seed]):.2f}" for seed in sorted(now.keys() & earlier.keys())) for one in (earlier, now)]
@@ -276,18 +276,12 @@ def trained_shorter(folder):
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     print("Other targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
-    losses, methods = {}, []
-    for variant in comparison["variants"]:
-        method, _ = variant["name"].rsplit("-", 1)
-        methods += [method] if method not in methods else []
-        if not was_run(variant):
-            continue
-        tokens = variant["train_targets"] / variant["parameters"]
-        losses.setdefault(round(tokens, 1), {})[method] = at_1x(variant)["perplexity"]
+    methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
-    for tokens, of_methods in sorted(losses.items()):
-        cells = [f"{of_methods[method]:.2f}" if method in of_methods else "-" for method in methods]
-        print(f"| {tokens:g} | " + " | ".join(cells) + f" | {min(of_methods, key=of_methods.get) if '-' not in cells else '-'} |")
+    for tokens, points in by_budget(comparison):
+        cells = [f"{points[method]['perplexity']:.2f}" if method in points else "-" for method in methods]
+        lowest = min(points, key=lambda method: points[method]["loss"]) if len(points) == len(methods) else "-"
+        print(f"| {round(tokens, 1):g} | " + " | ".join(cells) + f" | {lowest} |")
 
 
 def case_section(case):

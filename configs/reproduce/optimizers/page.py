@@ -13,8 +13,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
-from paired import interval  # noqa: E402
+from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
+from paired import differences_of, interval  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
@@ -91,8 +91,7 @@ def beside_muon(cases):
         whole = next((tokens for _, tokens in runs["adamw-1"].values()), None)
         parts = []
         for variant in budgets_of(runs, "muon"):
-            other = variant.replace("muon", "normuon")
-            each = [runs[variant][seed][0] - runs[other][seed][0] for seed in sorted(runs[variant].keys() & runs.get(other, {}).keys())]
+            each = differences_of(losses_of(runs[variant]), losses_of(runs.get(variant.replace("muon", "normuon"), {})))
             if whole and len(each) > 1:
                 mean, low, high = interval(each)
                 parts.append(f"{mean:+.3f} ({low:+.3f} .. {high:+.3f}) after {100 * next(iter(runs[variant].values()))[1] / whole:.0f} % of AdamW's tokens")

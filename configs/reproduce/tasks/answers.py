@@ -7,7 +7,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from paired import interval  # noqa: E402
+from paired import differences_of, interval  # noqa: E402
 
 LEARNED = 0.1  # share of right answers
 FAR = 4        # methods are told apart at this multiple of the trained length
@@ -78,11 +78,6 @@ def was_learned(comparison):
     return measured_by(comparison, 0, arms_of(comparison), comparison["tasks"][0]["variants"][0]["points"][0]["length"]) == "share"
 
 
-def apart(mine, its):
-    """Over the seeds that both have, see paired.py."""
-    return interval([mine[seed] - its[seed] for seed in sorted(mine.keys() & its.keys())])
-
-
 def of_texts(one, other, texts):
     """Of a difference of two shares of one seed's, over the texts asked: half of its interval of 95 %."""
     return 1.96 * math.sqrt((one * (1 - one) + other * (1 - other)) / texts)
@@ -95,10 +90,10 @@ def differences(comparison, task, arms, length):
         for second in arms[i + 1:]:
             values = [by_seed(comparison, task, arm, length, what) for arm in (first, second)]
             better, worse = (first, second) if what == "share" else (second, first)
-            mean, low, high = apart(*values)
+            mean, low, high = interval(differences_of(*values))
             if mean is not None and mean < 0:
                 better, worse = worse, better
-                mean, low, high = apart(*reversed(values))
+                mean, low, high = interval(differences_of(*reversed(values)))
             if low is None and mean is not None and what == "share":
                 half = of_texts(*(next(iter(value.values())) for value in values), texts_asked())
                 low, high = mean - half, mean + half

@@ -12,8 +12,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
-from paired import from_reference, interval, percent  # noqa: E402
+from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
+from paired import differences_of, from_reference, interval, percent  # noqa: E402
 
 
 def from_to(values, text):
@@ -84,7 +84,7 @@ class Case:
             runs = self.runs[variant["name"]]
             if arm == long or not arm.startswith("alibi") or variant["train_targets"] < self.whole["train_targets"]:
                 continue
-            mean, low, high = interval([runs[seed][0] - base[seed][0] for seed in sorted(runs.keys() & base.keys())])
+            mean, low, high = interval(differences_of(losses_of(runs), losses_of(base)))
             yield f"{variant['trained_length']} {percent(mean)}" + ("" if low is None else f" ({percent(low)} .. {percent(high)})")
 
     def verdict_of_lengths(self):
