@@ -319,7 +319,7 @@ over the seeds that a section names (of two, the wide interval of two). Press et
 128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
 1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is in part
 its learning rate ("Other rates", below).
-`CASES="default books default-128 default-trend" scripts/reproduce figure1-full` (books: after scripts/unpack-books) makes this page, and trains
+`CASES="default books default-128 default-1024 default-trend" scripts/reproduce figure1-full` (books: after scripts/unpack-books) makes this page, and trains
 what is missing, on a CPU or a GPU; all of a text on two cores takes some ten hours (`--output results/mine`).""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
