@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,20 @@ constexpr int kNotStarted = 127;  // as shells say it
   _exit(kNotStarted);
 }
 
+// Neither through a link to another place, nor a pipe, which would wait for its reader.
+int open_output(const std::filesystem::path& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int file = open(path.c_str(), kFlags, 0644);
+  const int fault = errno;
+  struct stat status {};
+  const bool known = file >= 0 && fstat(file, &status) == 0;
+  if (known && !S_ISFIFO(status.st_mode)) return file;
+  if (file >= 0) close(file);
+  const bool elsewhere = known || fault == ENXIO || fault == ELOOP;
+  throw Error(path.string(), elsewhere ? "is a link or a pipe" : std::strerror(fault),
+              "a process prints to it: move it away");
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
@@ -40,8 +55,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
   std::vector<char*> list;
   for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
   list.push_back(nullptr);
-  const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0) throw Error(output.string(), std::strerror(errno), "where a process prints to");
+  const int file = open_output(output);
   const pid_t parent = getpid();
   child_ = fork();
   if (child_ == 0) become(list.data(), file, parent);

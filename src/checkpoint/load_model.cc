@@ -36,7 +36,11 @@ Tensors weights_of(const Module& model) {
 ModelPlan plan_model(const std::filesystem::path& given, const std::vector<std::string>& overrides,
                      int device_index) {
   // Whatever is not how a model is measured or run was fixed when it was trained.
-  allow_overrides(overrides, {"evaluate", "runtime"}, "has no effect on a trained model");
+  constexpr const char* kNoEffect = "has no effect on a trained model";
+  allow_overrides(overrides, {"evaluate", "runtime"}, kNoEffect);
+  for (const char* key :
+       {"runtime.linear_layers", "runtime.memory_limit_bytes", "runtime.recompute"})
+    if (names_key(overrides, key)) throw usage_error(cat("--set ", key), kNoEffect);
   const std::filesystem::path folder = resolve_checkpoint(given);
   Config config =
       parse_config(checkpoint_config(folder), (folder / "config.json").string(), overrides);

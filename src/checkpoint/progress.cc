@@ -35,6 +35,7 @@ void fields(Fields& f, ProgressFile& file) {
     {.null = std::numeric_limits<double>::infinity()});
   f("finished", p.finished);
   f.or_absent("train_seconds", p.train_seconds, p.train_seconds > 0);
+  f.or_absent("start_weights", p.start_weights, !p.start_weights.empty());
 }
 
 namespace {

@@ -37,6 +37,8 @@ struct Progress {
   std::int64_t threads = 0;             // what the run was computed with; 0: not known
   std::string arithmetic;               // the kernels and the processor it was computed with
   std::int64_t arithmetic_revision = kArithmeticRevision;  // of its last step
+  // SHA-256 of what initialize.from gave, where the guard may come back to it; else "".
+  std::string start_weights;
   bool finished = false;
   double train_seconds = 0;  // of the budget run.train_seconds, used so far
   // Of the newest judged steps, oldest first (train/optimizer/guard.h).

@@ -4,6 +4,7 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/unfinished_work.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/folders.h"
 #include "text/tokenizer.h"
@@ -82,6 +83,7 @@ void write_optimizer(const fs::path& begun, const TensorShapes& optimizer,
 
 fs::path save_checkpoint(const fs::path& checkpoints_folder, const Checkpoint& checkpoint,
                          const fs::path& begun) {
+  const UnfinishedWork unfinished;  // a lost peer is no reason to drop it
   const std::string name = step_name(checkpoint.progress.step);
   const fs::path target = checkpoints_folder / name;
   StagedPath staged(target, begun.empty() ? temporary_path(checkpoints_folder, name) : begun);

@@ -9,6 +9,7 @@
 #include "base/json/write.h"
 #include "base/strings.h"
 #include "config/assign.h"
+#include "config/seeds.h"
 
 namespace alibi {
 namespace {
@@ -175,11 +176,13 @@ class Reader {
     result_.seeds.clear();
     if (value->is_list() && value->size() <= kMostSeeds) {
       for (const Json& seed : *value->as_list())
-        if (seed.as_integer().value_or(-1) >= 0) result_.seeds.push_back(*seed.as_integer());
+        if (const auto number = seed.as_integer(); number && *number >= 0 && *number <= kMostSeed)
+          result_.seeds.push_back(*number);
     }
     if (result_.seeds.empty() || result_.seeds.size() != value->size()) {
       return fault("/seeds", "found " + describe(*value),
-                   cat("a list of 1 to ", kMostSeeds, " whole numbers from 0 on: [0, 1, 2]"));
+                   cat("a list of 1 to ", kMostSeeds, " whole numbers from 0 to ", kMostSeed,
+                       ": [0, 1, 2]"));
     }
     if (std::set(result_.seeds.begin(), result_.seeds.end()).size() != result_.seeds.size())
       fault("/seeds", "names a seed twice", "each seed is one run of every variant");

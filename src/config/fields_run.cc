@@ -1,6 +1,7 @@
 // Keys of training, evaluation and the machine.
 #include "config/field_builders.h"
 #include "config/protocols.h"
+#include "config/seeds.h"
 
 namespace alibi {
 
@@ -117,7 +118,8 @@ Fields run_fields(RunConfig& r, ScheduleKind schedule, bool rolls_back) {
   Fields f;
   add(f, "name", &r.name, "Names the run in folders, logs and plots.").free();
   add(f, "folder", &r.folder, "Where the run is written. Default: runs/<name>.").free();
-  add(f, "seed", &r.seed, "Decides initial weights, order of the text and dropout.").range(0, 9e15);
+  add(f, "seed", &r.seed, "Decides initial weights, order of the text and dropout.")
+      .range(0, kMostSeed);
   Field& end =
       add(f, "train_tokens", &r.train_tokens,
           "Tokens to train on, rounded up to whole steps. Default: 2,000,000, or what a probe "

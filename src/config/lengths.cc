@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
+
+#include "base/strings.h"
+#include "config/config.h"
 
 namespace alibi {
 
@@ -18,6 +23,21 @@ std::optional<std::int64_t> length_in_tokens(const std::string& text, std::int64
   if (!(length >= 1 && length < 1e12 && std::abs(exact - length) < 1e-9 * length))
     return std::nullopt;
   return static_cast<std::int64_t>(length);
+}
+
+std::string step_sequences_text(const BatchConfig& batch) {
+  std::vector<double> scalings = batch.length_mixture;
+  if (scalings.empty()) scalings = {batch.train_sequence_length_scaling};
+  std::ranges::sort(scalings, std::greater());
+  std::string text;
+  for (std::size_t i = 0; i < scalings.size(); ++i) {
+    const BatchShape shape = batch_shape(batch, scalings[i]);
+    text += cat(i == 0                    ? ""
+                : i + 1 < scalings.size() ? ", "
+                                          : " or ",
+                shape.rows, i == 0 ? " sequences of " : " of ", shape.length);
+  }
+  return text;
 }
 
 }  // namespace alibi

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "config/fields.h"
 #include "config/load.h"
+#include "config/seeds.h"
 
 namespace alibi {
 namespace {
@@ -125,7 +126,7 @@ std::string comparison_schema() {
   const Json text = {{"type", "string"}};
   const Json one_or_more = {{"type", Json::list({"string", "array"})}, {"items", text}};
   const Json fragment = {{"$ref", "#/$defs/config"}};
-  const Json seed = {{"type", "integer"}, {"minimum", 0}};
+  const Json seed = {{"type", "integer"}, {"minimum", 0}, {"maximum", kMostSeed}};
   const Json root = {
       {"$schema", kDraft},
       {"title", "alibi comparison"},

@@ -112,10 +112,10 @@ void check_scaling(const BatchConfig& b, Faults& faults) {
   const double s = b.train_sequence_length_scaling;
   const std::optional<int> halvings = halvings_of(s);
   if (s > 1) {
-    faults.add(kScaling, cat("found ", s, ", expected at most 1"),
+    faults.add(kScaling, cat("found ", shown(s), ", expected at most 1"),
                "to train on longer sequences raise batch.sequence_length");
   } else if (!halvings) {
-    faults.add(kScaling, cat("found ", s, ", expected 1, 1/2, 1/4, 1/8, ..."),
+    faults.add(kScaling, cat("found ", shown(s), ", expected 1, 1/2, 1/4, 1/8, ..."),
                "write 0.5, 0.25, 0.125, ...");
   } else if (faults.sound({kLength}) && !divides(b.sequence_length, *halvings)) {
     faults.add(kScaling, cat(b.sequence_length, " * ", s, " is not a whole length"),
@@ -129,9 +129,10 @@ void check_mixture(const BatchConfig& b, Faults& faults) {
     const std::optional<int> halvings = halvings_of(s);
     if (halvings && s <= b.train_sequence_length_scaling && divides(b.sequence_length, *halvings))
       continue;
-    faults.add(cat("/batch/length_mixture/", i),
-               cat("found ", s, ", expected 1, 1/2, 1/4, ... up to train_sequence_length_scaling ",
-                   b.train_sequence_length_scaling, ", with a whole length"));
+    faults.add(
+        cat("/batch/length_mixture/", i),
+        cat("found ", shown(s), ", expected 1, 1/2, 1/4, ... up to train_sequence_length_scaling ",
+            b.train_sequence_length_scaling, ", with a whole length"));
     return;
   }
   const auto longest = std::max_element(b.length_mixture.begin(), b.length_mixture.end());
@@ -269,7 +270,7 @@ void check_protocol(const Config& c, Faults& faults) {
     const double depth = e.answers.depths[i];
     if (depth >= 0 && depth <= 1) continue;
     faults.add(cat("/evaluate/answers/depths/", i),
-               cat("found ", depth, ", expected 0 (start) to 1 (end)"));
+               cat("found ", shown(depth), ", expected 0 (start) to 1 (end)"));
   }
 }
 

@@ -103,7 +103,8 @@ void Farewells::listen(std::size_t peer) {
   try {
     if (!receives_[peer]->wait(kForEver)) return;  // told to end
     const auto* bytes = static_cast<const char*>(messages_[peer].data_ptr());
-    farewell = {static_cast<Kind>(bytes[0]), bytes + 1};
+    // Who sent it may be no rank: nothing says that its text ends.
+    farewell = {static_cast<Kind>(bytes[0]), {bytes + 1, ::strnlen(bytes + 1, kMessageBytes - 1)}};
   } catch (const std::exception&) {
   }
   bool first_loss = false;

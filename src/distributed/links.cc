@@ -423,8 +423,7 @@ void Links::connect() {
       open("farewells"), [this, groups = groups_.get()](Farewells& farewells) {
         if (!farewells.say(Farewells::Kind::kGivesUp)) return;
         const auto heard = farewells.hear(milliseconds(0));
-        busy_.arm(who_is_lost(place_, exchange_limit_, heard, "").what(), kLeaveLimit);
-        if (noticed_) busy_.disarm();
+        arm_busy(who_is_lost(place_, exchange_limit_, heard, ""));
         groups->abort();
       });
   groups_->data = open("data");
@@ -640,9 +639,15 @@ void Links::give_up(const std::string& reason) {
   if (std::this_thread::get_id() == owner_)
     notice();
   else
-    busy_.arm(broken_->what(), kLeaveLimit);
+    arm_busy(*broken_);
   watchdog_.disarm();
   throw *broken_;
+}
+
+// The owner may have noticed meanwhile, and is leaving by itself.
+void Links::arm_busy(const Error& lost) {
+  busy_.arm(lost.what(), kLeaveLimit);
+  if (noticed_) busy_.disarm();
 }
 
 void Links::notice() {

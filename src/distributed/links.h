@@ -61,6 +61,7 @@ class Links {
   void check_unbroken() const;
   void wait_for_first();
   void watch(const char* what, std::chrono::milliseconds limit);
+  void arm_busy(const Error& lost);
   // Tells the others that a device of this rank failed, and throws; returns where another rank did.
   void fail_alone(const std::string& reason);
   // Finds out who is lost, after a call that failed with `reason`, and throws.

@@ -6,8 +6,15 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/unfinished_work.h"
 
 namespace alibi {
+namespace {
+
+constexpr std::chrono::milliseconds kNap{20};
+constexpr std::chrono::minutes kLongestWork{10};  // a disk may hang, too
+
+}  // namespace
 
 Watchdog::Watchdog() : thread_([this] { watch(); }) {}
 
@@ -36,8 +43,10 @@ void Watchdog::disarm() {
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (deadline_ <= Clock::now()) leave();
-    wakes_at_ = deadline_;
+    const auto now = Clock::now();
+    const bool late = deadline_ <= now;
+    if (late && (!has_unfinished_work() || now >= deadline_ + kLongestWork)) leave();
+    wakes_at_ = late ? now + kNap : deadline_;
     if (wakes_at_ == kNever)
       changed_.wait(lock);
     else

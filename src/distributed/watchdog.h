@@ -18,7 +18,8 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
   // Unless told otherwise within `limit`, writes "error: `reason`" to stderr and the log file, and
-  // leaves by _exit(1): nothing is destroyed, as that may hang, too.
+  // leaves by _exit(1): nothing is destroyed, as that may hang, too. Unfinished work
+  // (base/unfinished_work.h) comes to its end first.
   void arm(std::string reason, std::chrono::milliseconds limit);
   void disarm();
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -29,6 +30,16 @@ torch::Tensor copied_bytes(const void* data, std::size_t count) {
   torch::Tensor copy = bytes_tensor(count);
   if (count > 0) std::memcpy(copy.data_ptr(), data, count);
   return copy;
+}
+
+// What a peer says. It need not be this program: the network has no password.
+std::size_t count_from(int rank, double bytes) {
+  constexpr double kMost = 1 << 30;
+  if (!(bytes >= 0 && bytes <= kMost) || bytes != std::floor(bytes))
+    throw Error(cat("rank ", rank),
+                cat("sends a text of ", bytes, " bytes, expected at most ", kMost),
+                "start every rank with the same program");
+  return static_cast<std::size_t>(bytes);
 }
 
 bool is_plain(const torch::Tensor& tensor) { return !tensor.defined() || tensor.is_contiguous(); }
@@ -60,8 +71,8 @@ std::vector<std::string> World::gather(const std::string& mine) {
   const std::array<double, 1> own_size = {static_cast<double>(mine.size())};
   const auto sizes = gather(own_size);
   std::vector<torch::Tensor> pieces;
-  for (const auto& count : sizes)
-    pieces.push_back(bytes_tensor(static_cast<std::size_t>(count[0])));
+  for (std::size_t r = 0; r < sizes.size(); ++r)
+    pieces.push_back(bytes_tensor(count_from(static_cast<int>(r), sizes[r][0])));
   const auto own = static_cast<std::size_t>(rank());
   pieces[own] = copied_bytes(mine.data(), mine.size());
   share(pieces);

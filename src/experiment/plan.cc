@@ -6,6 +6,7 @@
 #include "base/checksums.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "data/prepare.h"
@@ -17,6 +18,7 @@
 #include "report/curve_files.h"
 #include "train/run_folder.h"
 #include "train/start_from.h"
+#include "train/validator.h"
 
 namespace alibi {
 namespace {
@@ -33,7 +35,7 @@ Config variant_config(const ComparisonFile& file, const ComparisonVariant& varia
 
 // What evaluation does to a run, and may differ between variants.
 std::string treatment(const EvaluateConfig& e) {
-  return cat(name_of(e.stretch), " ", e.stretch_factor.value_or(0), " ", e.sinks);
+  return cat(name_of(e.stretch), " ", shown(e.stretch_factor.value_or(0)), " ", e.sinks);
 }
 
 bool uses_cuda(const Config& config) {
@@ -121,6 +123,12 @@ void refuse_equal_variants(const ExperimentPlan& plan) {
   }
 }
 
+// Whether a checkpoint's is the same.
+bool has_tokenizer(const std::filesystem::path& checkpoint, const Tokenizer& tokenizer) {
+  return checkpoint_tokenizer_hash(checkpoint) ==  // "" of bytes
+         (tokenizer.is_bytes() ? "" : tokenizer.hash());
+}
+
 // What a run would only find at its start.
 void check_start(const ExperimentPlan& plan, const PlannedVariant& variant) {
   const Config& config = variant.config;
@@ -135,9 +143,39 @@ void check_start(const ExperimentPlan& plan, const PlannedVariant& variant) {
   }
   check_attention_name(config.runtime.attention.kernel);
   const std::string& evaluator = config.evaluate.key_tokens.evaluator;
-  for (const std::string& from : {from_variant ? std::string() : config.initialize.from,
-                                  names_key_token_list(evaluator) ? std::string() : evaluator})
-    if (!from.empty()) checkpoint_config(resolve_checkpoint(from));
+  if (!evaluator.empty() && !names_key_token_list(evaluator))
+    checkpoint_config(resolve_checkpoint(evaluator));
+  try {
+    if (!from_variant && !config.initialize.from.empty()) {
+      const auto folder = resolve_checkpoint(config.initialize.from);
+      const std::string place = (folder / "config.json").string();
+      refuse_other_start(parse_config(checkpoint_config(folder), place), config);
+    }
+    if (!uses_cuda(config)) resolve_precision(config.runtime.precision, torch::kCPU);
+  } catch (const Error& error) {  // its place is one in a config
+    throw usage_error(plan.file.place + ": /variants/" + variant.name, error.what());
+  }
+}
+
+// The same of what shows with its text.
+void check_start(const ExperimentPlan& plan, const PlannedVariant& variant,
+                 const PreparedText& text) {
+  const Config& config = variant.config;
+  const std::string place = plan.file.place + ": /variants/" + variant.name;
+  const std::string& from = config.initialize.from;
+  if (!from.empty() && !source_variant(plan, config) &&
+      !has_tokenizer(resolve_checkpoint(from), text.tokenizer)) {
+    throw usage_error(place,
+                      cat("has another tokenizer than ", from, ", which initialize.from names"),
+                      "set tokenizer.file to the one in its folder");
+  }
+  if (config.run.patience > 0 && !validation_sample(config, text).scores_anything()) {
+    throw usage_error(place,
+                      cat("has run.patience ", config.run.patience,
+                          ", but too little text is held out to validate"),
+                      "give more held-out text (data.valid, data.valid_fraction), or set "
+                      "run.patience=0");
+  }
 }
 
 // The same where a variant goes on from another one's runs.
@@ -174,8 +212,7 @@ void refuse_other_evaluator(const ExperimentPlan& plan, const PlannedVariant& va
     read_key_token_list(evaluator, variant.text.hash);
     return;
   }
-  const std::string its = checkpoint_tokenizer_hash(resolve_checkpoint(evaluator));  // "" of bytes
-  if (its == (tokenizer.is_bytes() ? "" : tokenizer.hash())) return;
+  if (has_tokenizer(resolve_checkpoint(evaluator), tokenizer)) return;
   throw usage_error(
       plan.file.place + ": /variants/" + variant.name,
       cat("has another tokenizer than ", evaluator, ", which evaluate.key_tokens.evaluator names"),
@@ -422,6 +459,7 @@ ExperimentPlan plan_experiment(const ComparisonFile& file,
     variant.data_hash = text->second.data_hash;
     variant.tokenizer_hash = text->second.tokenizer.hash();
     tokenizers.insert(variant.tokenizer_hash);
+    check_start(plan, variant, text->second);
     refuse_other_evaluator(plan, variant, text->second.tokenizer);
   }
   refuse_other_sources(plan);

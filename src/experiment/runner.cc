@@ -54,7 +54,11 @@ std::string why_failed(int code, const fs::path& log, std::uint64_t from) {
 
 template <class Number>
 std::string number_or_null(const std::optional<Number>& value) {
-  return value ? cat(*value) : "null";
+  if (!value) return "null";
+  if constexpr (std::is_same_v<Number, double>)
+    return shown(*value);
+  else
+    return cat(*value);
 }
 
 std::vector<std::string> as_options(const std::vector<std::string>& sets) {

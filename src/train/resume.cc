@@ -97,6 +97,13 @@ std::vector<std::string> take_changes(const Config& config, const Checkpoint& re
     changes.push_back(cat(key.pointer, ": ", key.second, ", was ", key.first));
     if (key.pointer == "/batch/micro_batch_tokens") progress.micro_batch_tokens = 0;
   }
+  const std::int64_t validated = before.run.validation_tokens, now = config.run.validation_tokens;
+  if (validated != now && !finished) {  // no loss of other text is its best
+    progress.best_validation_loss = Progress().best_validation_loss;
+    progress.evaluations_without_improvement = 0;
+    changes.push_back(cat("/run/validation_tokens: ", now, ", was ", validated,
+                          "; the lowest loss is looked for anew"));
+  }
   return changes;
 }
 

@@ -39,6 +39,17 @@ void refuse_other_config(const Config& now, const Config& stored, const fs::path
                     "begins with this run's weights");
 }
 
+// As a start leaves it that was ended before it came to train: by a limit of time, or a kill.
+bool holds_nothing(const fs::path& run_folder) {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(run_folder, code)) {
+    const std::string name = entry.path().filename().string();
+    const bool empty = name == "checkpoints" && fs::is_empty(entry.path(), code);
+    if (name != "lock" && name != "alibi.log" && !empty) return false;
+  }
+  return !code;
+}
+
 }  // namespace
 
 std::string run_identity(const Config& config, const std::string& data_hash) {
@@ -49,9 +60,15 @@ std::string run_identity(const Config& config, const std::string& data_hash) {
 RunFolder::RunFolder(const Config& config, bool resume) : path_(without_slash(config.run.folder)) {
   std::error_code ignored;
   const bool exists = fs::exists(path_, ignored);
-  if (exists && !resume) {
+  if (exists && !resume && !holds_nothing(path_)) {
     throw usage_error(path_.string(), "this run folder exists already",
                       "--resume goes on with it; --set run.name=... starts another");
+  }
+  if (!fs::exists(path_ / "lock", ignored) && !fs::exists(checkpoints(), ignored)) {
+    for (const char* own : {"config.json", "log.jsonl", "log.csv", "report.html"})
+      if (fs::exists(path_ / own, ignored))
+        throw usage_error((path_ / own).string(), "would be written over, and is of no run here",
+                          "choose another run.name or run.folder");
   }
   const fs::path made_from = make_folders(checkpoints());
   lock_ = std::make_unique<FileLock>(path_ / "lock", "run folder " + path_.string());

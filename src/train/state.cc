@@ -24,9 +24,9 @@ Gpt build_model(const Config& c, const PreparedText& text, torch::Device device)
   return model;
 }
 
-std::string hash_of_weights(const GptImpl& model) {
+std::string hash_of(const Tensors& weights) {
   Sha256 hash;
-  for (const auto& [name, weight] : weights_of(model)) {
+  for (const auto& [name, weight] : weights) {
     const torch::Tensor here = weight.detach().to(torch::kCPU).contiguous();
     hash.update(name);
     hash.update({static_cast<const std::byte*>(here.data_ptr()), here.nbytes()});
@@ -59,7 +59,7 @@ TrainState::TrainState(const Config& config, const PreparedText& text, torch::De
   } else {
     world.while_others_wait([&] { initialize_from_source(); });
     if (!config.initialize.from.empty() && !world.is_alone())
-      refuse_different(world, hash_of_weights(*model), "weights of SHA-256",
+      refuse_different(world, hash_of(weights_of(*model)), "weights of SHA-256",
                        "give all ranks the same initialize.from");
   }
   progress.arithmetic_revision = arithmetic_revision(config.model);
@@ -71,12 +71,12 @@ void TrainState::load_tensors(const Checkpoint& checkpoint) {
 }
 
 void TrainState::reset_tensors() {
-  if (start_weights_.empty()) {
+  if (config_.initialize.from.empty())
     copy_weights(weights_of(*build_model(config_, text_, device_)), *model, "initial weights");
-    initialize_from_source();
-  } else {
+  else if (start_weights_.empty())  // this process did not begin the run
+    read_source_again();
+  else
     copy_weights(start_weights_, *model, config_.initialize.from);
-  }
   optimizer.reset();
 }
 
@@ -86,7 +86,26 @@ void TrainState::initialize_from_source() {
   Start start = start_from(config_, text_.tokenizer);
   copy_weights(start.weights, *model, source);
   if (!start.surgery.empty()) log_info(cat("initialize.from ", source, ": ", start.surgery));
-  if (config_.guard.rolls_back()) start_weights_ = std::move(start.weights);
+  if (!config_.guard.rolls_back()) return;
+  progress.start_weights = hash_of(start.weights);
+  start_weights_ = std::move(start.weights);
+}
+
+// It may have gone on since, or be gone: other weights would make another run of this one.
+void TrainState::read_source_again() {
+  const std::string known = progress.start_weights;
+  std::string problem;
+  try {
+    initialize_from_source();
+    if (known.empty() || known == progress.start_weights) return;
+    problem = cat("found weights of SHA-256 ", progress.start_weights, " in \"",
+                  config_.initialize.from, "\", expected those that this run began with, ", known);
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  throw Error("/initialize/from", "a rollback to the start reads it again: " + problem,
+              "put it back, or go on with --resume and guard.non_finite and guard.spikes set to "
+              "\"skip\"");
 }
 
 TensorShapes TrainState::optimizer_shapes() const {

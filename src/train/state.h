@@ -39,6 +39,7 @@ class TrainState {
 
  private:
   void initialize_from_source();
+  void read_source_again();
 
   // What initialize.from held at the start, where the guard may come back to it: by then that run
   // may have gone on, or be gone.

@@ -108,6 +108,10 @@ StepRecord Trainer::step() {
 // The log has the step that ends the run, and its windows; but a run that ends with its first
 // leaves nothing behind: the corrected command must not be refused.
 void Trainer::end_at(StepRecord record, const Error& error) {
+  if (probes_)
+    throw Error(cat("the probe for run.train_seconds, step ", record.step), record.skipped,
+                "nothing was written; choose a lower optimizer.learning_rate, or give "
+                "run.train_tokens beside run.train_seconds");
   record.ends_run = true;
   if (state_.progress.step > 0) emitter_.emit(record);
   throw Error(error);
@@ -188,6 +192,7 @@ void Trainer::note_used_time() {
 }
 
 Pace Trainer::probe(double seconds) {
+  probes_ = true;
   gradients_.warm_up();
   const double first_step = seconds_now() - built_from_;
   step();  // slower than others: memory is taken for the first time

@@ -86,6 +86,7 @@ class Trainer {
   std::vector<std::string> changes_;  // by this resume, not yet emitted
   Pace pace_;
   RecentSeconds step_seconds_, validation_seconds_;
+  bool probes_ = false;
   bool out_of_time_ = false;  // a deadline ended the run, or ends it now
 };
 

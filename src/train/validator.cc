@@ -6,6 +6,11 @@
 
 namespace alibi {
 
+TextSample validation_sample(const Config& config, const PreparedText& text) {
+  return sample_tokens(text.valid, {.window = batch_shape(config.batch).length,
+                                    .most = config.run.validation_tokens});
+}
+
 Validator::Validator(const Config& config, const PreparedText& text, torch::Device device,
                      TrainState& state, Agreement& agreement)
     : config_(config),
@@ -13,8 +18,7 @@ Validator::Validator(const Config& config, const PreparedText& text, torch::Devi
       device_(device),
       state_(state),
       agreement_(agreement),
-      text_(sample_tokens(text.valid, {.window = batch_shape(config.batch).length,
-                                       .most = config.run.validation_tokens})) {}
+      text_(validation_sample(config, text)) {}
 
 // Ranks score every n-th batch each. A signal to one of them cuts all off, and memory that runs out
 // on one makes the batches of all smaller.
@@ -26,6 +30,7 @@ std::optional<double> Validator::loss(std::int64_t batch_tokens) {
   ScoringOptions options;
   options.batch_tokens = batch_tokens;
   options.chunk_rows = config_.runtime.loss_chunk_rows;
+  options.mlp_chunk_rows = config_.runtime.mlp_chunk_rows;
   options.separate_documents = config_.data.separate_documents;
   options.end = end_;
   options.device = device_;

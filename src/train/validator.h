@@ -12,13 +12,16 @@
 
 namespace alibi {
 
+// What is validated on: whole windows of the trained length, spread over the held-out text.
+TextSample validation_sample(const Config& config, const PreparedText& text);
+
 class Validator {
  public:
-  // Scores whole windows of the trained length, spread over the held-out text. All outlive it.
+  // All outlive it.
   Validator(const Config& config, const PreparedText& text, torch::Device device, TrainState& state,
             Agreement& agreement);
 
-  // Whether the text holds such a window, with a target in it: without one nothing is validated.
+  // Whether the text holds a window, with a target in it: without one nothing is validated.
   bool has_text() const { return text_.scores_anything(); }
   std::int64_t tokens() const { return text_.targets(); }  // that a validation reads
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,6 +10,7 @@
 #include "base/files.h"
 #include "base/stop.h"
 #include "base/strings.h"
+#include "support/error_text.h"
 #include "support/temporary_folder.h"
 
 namespace alibi {
@@ -76,6 +78,19 @@ TEST(ChildProcessDeathTest, TheProgramIsToldHowItsChildrenEnd) {
     _exit(child.ended(30) ? child.result().code : 1);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(3), "");
+}
+
+// Seen failing: the link's target was made elsewhere, and the pipe waited for its reader for ever.
+TEST(ChildProcess, PrintsToNoLinkAndNoPipe) {
+  const TemporaryFolder folder;
+  const auto link = folder.path() / "link", pipe = folder.path() / "pipe";
+  std::filesystem::create_symlink(folder.path() / "elsewhere", link);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& output : {link, pipe}) {
+    EXPECT_ERROR_AT(error_text([&] { ChildProcess(shell("true"), output); }), output.string(),
+                    "a link or a pipe");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "elsewhere"));
 }
 
 TEST(ChildProcess, SaysWhenItCannotBeRun) {

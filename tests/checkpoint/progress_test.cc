@@ -42,6 +42,7 @@ TEST(Progress, ReadsTheSameBits) {
                       .threads = 2,
                       .arithmetic = "cpu, AVX2",
                       .arithmetic_revision = 3,
+                      .start_weights = "abc",
                       .finished = true,
                       .train_seconds = 12.0625,
                       .recent_losses = {0.1, 1.0 / 3},

@@ -173,5 +173,17 @@ TEST(BudgetOfSeconds, WithoutTimeForTheWarmUpIsRefused) {
   EXPECT_FALSE(place.has("runs/timed"));
 }
 
+// Seen failing: the way out was to resume, with nothing there to resume.
+TEST(BudgetOfSeconds, AProbeThatFailsSaysSo) {
+  const TimedPlace place;
+  const ProgramResult result =
+      place.run(train({"optimizer.learning_rate=10", "optimizer.clip_norm=0",
+                       "optimizer.weight_decay=10", "schedule.kind=constant", "guard.z_loss=1"}));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NAMES(result.err, "the probe for run.train_seconds", "optimizer.learning_rate");
+  EXPECT_EQ(result.err.find("--resume"), std::string::npos) << result.err;
+  EXPECT_FALSE(place.has("runs/timed"));
+}
+
 }  // namespace
 }  // namespace alibi

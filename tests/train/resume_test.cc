@@ -134,6 +134,23 @@ TEST(Resume, CadenceAndFoldersMayChange) {
   EXPECT_TRUE(same_tensors(example.newest("run").weights, example.newest("whole").weights));
 }
 
+// Seen failing: losses of two samples were compared.
+TEST(Resume, TheLowestLossIsOfOneSample) {
+  TrainExample example;
+  example.train(example.config("run"), false, 5);
+  const auto resume = [&](const char* sample, const TrainExample::Prepare& prepare) {
+    return example.train(example.config("run", {sample}), true, 6, prepare);
+  };
+  resume("run.validation_tokens=256",
+         [&](Trainer& trainer) { EXPECT_LT(trainer.progress().best_validation_loss, 10); });
+  resume("run.validation_tokens=128", [&](Trainer& trainer) {
+    EXPECT_EQ(trainer.progress().best_validation_loss, Progress().best_validation_loss);
+  });
+  ASSERT_EQ(example.events_of<ChangeRecord>().size(), 1U);
+  EXPECT_NAMES(example.events_of<ChangeRecord>().front().changed, "/run/validation_tokens", 128,
+               256);
+}
+
 // A constant rate does not look at the end, so the end may move; any other schedule does.
 TEST(Resume, AConstantScheduleMayGoOnPastItsEnd) {
   TrainExample example;

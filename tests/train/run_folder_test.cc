@@ -21,6 +21,29 @@ TEST(RunFolder, ExistingOnesNeedResume) {
   EXPECT_NO_THROW(RunFolder(example.config("run"), true));
 }
 
+// Seen failing: the corrected command of a start that a time limit or a kill had ended was refused.
+TEST(RunFolder, OneThatHoldsNothingIsNew) {
+  TrainExample example;
+  fs::create_directories(example.path("run/checkpoints"));
+  example.write("run/lock", "");
+  example.write("run/alibi.log", "error: the other ranks did not come\n");
+  EXPECT_NO_THROW(RunFolder(example.config("run"), false));
+  EXPECT_TRUE(fs::exists(example.path("run/alibi.log")));
+  example.write("run/notes.txt", "mine");
+  EXPECT_ERROR_AT(error_text([&] { RunFolder(example.config("run"), false); }), example.path("run"),
+                  "--resume");
+}
+
+// Seen failing: its config.json was replaced and its log cut.
+TEST(RunFolder, AFolderOfOtherFilesIsNotResumed) {
+  TrainExample example;
+  fs::create_directory(example.path("mine"));
+  example.write("mine/config.json", "{}");
+  EXPECT_ERROR_AT(error_text([&] { RunFolder(example.config("mine"), true); }),
+                  example.path("mine/config.json"), "run.folder");
+  EXPECT_FALSE(fs::exists(example.path("mine/lock")));
+}
+
 TEST(RunFolder, IsHeldByOne) {
   TrainExample example;
   const Config config = example.config("run");

@@ -285,6 +285,29 @@ TEST(Guard, SkipsAndCounts) {
   EXPECT_NE(example.log("a").front().find("\"gradient_norm\":\"nan\""), std::string::npos);
 }
 
+// Seen failing: after a resume the run went on from whatever lay there by then.
+TEST(InitializeFrom, ARollbackToTheStartKnowsItsWeightsAfterAResume) {
+  TrainExample example;
+  example.train(example.config("a"), false);
+  const Config config =
+      example.config("b", {"initialize.from=" + example.path("a"), "guard.non_finite=roll_back"});
+  example.train(config, false, 3);
+  const auto poison = [](Trainer& trainer) {
+    const torch::NoGradGuard guard;
+    trainer.model()->parameters()[0].fill_(std::nan(""));
+  };
+  example.train(config, true, 4, poison);
+  EXPECT_EQ(example.events_of<StepRecord>().front().rolled_back_to, 0);
+  remove_tree(example.path("a"));
+  const auto rolls_back = [&] {
+    return error_text([&] { example.train(config, true, 5, poison); });
+  };
+  EXPECT_ERROR_AT(rolls_back(), "/initialize/from", example.path("a"));
+  example.train(example.config("a", {"run.seed=7"}), false);
+  EXPECT_ERROR_AT(rolls_back(), "/initialize/from", example.path("a"));
+  EXPECT_EQ(example.train(config, true), 0);  // without a rollback it is not asked for
+}
+
 TEST(InitializeFrom, TakesTheWeightsAndNothingElse) {
   TrainExample example;
   example.train(example.config("a"), false);

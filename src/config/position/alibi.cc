@@ -7,6 +7,7 @@
 #include "config/faults.h"
 #include "config/field.h"
 #include "config/position/methods.h"
+#include "config/seeds.h"
 
 namespace alibi {
 namespace {
@@ -25,7 +26,7 @@ void add_fields(Fields& f, ModelConfig& m) {
       .range(0.01, 64)
       .only_if(by_rule, rule_condition);
   add(f, "slope_seed", &m.slope_seed, "Seed of the slopes that the exponential rule draws.")
-      .range(0, 9e15)
+      .range(0, kMostSeed)
       .only_if(by_rule && m.slope_rule == SlopeRule::kExponential,
                "model.slope_rule is \"exponential\" and model.slopes is not given");
   add(f, "biased_heads", &m.biased_heads,
