@@ -160,7 +160,7 @@ BenchRecord bench_attention(const AttentionBench& bench) {
       if (x->defined()) *x = x->to(bench.device);
     inputs.options.skip = bench.skip;
     if (bench.rules) inputs.options.visible.rules = bench.rules(shape.length);
-    inputs.options.visible.hashed = bench.hashed.get();
+    if (bench.hashed) inputs.options.visible.hashed = bench.hashed.get();  // else the model's
     hash_keys(inputs);
     const std::vector<Contender> all = contenders(bench, inputs);
     add_rows(record, shape, all, measure(bench, inputs, all));

@@ -1,5 +1,6 @@
 #include "bench/bench.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -7,6 +8,7 @@
 #include "base/strings.h"
 #include "device/libtorch.h"
 #include "model/linear/linear_products.h"
+#include "model/shapes.h"
 
 namespace alibi {
 namespace {
@@ -20,14 +22,20 @@ struct ModelProduct {
 };
 
 std::vector<ModelProduct> model_products(const ModelConfig& m, std::int64_t vocabulary) {
-  const auto layers = static_cast<double>(m.layers);
-  const std::int64_t mlp = m.mlp_width.value_or(4 * m.width);
-  const std::int64_t qkv = m.width + 2 * m.key_value_heads.value_or(m.heads) * (m.width / m.heads);
-  return {{"qkv", qkv, m.width, layers},
-          {"out", m.width, m.width, layers},
-          {"up", mlp, m.width, layers},
-          {"down", m.width, mlp, layers},
-          {"head", vocabulary, m.width, 1}};
+  std::vector<ModelProduct> products;
+  for (const ParameterShape& weight : parameter_shapes(m, vocabulary)) {
+    if (stacked_rows(weight).empty()) continue;  // no matrix of a block
+    const std::size_t layer_end = weight.name.find('.');
+    const std::string name =
+        weight.name.substr(layer_end + 1, weight.name.rfind('.') - layer_end - 1);
+    const auto known = std::ranges::find(products, name, &ModelProduct::name);
+    if (known == products.end())
+      products.push_back({name, weight.sizes[0], weight.sizes[1], 1});
+    else
+      ++known->count;
+  }
+  products.push_back({"head", vocabulary, m.width, 1});
+  return products;
 }
 
 struct ProductTimes {

@@ -63,11 +63,14 @@ AttentionInputs inputs_of(LoadedModel& loaded, const std::vector<std::int32_t>& 
   const torch::NoGradGuard guard;
   const std::int64_t count = shape.sequences * shape.length;
   const std::vector<std::int64_t> last(ids.end() - count, ids.end());
-  std::vector<AttentionInputs> layers;
+  std::optional<AttentionInputs> middle;
+  std::int64_t layer = 0;
   ForwardOptions options;
-  options.attention_inputs = [&](const AttentionInputs& layer) { layers.push_back(layer); };
-  loaded.model->hidden(torch::tensor(last).view({shape.sequences, shape.length}), options);
-  return std::move(layers[layers.size() / 2]);
+  options.attention_inputs = [&](const AttentionInputs& inputs) {
+    if (layer++ == loaded.config.model.layers / 2) middle = inputs;
+  };
+  read_windows(loaded, last, shape.sequences, options);
+  return *std::move(middle);
 }
 
 void refuse_kernel(const std::vector<std::string>& overrides) {
@@ -97,7 +100,8 @@ int run_trained_attention(const Options& options, const CommandLine& command_lin
   for (const AttentionCase& one : bench.cases)
     tokens = std::max(tokens, one.sequences * one.length);
   const EvaluationText text =
-      read_evaluation_text(options.texts, loaded, {.window = tokens, .most = tokens});
+      read_evaluation_text(options.texts, loaded, {.window = tokens, .most = tokens},
+                           "give more text, or fewer --tokens");
   bench.inputs = [&](const AttentionCase& shape) {
     return inputs_of(loaded, text.sample.ids, shape);
   };

@@ -71,6 +71,7 @@ Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& op
   auto& [set, key_tokens] = measured;
   const SampleRule rule = shared_rule(cases);
   EvaluationText text;
+  std::string first;
   for (const EvaluationCase& one : cases) {
     const bool reads = set.curves.empty() || options.text.empty();
     LoadedModel loaded =
@@ -86,7 +87,7 @@ Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& op
       key_tokens = load_key_tokens(one, world, loaded, text.sample);
       set.key_tokens = key_tokens.rule;
     }
-    refuse_other_text(one.name, described, set.text);
+    refuse_other_text(one.name, text.sample, first);
     if (kernel != set.protocol.kernel) set.protocol.kernel.clear();  // no one line is true of all
     set.curves.push_back(measure(loaded, one, text.sample, key_tokens, world));
   }

@@ -69,7 +69,7 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
   set.protocol = cases.front().protocol;
   const SampleRule rule = shared_rule(cases);
   const bool writes = world.is_first() && !request.output.empty();
-  std::string texts;
+  std::string texts, first;
   for (const EvaluationCase& one : cases) {
     EvaluationText filler;
     LoadedModel loaded =
@@ -77,7 +77,7 @@ void evaluate_answers(const std::vector<EvaluationCase>& cases, const AnswersReq
     if (reads) {
       const CurveText described = describe_text(filler, loaded.tokenizer);
       if (set.results.empty()) set.text = described;
-      refuse_other_text(one.name, described, set.text);
+      refuse_other_text(one.name, filler.sample, first);
     }
     set.results.push_back(measure(loaded, one, filler.sample, world));
     const Questions questions = questions_of(rules, loaded.tokenizer, filler.sample);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/checksums.h"
 #include "base/error.h"
 #include "base/strings.h"
 #include "commands/measuring_line.h"
@@ -17,10 +18,15 @@ namespace alibi {
 namespace {
 
 EvaluationText from_files(const std::vector<std::string>& files, const LoadedModel& loaded,
-                          const SampleRule& rule) {
+                          const SampleRule& rule, const std::string& way_out) {
   EvaluationText text{files, sample_files(files, loaded.tokenizer, set_threads(0), rule)};
-  check_sample(text.sample, join(files, ", "));
+  check_sample(text.sample, join(files, ", "), way_out);
   return text;
+}
+
+// Of the scored tokens, and of what is read before them.
+std::string identity_of(const TextSample& sample) {
+  return sha256_hex(sample.hash() + sample.prompts_hash());
 }
 
 // A run's config names them as the folder that it was started in does.
@@ -38,11 +44,12 @@ void look_for(const std::vector<std::string>& files, const char* key) {
 }  // namespace
 
 EvaluationText read_evaluation_text(const std::vector<std::string>& files,
-                                    const LoadedModel& loaded, const SampleRule& rule) {
+                                    const LoadedModel& loaded, const SampleRule& rule,
+                                    const std::string& way_out) {
   const DataConfig& data = loaded.config.data;
-  if (!files.empty()) return from_files(files, loaded, rule);
+  if (!files.empty()) return from_files(files, loaded, rule, way_out);
   look_for(data.valid, "/data/valid");
-  if (!data.valid.empty()) return from_files(data.valid, loaded, rule);
+  if (!data.valid.empty()) return from_files(data.valid, loaded, rule, way_out);
   if (data.train.empty())
     throw usage_error("--text", "names no text, and the run's config has none", "--text FILE");
   look_for(data.train, "/data/train");
@@ -54,7 +61,7 @@ EvaluationText read_evaluation_text(const std::vector<std::string>& files,
                 "put the old one back, or name text that it was not trained on by --text FILE");
   }
   EvaluationText text{{"held out by the run"}, sample_tokens(prepared.valid, rule)};
-  check_sample(text.sample, text.files.front());
+  check_sample(text.sample, text.files.front(), way_out);
   return text;
 }
 
@@ -67,7 +74,8 @@ LoadedModel load_for_evaluation(const EvaluationCase& one, World& world,
     if (text != nullptr) *text = read_evaluation_text(files, *loaded, rule);
   });
   if (text != nullptr)
-    refuse_different(world, text->sample.hash(), "text of SHA-256", "give all ranks the same");
+    refuse_different(world, identity_of(text->sample), "text of SHA-256",
+                     "give all ranks the same");
   return *std::move(loaded);
 }
 
@@ -85,6 +93,7 @@ KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedM
         plan_model(wanted.evaluator, {cat("runtime.device=", name_of(config.runtime.device))},
                    one.plan.device.is_cuda() ? one.plan.device.index() : 0);
     plan.config.runtime.threads = config.runtime.threads;
+    plan.config.evaluate.batch_tokens = config.evaluate.batch_tokens;
     evaluator = load_model(plan);
   });
   if (evaluator->tokenizer.hash() != loaded.tokenizer.hash()) {
@@ -110,8 +119,10 @@ CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer) 
           size.words};
 }
 
-void refuse_other_text(const std::string& run, const CurveText& text, const CurveText& first) {
-  if (text.sha256 == first.sha256) return;
+void refuse_other_text(const std::string& run, const TextSample& sample, std::string& first) {
+  const std::string own = identity_of(sample);
+  if (first.empty()) first = own;
+  if (own == first) return;
   throw usage_error("evaluate", run + " holds out another text than the first checkpoint",
                     "name one text for all: --text FILE");
 }

@@ -9,6 +9,7 @@
 #include "data/text_sample.h"
 #include "distributed/world.h"
 #include "evaluate/key_tokens.h"
+#include "evaluate/protocol.h"
 #include "report/curve.h"
 
 namespace alibi {
@@ -21,7 +22,8 @@ struct EvaluationText {
 // What `rule` takes of the text, tokenised with the model's own tokenizer. Throws Error when the
 // text has not one window.
 EvaluationText read_evaluation_text(const std::vector<std::string>& files,
-                                    const LoadedModel& loaded, const SampleRule& rule);
+                                    const LoadedModel& loaded, const SampleRule& rule,
+                                    const std::string& way_out = kShorterLengths);
 
 // Loads a case's model and, unless `text` is null, reads its text as above, while other ranks wait.
 // Throws Error where a rank has another text than the first.
@@ -35,8 +37,8 @@ KeyTokens load_key_tokens(const EvaluationCase& one, World& world, const LoadedM
 
 CurveText describe_text(const EvaluationText& text, const Tokenizer& tokenizer);
 
-// Throws Error where a run holds out another text than the first: what is held side by side is of
-// one.
-void refuse_other_text(const std::string& run, const CurveText& text, const CurveText& first);
+// Throws Error where a run holds out another text than the first, of which `first` keeps what it
+// was: what is held side by side is of one. Other prompts are another text.
+void refuse_other_text(const std::string& run, const TextSample& sample, std::string& first);
 
 }  // namespace alibi

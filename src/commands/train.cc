@@ -19,6 +19,7 @@
 #include "commands/text_progress.h"
 #include "commands/train_summary.h"
 #include "commands/train_terminal.h"
+#include "config/lengths.h"
 #include "config/load.h"
 #include "config/validate.h"
 #include "device/cuda_library.h"
@@ -100,7 +101,7 @@ RunPage page_of(const Config& config, Trainer& trainer, torch::Device device) {
           .settings = {{"positions", name_of(config.model.position)},
                        {"parameters", with_commas(trainer.model()->parameter_count())},
                        {"trained length", with_commas(shape.length)},
-                       {"sequences a step", with_commas(shape.rows)},
+                       {"a step", step_sequences_text(config.batch)},
                        {"device", device.str()},
                        {"seed", std::to_string(config.run.seed)}},
           .samples = {},

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "commands/found.h"
 #include "config/key_pattern.h"
+#include "config/lengths.h"
 #include "device/device.h"
 #include "device/gemm_rate.h"
 #include "model/shapes.h"
@@ -23,7 +24,7 @@ namespace {
 
 std::string step_text(const Config& c, std::int64_t micro_batch_tokens) {
   const BatchShape shape = batch_shape(c.batch);
-  std::string text = cat(shape.rows, " sequences of ", shape.length);
+  std::string text = step_sequences_text(c.batch);
   if (c.batch.train_sequence_length_scaling != 1) {
     text += cat(" (", c.batch.sequences, " of ", c.batch.sequence_length, ", scaling ",
                 c.batch.train_sequence_length_scaling,

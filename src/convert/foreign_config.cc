@@ -169,6 +169,18 @@ void read_gpt2(const Keys& c, ForeignConfig& foreign) {
   need(c, "add_cross_attention", false);
 }
 
+// The class in Python reads `slopes`, this program the keys that they were made from: both must say
+// the same. Trained ones are weights.
+void check_slopes(const Keys& c, const ModelConfig& m) {
+  const auto given = c.find("slopes");
+  if (!given || m.learned_slopes) return;
+  std::vector<double> theirs;
+  for (const JsonReader& slope : given->items()) theirs.push_back(slope.number());
+  if (theirs != initial_slopes(m))
+    given->fail("differs from the slopes that the keys of `model` give",
+                "change /model/slopes too: what each says is used by one program alone");
+}
+
 // This program's own keys, read by its own reader.
 void read_own(const Keys& c, ForeignConfig& foreign) {
   const JsonReader model = c.at("model");
@@ -178,6 +190,7 @@ void read_own(const Keys& c, ForeignConfig& foreign) {
       {"batch",  // no table of positions is shorter
        {{"sequence_length", 1}, {"sequences", 1}, {"train_sequence_length_scaling", 1}}}};
   foreign.model = parse_config(write_json(config), model.place()).model;
+  check_slopes(c, foreign.model);
   foreign.longest = size_of(c, "max_position_embeddings");
 }
 

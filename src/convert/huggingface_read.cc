@@ -183,7 +183,8 @@ void check_additions(const fs::path& folder, const TokenizerText& tokenizer,
       const Json* found = keys.find(key);
       return found != nullptr && found->as_bool().value_or(false);
     };
-    if (is_true("add_prefix_space"))
+    // sentencepiece's own model says whether it adds one, which this program then does, too.
+    if (is_true("add_prefix_space") && tokenizer.file != "tokenizer.model")
       throw Error(config.string() + ": /add_prefix_space", "is true: text would gain a space");
     for (const char* key : {"add_bos_token", "add_eos_token"})
       if (is_true(key))

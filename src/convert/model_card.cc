@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "config/lengths.h"
 #include "config/load.h"
 #include "report/context.h"
 #include "report/curve_files.h"
@@ -109,7 +110,7 @@ bool is_imported(const ModelCard& card) { return card.tokens == 0; }
 std::string training_text(const ModelCard& card) {
   if (is_imported(card)) return "Imported; how it was trained is not known here.";
   return cat("Trained by alibi on ", human_count(static_cast<double>(card.tokens)),
-             " tokens in sequences of ", batch_shape(card.config.batch).length,
+             " tokens, each step on ", step_sequences_text(card.config.batch),
              card.config.initialize.from.empty() ? "." : ", from the weights of another model.");
 }
 

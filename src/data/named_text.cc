@@ -84,6 +84,10 @@ void add_folder(const fs::path& folder, TextFiles& found) {
     if (code) break;
   }
   if (code) throw Error(folder.string(), "cannot walk the folder: " + code.message());
+  if (inside.empty() && is_prepared(folder.string())) {
+    throw Error(folder.string(), "holds text that was prepared for training, not text",
+                "data.train takes it; name the text that it was made of");
+  }
   if (inside.empty()) {
     throw Error(folder.string(), "no text in this folder",
                 "expected files that end in .txt or .jsonl, also with .gz, .xz or .zst behind it; "

@@ -46,10 +46,14 @@ void note_large_share(const TokenisedText& text, const Division& division,
   const auto held = static_cast<double>(text.valid.size());
   const double wanted = division.valid_fraction;
   if (division.rule == HoldOutRule::kGiven || held <= 3 * wanted * all) return;
-  progress.say(cat("note: ", fixed(100 * held / all, 0), " % of the tokens are held out, not ",
-                   fixed(100 * wanted, 1),
-                   " %: documents are held out whole, and these are few or of unlike length "
-                   "(name held-out text in data.valid, or split long files)"));
+  progress.say(
+      cat("note: ", fixed(100 * held / all, 0), " % of the tokens are held out, not ",
+          fixed(100 * wanted, 1), " %: ",
+          division.rule == HoldOutRule::kTail
+              ? cat("the text is cut at ", division.cut_at, " (name held-out text in data.valid)")
+              : std::string("documents are held out whole, and these are few or "
+                            "of unlike length (name held-out text in data.valid, "
+                            "or split long files)")));
 }
 
 }  // namespace

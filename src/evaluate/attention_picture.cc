@@ -98,7 +98,7 @@ AttentionPicture picture_attention(LoadedModel& loaded, const TextSample& sample
   options.attention_inputs = [&](const AttentionInputs& layer) {
     picture.layers.push_back(heads_of(layer));
   };
-  loaded.model->hidden(torch::tensor(ids).unsqueeze(0).to(loaded.device), options);
+  read_windows(loaded, ids, 1, options);
   for (const std::int64_t token : ids) {
     const auto id = static_cast<std::int32_t>(token);
     picture.tokens.push_back(id == loaded.tokenizer.end() ? "<end>" : loaded.tokenizer.surface(id));

@@ -68,6 +68,7 @@ ContextGain late_gain(const MeasuredLength& shorter, const MeasuredLength& longe
 
 // Over all targets, from sliding windows.
 ContextGain full_gain(const MeasuredLength& shorter, const MeasuredLength& longer) {
+  if (shorter.full_means.empty() || longer.full_means.empty()) return {};  // one was not measured
   return {shorter.point.full_loss - longer.point.full_loss,
           over_draws(shorter.full_means.size(),
                      [&](std::size_t i) { return shorter.full_means[i] - longer.full_means[i]; })};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "device/libtorch.h"
+#include "evaluate/protocol.h"
 #include "model/attention_tiled.h"
 
 namespace alibi {
@@ -123,7 +124,7 @@ class LengthSums {
     ForwardOptions options;
     options.visited_blocks = &visited_BHN;
     options.attention_inputs = [&](const AttentionInputs& inputs) { (layer++)->add(inputs); };
-    loaded.model->hidden(torch::tensor(ids).unsqueeze(0).to(loaded.device), options);
+    read_windows(loaded, ids, 1, options);
     for (const torch::Tensor& counts : visited_BHN) shares_H.push_back(share_of_visited(counts)[0]);
     const torch::Tensor shares_LH = torch::stack(shares_H);
     shares_LH_ = shares_LH_.defined() ? shares_LH_ + shares_LH : shares_LH;

@@ -9,7 +9,9 @@
 #include "config/key_pattern.h"
 #include "config/lengths.h"
 #include "config/protocols.h"
+#include "data/batches.h"
 #include "device/device.h"
+#include "device/libtorch.h"
 #include "evaluate/statistics.h"
 #include "report/curve_files.h"
 #include "text/sentencepiece_model.h"
@@ -143,11 +145,29 @@ ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules
   ScoringOptions scoring;
   scoring.batch_tokens = rules.batch_tokens;
   scoring.chunk_rows = loaded.config.runtime.loss_chunk_rows;
+  scoring.mlp_chunk_rows = loaded.config.runtime.mlp_chunk_rows;
   scoring.separate_documents = loaded.config.data.separate_documents;
   scoring.stretch = {rules.stretch, rules.stretch_factor.value_or(multiple), trained};
   scoring.end = loaded.tokenizer.end();
   scoring.device = loaded.device;
   return scoring;
+}
+
+void read_windows(LoadedModel& loaded, const std::vector<std::int64_t>& ids, std::int64_t rows,
+                  ForwardOptions options) {
+  Batch batch;
+  batch.rows = rows;
+  batch.length = std::ssize(ids) / rows;
+  batch.inputs = ids;
+  batch.end = loaded.tokenizer.end();
+  const auto on_device = [&](const std::vector<std::int64_t>& values) {
+    return torch::tensor(values).view({rows, batch.length}).to(loaded.device);
+  };
+  if (loaded.config.data.separate_documents) {
+    mark_documents(batch);
+    options.document_start_BT = on_device(batch.document_starts);
+  }
+  loaded.model->hidden(on_device(ids), options);
 }
 
 ScoredLength score_length(LoadedModel& loaded, const TextSample& sample,
@@ -337,15 +357,14 @@ void check_rules(const std::vector<std::int64_t>& lengths, const Config& config)
   check("sinks", rules.sinks, shortest - 1);
 }
 
-void check_sample(const TextSample& sample, const std::string& place) {
+void check_sample(const TextSample& sample, const std::string& place, const std::string& way_out) {
   if (!sample.runs.empty() && !sample.scores_anything())
     throw Error(place, "its sample holds prompts only", "give more text, with completions");
   if (!sample.runs.empty()) return;
   throw Error(place,
-              cat("found ", sample.available,
-                  " tokens, expected at least one window of the longest length ",
-                  sample.rule.window, " (1x, the trained length, is always one of them)"),
-              "give more text or shorter lengths");
+              cat("found ", sample.available, " tokens, expected at least one window of ",
+                  sample.rule.window),
+              way_out);
 }
 
 }  // namespace alibi

@@ -32,6 +32,11 @@ struct ScoredLength {
 ScoringOptions scoring_at(const LoadedModel& loaded, const EvaluateConfig& rules,
                           std::int64_t length);
 
+// Reads `rows` windows of as many of the `ids` each for what `options` asks of the layers;
+// documents are kept apart where the model was trained so.
+void read_windows(LoadedModel& loaded, const std::vector<std::int64_t>& ids, std::int64_t rows,
+                  ForwardOptions options);
+
 // Why a model with a table of positions cannot read `length` tokens; "" where it can.
 std::string past_position_limit(const ModelConfig& model, std::int64_t length);
 
@@ -84,6 +89,9 @@ SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateC
 void check_rules(const std::vector<std::int64_t>& lengths, const Config& config);
 
 // Throws Error headed by `place` when the text has not one window.
-void check_sample(const TextSample& sample, const std::string& place);
+inline constexpr const char* kShorterLengths =
+    "give more text or shorter lengths; 1x, the trained length, is always one of a curve's";
+void check_sample(const TextSample& sample, const std::string& place,
+                  const std::string& way_out = kShorterLengths);
 
 }  // namespace alibi

@@ -39,6 +39,7 @@ torch::Tensor batch_losses(Gpt& model, Batch& batch, const ScoringOptions& optio
   forward.visited_blocks = pass.visited_blocks;
   forward.stretch = options.stretch;
   forward.slopes = options.slopes;
+  forward.mlp_chunk_rows = options.mlp_chunk_rows;
   if (!batch.document_starts.empty()) forward.document_start_BT = on_device(batch.document_starts);
   const torch::Tensor hidden_BTC = model->hidden(on_device(batch.inputs), forward);
   return token_losses(hidden_BTC.flatten(0, 1), model->head_VC(),

@@ -43,6 +43,7 @@ std::vector<Window> windows_of(const TextSample& sample, std::int64_t length,
 struct ScoringOptions {
   std::int64_t batch_tokens = 8192;  // inputs per forward pass (at least one window)
   std::int64_t chunk_rows = 1024;    // of the loss
+  std::int64_t mlp_chunk_rows = 0;   // as ForwardOptions'
   bool separate_documents = false;
   std::int64_t end = Tokenizer::kEnd;  // the token behind every document
   PositionStretch stretch;

@@ -349,12 +349,14 @@ torch::Tensor GptImpl::scale_by_length(std::int64_t layer, const torch::Tensor& 
   const auto exact = exact_type(q_BHTD);
   const auto counts = torch::TensorOptions(exact).device(q_BHTD.device());
   std::vector<torch::Tensor> seen;
-  for (const std::int64_t first : firsts)
-    seen.push_back(torch::arange(first + 1, first + q_BHTD.size(2) + 1, counts));
+  const std::int64_t count = q_BHTD.size(2);
+  const std::int64_t window = options.cache == nullptr ? 0 : options.cache->window();
+  for (std::int64_t first : firsts) {
+    if (window > 0) first = std::min(first, window - count);  // the cache drops the oldest first
+    seen.push_back(torch::arange(first + 1, first + count + 1, counts));
+  }
   torch::Tensor seen_BT = torch::stack(seen);
   if (options.document_start_BT.defined()) seen_BT = seen_BT - options.document_start_BT;
-  if (options.cache != nullptr && options.cache->window() > 0)
-    seen_BT = seen_BT.clamp_max(static_cast<double>(options.cache->window()));
   const torch::Tensor scale_H11 =
       softmax_scales_H_[static_cast<std::size_t>(layer)].to(exact).view({-1, 1, 1});
   return (q_BHTD.to(exact) * (scale_H11 * seen_BT.log().unsqueeze(1).unsqueeze(3)))

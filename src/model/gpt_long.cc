@@ -23,6 +23,7 @@ class LayerRecord {
     if (options.attention_inputs != nullptr) {
       q_.push_back(chunk.q_BHTD);
       k_.push_back(chunk.k_BGSD);
+      v_.push_back(chunk.v_BGSD);
       options_ = chunk.options;
     }
     if (options.visited_blocks == nullptr) return {};
@@ -33,7 +34,7 @@ class LayerRecord {
 
   void give(const ForwardOptions& options) const {
     if (options.attention_inputs != nullptr) {
-      AttentionInputs whole{torch::cat(q_, 2), torch::cat(k_, 2), {}, options_};
+      AttentionInputs whole{torch::cat(q_, 2), torch::cat(k_, 2), torch::cat(v_, 2), options_};
       whole.options.visible.first_BT = options.document_start_BT;
       options.attention_inputs(whole);
     }
@@ -42,7 +43,7 @@ class LayerRecord {
   }
 
  private:
-  std::vector<torch::Tensor> q_, k_, visited_;
+  std::vector<torch::Tensor> q_, k_, v_, visited_;
   ScoreOptions options_;  // of the last chunk: its bias reaches over the whole text
 };
 

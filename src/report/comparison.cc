@@ -1,4 +1,5 @@
 // A comparison on the terminal and in words.
+#include "base/printable.h"
 #include "report/comparison_reports.h"
 
 #include <algorithm>

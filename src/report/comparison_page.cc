@@ -51,6 +51,8 @@ Json asked(const Comparison& c) {
   for (const ComparedTask& task : c.tasks) {
     Json one = table_value(task_table(c, task));
     one["task"] = task.name;
+    one["says"] = task_figures(c);
+    one["better"] = c.measure == Measure::kLoss ? "below 0" : "above 0";
     one["figures"] = Json::list({figure_value(task_plot(c, task))});
     tasks.push_back(std::move(one));
   }

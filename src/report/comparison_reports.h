@@ -59,6 +59,7 @@ std::string comparison_slopes(const Comparison& comparison);  // for the termina
 
 // A task's answers: one row for each variant and length.
 Table task_table(const Comparison& comparison, const ComparedTask& task);
+std::string task_figures(const Comparison& comparison);      // what such tables hold, in words
 std::string comparison_tasks(const Comparison& comparison);  // for the terminal
 // Its right answers over the length.
 PlotSpec task_plot(const Comparison& comparison, const ComparedTask& task);

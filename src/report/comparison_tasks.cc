@@ -40,6 +40,11 @@ std::vector<std::string> answers_row(Measure measure, const std::string& variant
 
 }  // namespace
 
+std::string task_figures(const Comparison& c) {
+  const std::string shares = "share of answers that are right (every token the likeliest)";
+  return c.measure == Measure::kLoss ? shares + ", and their loss in nats per token" : shares;
+}
+
 Table task_table(const Comparison& c, const ComparedTask& task) {
   const Align right = Align::kRight;
   Table table{{{"variant", Align::kLeft},
@@ -86,9 +91,7 @@ PlotSpec task_plot(const Comparison& c, const ComparedTask& task) {
 std::string comparison_tasks(const Comparison& c) {
   std::string text;
   for (const ComparedTask& task : c.tasks)
-    text += cat("task ", task.name,
-                ": share of answers that are right, and their loss in nats per token; means over "
-                "seeds (and depths)\n",
+    text += cat("task ", task.name, ": ", task_figures(c), "; means over seeds (and depths)\n",
                 format_table(task_table(c, task)), "\n");
   return text;
 }

@@ -237,10 +237,12 @@ bool names_key_token_list(const std::string& evaluator) {
   return std::filesystem::is_regular_file(evaluator, ignored);
 }
 
+constexpr std::size_t kMostKeyTokens = 200'000'000;  // a gigabyte of text
+
 KeyTokenList read_key_token_list(const std::filesystem::path& file,
                                  const std::string& text_sha256) {
   const std::string place = file.string();
-  const Json json = parse_json(read_file(file), place);
+  const Json json = parse_json(read_file(file), place, {.depth = 4, .values = kMostKeyTokens});
   KeyTokenList list = read_record<KeyTokenList>(JsonReader(json, place));
   if (list.text_sha256 != text_sha256) {
     throw usage_error(

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/strings.h"
 #include "report/context.h"
 #include "report/curve.h"

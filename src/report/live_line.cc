@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "report/table.h"
 

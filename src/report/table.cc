@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/strings.h"
 
 namespace alibi {
@@ -81,20 +82,6 @@ std::string format_pairs(const std::vector<std::pair<std::string, std::string>>&
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !inside_character(c); }));
-}
-
-std::string printable(std::string_view text) {
-  std::string clean(text);
-  for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  // U+0080..U+009F are control characters too: some terminals obey them.
-  for (std::size_t i = 0; i + 1 < clean.size(); ++i) {
-    if (clean[i] == '\xc2' && static_cast<unsigned char>(clean[i + 1]) < 0xa0) {
-      clean.replace(i, 2, "?");
-    }
-  }
-  return clean;
 }
 
 std::string with_commas(std::int64_t value) {

@@ -31,7 +31,6 @@ std::string format_table(const Table& table);
 std::string format_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
 
 std::size_t display_width(std::string_view text);  // code points; wide glyphs count as one
-std::string printable(std::string_view text);      // control characters replaced by '?'
 std::string with_commas(std::int64_t value);       // 1048576 -> "1,048,576"
 std::string perplexity_text(double loss);          // 3.5 -> "33.12", 40 -> "2.354e+17"
 std::string four_digits(double value);    // 22.914 -> "22.91", 312.46 -> "312.5", nan -> "-"

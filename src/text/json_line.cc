@@ -54,8 +54,8 @@ class LineReader : public nlohmann::json_sax<json> {
     }
     if (depth_ == 1 && key_ == "id") id = std::move(string);
     if (in_messages_ && depth_ == 3) {
-      if (key_ == "role") messages->back().role = std::move(string);
-      if (key_ == "content") messages->back().content = std::move(string);
+      if (key_ == "role") take(messages->back().role, std::move(string));
+      if (key_ == "content") take(messages->back().content, std::move(string));
       return true;
     }
     return value("a string");
@@ -69,7 +69,8 @@ class LineReader : public nlohmann::json_sax<json> {
     if (depth_ != 1) return true;
     key_ = std::move(name);
     wanted_ = place_of(key_);
-    return wanted_ == nullptr || !*wanted_ || refuse("occurs twice");
+    if (wanted_ == nullptr || !*wanted_) return true;
+    return refuse(wanted_ == &completion ? "is a second completion" : "occurs twice");
   }
   bool end_object() override { return --depth_, true; }
   bool start_array(std::size_t) override {
@@ -123,6 +124,10 @@ class LineReader : public nlohmann::json_sax<json> {
     if (wanted_ == &text) return fail(fault);
     if (prompt_fault.empty()) prompt_fault = fault;
     return true;
+  }
+  void take(std::optional<std::string>& value, std::string string) {
+    if (value) set_messages_fault(cat("has two values of \"", key_, "\" in one message"));
+    value = std::move(string);
   }
   void set_messages_fault(const std::string& what) {
     if (messages_fault.empty()) messages_fault = cat("key \"messages\" ", what);

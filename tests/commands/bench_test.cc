@@ -108,6 +108,28 @@ TEST(Bench, GemmKnowsTheModelsProducts) {
   EXPECT_EQ(outputs, (std::vector<int>{96, 32, 128, 32, 300}));
 }
 
+// Seen failing with the rows of queries, keys and values where queries are keys.
+TEST(Bench, GemmKnowsTheProductsOfHashedKeys) {
+  const Json rows =
+      tiny("gemm", {"--tokens", "64", "--set", "model.attention_pattern=[\"lsh(8,4,1)\"]"})["rows"];
+  EXPECT_EQ(rows[0]["product"], "qv");
+  EXPECT_EQ(rows[0]["outputs"], 64);
+}
+
+// Seen failing: from this length on a model's layers were read without values.
+TEST(Bench, AttentionTakesLongInputsFromATrainedModel) {
+  const CliFixture place;
+  place.works({"train", "tiny.json", "--set", "run.train_tokens=1280"});
+  place.put("long.txt", small_text(20'000, 3));
+  place.works({"bench", "attention", "--checkpoint", "runs/tiny", "--lengths", "16384", "--tokens",
+               "16384", "--seconds", "0", "--without-libtorch", "--text", "long.txt"});
+  EXPECT_NAMES(place
+                   .run({"bench", "attention", "--checkpoint", "runs/tiny", "--lengths", "64",
+                         "--tokens", "100000"})
+                   .err,
+               "--tokens");
+}
+
 TEST(Bench, AttentionTakesInputsFromATrainedModel) {
   const CliFixture place;
   place.works({"train", "tiny.json"});

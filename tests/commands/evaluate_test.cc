@@ -238,6 +238,26 @@ TEST(Evaluate, RunsThatHoldOutOtherTextsAreNotAskedSideBySide) {
   EXPECT_ERROR_AT(result.err, "evaluate", "other", "--text");
 }
 
+// Seen failing: the same completions behind other prompts stood in one table.
+TEST(Evaluate, RunsThatHoldOutOtherPromptsAreNotMeasuredSideBySide) {
+  const CliFixture place;
+  const auto lines = [](const char* prompt) {
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+      text +=
+          cat(R"({"prompt": ")", prompt, i, R"(?", "completion": " the answer is )", i, "\"}\n");
+    return text;
+  };
+  for (const char* name : {"a", "b"}) {
+    place.put(cat(name, ".jsonl"), lines(name));
+    place.works({"train", "tiny.json", "--set", cat("run.name=", name), "--set",
+                 "run.train_tokens=512", "--set", cat("data.valid=[\"", name, ".jsonl\"]")});
+  }
+  const ProgramResult result = place.run({"evaluate", "runs/a", "runs/b", "--lengths", "1x"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_ERROR_AT(result.err, "evaluate", "b", "--text");
+}
+
 // Seen failing: what the shorter text holds out was trained on, and was called held out.
 TEST(Evaluate, TextThatHasChangedSinceIsNoHeldOutText) {
   const CliFixture place;
@@ -313,6 +333,17 @@ TEST(Inspect, TheAttentionPageNeedsNothingFromElsewhere) {
     EXPECT_EQ(html.find("id=\"rule\"") == html.npos, run == "rotary");
   }
   EXPECT_NAMES(trained().works({"inspect", "lesson", "runs/tiny"}).out, "mean distance");
+}
+
+// Seen failing: taken, without effect.
+TEST(Evaluate, RefusesSettingsOfTraining) {
+  for (const char* set : {"runtime.recompute=blocks", "runtime.linear_layers=libtorch",
+                          "runtime.memory_limit_bytes=1000"}) {
+    const ProgramResult result =
+        trained().run({"evaluate", "runs/tiny", "--lengths", "1x", "--set", set});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_NAMES(result.err, std::string(set).substr(0, std::string(set).find('=')));
+  }
 }
 
 // Seen failing with the figures of the trained length, whatever the lengths.

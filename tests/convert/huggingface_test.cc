@@ -108,6 +108,14 @@ TEST_F(HuggingFace, OwnCodeHoldsAnyModel) {
   }
 }
 
+// Seen failing: they were not read, and the model had others than in Python.
+TEST_F(HuggingFace, OwnSlopesThatWereChangedAreRefused) {
+  Gpt model = drawn_model(tiny_config(Position::kAlibi), Tokenizer::kByteVocabulary);
+  write(model, {.target = Dialect::kOwn});
+  replace("config.json", "0.0625", "0.0626");
+  EXPECT_ERROR_AT(fault(), "config.json: /slopes", "/model/slopes");
+}
+
 // BLOOM keeps q, k and v of a head together; a row of ours must land in its head's place.
 // The rows in the file, not what our own reader makes of them: q of all heads, then k, then v.
 // Seen failing with MPT's rows interleaved on writing and on reading.

@@ -67,6 +67,14 @@ TEST(HeadFigures, SayWhichHeadsAreBlindAndWhichCollapsed) {
 // A slope that is no trouble at the trained length blinds the head beyond it: e^(-d / 4) over their
 // sum, 1 / (1 - e^(-1 / 4)), is 0 in bf16 from a distance of 366 on. Seen failing with the figures
 // of a window of the trained length.
+// Seen failing: documents were looked at as one text.
+TEST(HeadFigures, KeepDocumentsApartAsTheModelDoes) {
+  LoadedModel loaded = tiny("none", {"data.separate_documents=true"});
+  const auto heads = measure_heads(loaded, whole(some_targets(512), 128), {128}, {});
+  for (const HeadFigures& head : heads.front().layers.front())
+    EXPECT_LT(head.reach, 23) << "tokens of a document";
+}
+
 TEST(HeadFigures, AreThoseOfEachLength) {
   LoadedModel loaded = by_bias_alone({"model.slopes=[0.25, 1e-9]"});
   const auto all = measure_heads(loaded, whole(some_targets(3000), 1024), {16, 1024});

@@ -82,6 +82,23 @@ TEST(OutOfMemory, OfASplitLeavesTheLoss) {
   EXPECT_TRUE(std::isfinite(curve.points[1].full_loss));
 }
 
+// Seen failing by an assertion, with all that was measured.
+TEST(OutOfMemory, OfALaterSplitLeavesAllElse) {
+  EvaluateConfig rules;
+  rules.split_stride = 8;
+  bool failed = false;
+  for (std::int64_t first = 3 * kTargets; first < 16 * kTargets; first += kTargets) {
+    const Curve curve = failing(rules, first, first + kTargets, std::bad_alloc());
+    if (curve.points[1].note.find("split") == std::string::npos) continue;
+    failed = true;
+    EXPECT_TRUE(std::isfinite(curve.points[0].full_loss));
+    EXPECT_TRUE(std::isfinite(curve.points[1].loss));
+    EXPECT_TRUE(std::isnan(curve.points[1].context_gain));
+    break;
+  }
+  EXPECT_TRUE(failed);
+}
+
 TEST(OutOfMemory, OtherFailuresAreNotHidden) {
   EXPECT_THROW(failing({}, kTargets, 2 * kTargets, std::runtime_error("a fault")),
                std::runtime_error);

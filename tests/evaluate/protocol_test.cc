@@ -50,6 +50,23 @@ TEST(Streaming, RunsAreStreamsOfTheirOwn) {
   EXPECT_NE(sunk[80], all[80]) << "the first tokens are still seen";
 }
 
+// Steps of a quarter of the window see what windows that slide by a quarter see, if one layer asks.
+// Seen failing: scalable softmax counted keys that the cache had dropped.
+TEST(Streaming, IsASlidingWindowForOneLayer) {
+  for (const char* scalable : {"false", "true"}) {
+    LoadedModel loaded = tiny("alibi", {cat("model.scalable_softmax=", scalable)});
+    const TextSample sample = whole(some_targets(256), 32);
+    EvaluateConfig rules;
+    rules.protocol = Protocol::kStreaming;
+    const auto streamed = score_length(loaded, sample, rules, 32, scoring_at(loaded, rules, 32));
+    rules.protocol = Protocol::kSliding;
+    rules.stride = 8;
+    const auto slid = score_length(loaded, sample, rules, 32, scoring_at(loaded, rules, 32));
+    for (std::size_t i = 0; i < slid.losses.size(); ++i)
+      EXPECT_NEAR(streamed.losses[i], slid.losses[i], 2e-5) << scalable << " " << i;
+  }
+}
+
 TEST(OnePass, GivesEachLengthTheStartOfEveryWindow) {
   for (const char* position : {"alibi", "rotary"}) {
     LoadedModel loaded = tiny(position);

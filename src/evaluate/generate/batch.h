@@ -35,9 +35,11 @@ struct BatchUse {
 
 // Works on up to `parallel` sequences at a time until `next` has none while none is in work; `done`
 // gets them as they end, in any order. Prompts are read in pieces between steps, so that a long one
-// does not hold up the others. What a sequence says depends on its request alone, whatever
-// stands beside it; `generate` says the same but for rounding, for it reads a prompt in other
-// pieces. `stop` is asked at each step; what is not done by then is dropped.
+// does not hold up the others. Where the model makes tokens in stages (GptImpl::has_stages), what a
+// sequence says depends on its request alone, whatever stands beside it; other models' products add
+// up in another order for other numbers of sequences. `generate` says the same but for rounding,
+// for it reads a prompt in other pieces. `stop` is asked at each step; what is not done by then is
+// dropped.
 BatchUse generate_batch(Gpt& model, const GenerateOptions& options, std::int64_t parallel,
                         torch::Device device, const std::function<std::optional<Request>()>& next,
                         const std::function<void(Completion)>& done,
