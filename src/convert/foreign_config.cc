@@ -178,7 +178,7 @@ void check_slopes(const Keys& c, const ModelConfig& m) {
   for (const JsonReader& slope : given->items()) theirs.push_back(slope.number());
   if (theirs != initial_slopes(m))
     given->fail("differs from the slopes that the keys of `model` give",
-                "change /model/slopes too: what each says is used by one program alone");
+                "change /model/slopes, too: Python reads /slopes, this program /model");
 }
 
 // This program's own keys, read by its own reader.

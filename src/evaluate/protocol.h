@@ -88,9 +88,9 @@ SampleRule sample_rule(const std::vector<std::int64_t>& lengths, const EvaluateC
 // protocol not the model.
 void check_rules(const std::vector<std::int64_t>& lengths, const Config& config);
 
-// Throws Error headed by `place` when the text has not one window.
 inline constexpr const char* kShorterLengths =
     "give more text or shorter lengths; 1x, the trained length, is always one of a curve's";
+// Throws Error headed by `place` when the text has not one window.
 void check_sample(const TextSample& sample, const std::string& place,
                   const std::string& way_out = kShorterLengths);
 

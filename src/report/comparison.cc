@@ -1,5 +1,4 @@
 // A comparison on the terminal and in words.
-#include "base/printable.h"
 #include "report/comparison_reports.h"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/strings.h"
 #include "report/table.h"
 

@@ -87,25 +87,24 @@ void TrainState::initialize_from_source() {
   copy_weights(start.weights, *model, source);
   if (!start.surgery.empty()) log_info(cat("initialize.from ", source, ": ", start.surgery));
   if (!config_.guard.rolls_back()) return;
-  progress.start_weights = hash_of(start.weights);
+  const std::string found = hash_of(start.weights);
+  std::string& known = progress.start_weights;
+  if (!known.empty() && known != found)
+    throw Error(source, cat("holds weights of SHA-256 ", found,
+                            ", expected those that this run began with, ", known));
+  known = found;
   start_weights_ = std::move(start.weights);
 }
 
 // It may have gone on since, or be gone: other weights would make another run of this one.
 void TrainState::read_source_again() {
-  const std::string known = progress.start_weights;
-  std::string problem;
   try {
     initialize_from_source();
-    if (known.empty() || known == progress.start_weights) return;
-    problem = cat("found weights of SHA-256 ", progress.start_weights, " in \"",
-                  config_.initialize.from, "\", expected those that this run began with, ", known);
   } catch (const Error& error) {
-    problem = error.what();
+    throw Error("/initialize/from", cat("a rollback to the start reads it again: ", error.what()),
+                "put it back, or go on with --resume and guard.non_finite and guard.spikes set to "
+                "\"skip\"");
   }
-  throw Error("/initialize/from", "a rollback to the start reads it again: " + problem,
-              "put it back, or go on with --resume and guard.non_finite and guard.spikes set to "
-              "\"skip\"");
 }
 
 TensorShapes TrainState::optimizer_shapes() const {
