@@ -1,6 +1,11 @@
-"""What a variant's points in comparison.json say about length."""
+"""What a variant's points in comparison.json, and the curves kept of its runs, say about length."""
+import json
+import pathlib
+import statistics
 
-HOLDS = 0.01  # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
+HOLDS = 0.01   # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
+USABLE = 0.01  # nats above the best loss, at most
+LEAST_GAIN = 0.001  # nats that longer context brings
 
 
 def beyond(variant):
@@ -27,3 +32,38 @@ def holds_up_to(variant):
             return last, point
         last = point["length"]
     return last, None
+
+
+def kept_curves(measured, run):
+    """(Protocol, curve) of a run of a comparison, from the folder of kept figures; several where it was measured in several ways."""
+    trained = pathlib.Path(run["folder"]).name.rsplit("-", 1)[1]  # also a name's, where another variant trained it
+    for file in sorted(pathlib.Path(measured).glob(f"{run['variant']}-seed{run['seed']}-{trained}-*/curve.json")):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        yield kept["protocol"], kept["curves"][0]
+
+
+def usable_length(curve):
+    """The longest length at which the loss is at most USABLE above the curve's best, and longer context than that of training gains more than
+    LEAST_GAIN, with an interval over the text above 0; at least that of training."""
+    points = [point for point in beyond(curve) if point["loss"] is not None]
+    best = min(point["loss"] for point in points)
+    return max([curve["trained_length"], *(point["length"] for point in points
+                                           if point["loss"] <= best + USABLE and (point["context_gain"] or 0) > LEAST_GAIN and point["context_gain_low"] > 0)])
+
+
+def usable_lengths(measured, comparison, name):
+    """Of each seed, in words: the median, the least and the most; "-" where no curve of a run is kept."""
+    runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
+    found = [usable_length(curve) for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
+    return median_of(found)
+
+
+def usable_as_measured(comparison, name):
+    """The same by the program's own rule (src/report/context.cc), where it measured one."""
+    return median_of([run["usable_length"] for run in comparison["runs"] if run["variant"] == name and run.get("usable_length")])
+
+
+def median_of(lengths):
+    if not lengths:
+        return "-"
+    return f"{statistics.median_low(lengths):,} " + ("(one seed)" if len(lengths) == 1 else f"({min(lengths):,} .. {max(lengths):,})")

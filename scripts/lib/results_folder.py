@@ -3,7 +3,8 @@ import json
 import os
 import statistics
 
-from paired import from_reference  # of configs/reproduce, which callers have on their path
+from curves import usable_as_measured  # of configs/reproduce, which callers have on their path
+from paired import from_reference
 from whole_file import write_whole
 
 OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
@@ -85,9 +86,13 @@ def curves_section(folder, file, found):
         values = {point["length"]: point[measure] for point in curve["points"] if point[measure] is not None}
         cells = [f"{values[length]:{'.1f' if values[length] >= 100 else '.2f'}}" if length in values else "-" for length in lengths]
         rows.append([curve["name"] or curve["position"], f"{curve['trained_length']:,}", *cells])
+    usable = [usable_as_measured(found, curve["name"]) for curve in curves] if compared else []
+    heads = [f"{length:,}" for length in lengths]
+    if any(length != "-" for length in usable):
+        rows, heads = [[*row, length] for row, length in zip(rows, usable)], [*heads, "usable length of the seeds: median (least .. most)"]
     seeds = len(found.get("seeds", [0]))
     means = f", means over {seeds} seeds" if seeds > 1 else ", one seed" if compared else ""
-    text += table([f"{measure.replace('_', ' ')} at", "trained at", *(f"{length:,}" for length in lengths)], rows)
+    text += table([f"{measure.replace('_', ' ')} at", "trained at", *heads], rows)
     text += f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
     if compared:
         text += split_section(found) + reach_section(found) + speed_section(found) + costs_section(os.path.join(folder, place), found)

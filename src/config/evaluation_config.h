@@ -16,7 +16,7 @@ enum class Protocol { kNonOverlapping, kSliding, kStreaming, kOnePass };
 constexpr auto enum_names(Protocol) {
   return std::array{"non_overlapping", "sliding", "streaming", "one_pass"};
 }
-// After the first: what asks for answers. All but passkey are made by text/tasks.h.
+// After the first: what asks for answers, in texts of text/tasks.h; a passkey in held-out text.
 enum class Task {
   kPerplexity,
   kPasskey,

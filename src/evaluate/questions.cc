@@ -25,11 +25,6 @@ std::string subject(std::int64_t documents, std::int64_t document) {
   return documents == 1 ? "pass key" : cat("pass key of box ", static_cast<char>('A' + document));
 }
 
-std::string statement(std::int64_t documents, std::int64_t document, const std::string& key) {
-  const std::string name = subject(documents, document);
-  return cat("\nThe ", name, " is ", key, "\nRemember it: the ", name, " is ", key, "\n");
-}
-
 // Consecutive tokens of the sample from a drawn place on, around its end.
 Ids filler_from(const TextSample& filler, std::int32_t end, RandomKey key, std::int64_t count) {
   const std::vector<std::int32_t>& all = filler.ids;
@@ -73,8 +68,7 @@ Sentences sentences_of(const Tokenizer& tokenizer, std::int64_t documents,
   const std::int64_t asked = place.trial % documents;
   Sentences all;
   all.key = five_digits(random, static_cast<std::uint64_t>(asked));
-  const std::string name = subject(documents, asked);
-  all.question = encode_within(tokenizer, cat("\nWhat is the ", name, "? The ", name, " is"));
+  all.question = encode_within(tokenizer, passkey_question(subject(documents, asked)));
   all.answer = encode_within(tokenizer, cat(" ", all.key, "\n"));
   all.answer.pop_back();  // the line's end only keeps the digits' tokens the same
   if (tokenizer.decode(all.answer) != " " + all.key && tokenizer.decode(all.answer) != all.key) {
@@ -85,8 +79,8 @@ Sentences sentences_of(const Tokenizer& tokenizer, std::int64_t documents,
   for (std::int64_t document = 0; document < documents; ++document) {
     const bool other = place.control && document == asked;
     const auto number = static_cast<std::uint64_t>(other ? documents : document);
-    all.statements.push_back(
-        encode_within(tokenizer, statement(documents, document, five_digits(random, number))));
+    all.statements.push_back(encode_within(
+        tokenizer, passkey_statement(subject(documents, document), five_digits(random, number))));
     all.tokens += std::ssize(all.statements.back());
   }
   return all;

@@ -190,6 +190,14 @@ Pieces find_number(const TaskShape& shape, RandomKey random, std::int64_t names)
 Pieces needle(const TaskShape& shape, RandomKey random) { return find_number(shape, random, 1); }
 Pieces needles(const TaskShape& shape, RandomKey random) { return find_number(shape, random, 8); }
 
+Pieces passkey(const TaskShape& shape, RandomKey random) {
+  Draws draws(random);
+  const std::string key = five_digits(draws);
+  return {{among_filler(shape, draws, {{shape.depth, passkey_statement("pass key", key)}}) +
+           passkey_question("pass key")},
+          {" " + key, true}};
+}
+
 Pieces variables(const TaskShape& shape, RandomKey random) {
   constexpr std::size_t kChain = 4, kChains = 2;  // the first chain's value is asked for
   Draws draws(random);
@@ -264,6 +272,7 @@ const std::vector<TextTask>& tasks() {
       {"flip_flop", "instructions", 2, kMost, false, flip_flop},
       {"needle", "sentences", 0, kMost, true, needle},
       {"needles", "sentences", 0, kMost, true, needles},
+      {"passkey", "sentences", 0, kMost, true, passkey},
       {"variables", "sentences", 0, kMost, false, variables},
       {"common_words", "words", 16, 4000, false, common_words},
       {"frequent_words", "words", 30, 4000, false, frequent_words},
@@ -276,6 +285,14 @@ std::vector<TaskPiece> task_text(const TextTask& task, const TaskShape& shape, R
   std::vector<TaskPiece> pieces = task.make(shape, random);
   pieces.front().text.erase(0, 1);  // a tokenizer may put one in front of a text
   return pieces;
+}
+
+std::string passkey_statement(const std::string& name, const std::string& key) {
+  return cat("\nThe ", name, " is ", key, "\nRemember it: the ", name, " is ", key, "\n");
+}
+
+std::string passkey_question(const std::string& name) {
+  return cat("\nWhat is the ", name, "? The ", name, " is");
 }
 
 std::vector<std::string> task_names() {

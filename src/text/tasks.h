@@ -12,6 +12,8 @@
 //   needle          one sentence among others states a number, which is asked for (Hsieh et al.
 //                   2024, section 3: RULER)
 //   needles         several do, each of another name, one of which is asked for
+//   passkey         a key is stated on lines of its own among other sentences, and asked for
+//                   (Mohtashami and Jaggi 2023, section 4.2)
 //   variables       assignments of one name to the next; which names hold a value
 //   common_words    some words stand there more often than all others
 //   frequent_words  words by Zipf's law; the three most frequent
@@ -52,5 +54,10 @@ std::vector<TaskPiece> task_text(const TextTask& task, const TaskShape& shape, R
 std::vector<std::string> task_names();
 // Null: there is none of that name.
 const TextTask* find_task(const std::string& name);
+
+// The lines of a passkey, of "pass key" or of one of several; the key, behind a space, is the
+// question's answer.
+std::string passkey_statement(const std::string& name, const std::string& key);
+std::string passkey_question(const std::string& name);
 
 }  // namespace alibi

@@ -315,6 +315,15 @@ class Front(unittest.TestCase):
         self.sections = dict(part.split("\n", 1) for part in text.split("\n## ")[1:])
         self.results = (PROJECT / "data/results/README.md").read_text(encoding="utf-8")
 
+    def test_the_pictures_caption_says_what_was_measured(self):
+        text = (PROJECT / "README.md").read_text(encoding="utf-8")
+        fall, *folds = re.search(r"ALiBi falls by (\d+) % up to 16 times the trained length, sinusoidal and rotary positions rise (\w+)- and (\w+)fold", text).groups()
+        rows = {cells[1].strip(): cells for line in self.sections["Does it extrapolate?"].splitlines() if (cells := line.split("|"))[0] == "" and len(cells) > 6}
+        far = {name: [float(of) for of in (rows[name][2], rows[name][5].split("(")[0])] for name in ("ALiBi", "sinusoidal", "rotary")}
+        self.assertEqual(int(fall), round(100 * (1 - far["ALiBi"][1] / far["ALiBi"][0])))
+        for name, fold in zip(("sinusoidal", "rotary"), folds):
+            self.assertEqual(["eight", "nine", "ten", "eleven"].index(fold) + 8, round(far[name][1] / far[name][0]))
+
     def test_speeds_are_measured_ones(self):
         measured = (PROJECT / "tests/bench/RESULTS.md").read_text(encoding="utf-8")
         programs = ["alibi bf16", "PyTorch bf16 eager", "PyTorch bf16 compiled"]

@@ -136,6 +136,30 @@ TEST(Tasks, NeedlesNumberIsStatedAtItsDepth) {
   }
 }
 
+// Lines as `evaluate.task=passkey` asks for them (evaluate/questions.cc takes them from here).
+TEST(Tasks, APasskeyHasLinesOfItsOwnAtItsDepth) {
+  for (const std::int64_t size : {0, 50}) {
+    for (std::uint64_t number = 0; number < 20; ++number) {
+      const double depth = static_cast<double>(number) / 19;
+      const auto pieces =
+          task_text(*find_task("passkey"), {.size = size, .depth = depth}, RandomKey{7}.with(number));
+      ASSERT_EQ(pieces.size(), 2u);
+      EXPECT_TRUE(pieces[1].answer);
+      static const std::regex kKey(" [1-9][0-9]{4}");
+      EXPECT_TRUE(std::regex_match(pieces[1].text, kKey)) << pieces[1].text;
+      const std::string& text = pieces[0].text;
+      const std::string is = "pass key is" + pieces[1].text + "\n";
+      const std::size_t at = text.find("The " + is + "Remember it: the " + is);
+      ASSERT_NE(at, std::string::npos) << text;
+      EXPECT_TRUE(at == 0 || text[at - 1] == '\n');
+      EXPECT_TRUE(text.ends_with("\nWhat is the pass key? The pass key is"));
+      if (size > 0) {
+        EXPECT_NEAR(static_cast<double>(at) / static_cast<double>(text.size()), depth, 0.1);
+      }
+    }
+  }
+}
+
 TEST(Tasks, VariablesFollowAChain) {
   for_texts("variables", {0, 40}, [](const auto& all, std::int64_t, double) {
     const Words& before = all[0].before;

@@ -9,11 +9,11 @@ import re
 import statistics
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from curves import HOLDS, beyond, by_budget, holds_up_to  # noqa: E402
-from paired import apart, by_seed, differences_of, losses  # noqa: E402
-
-USABLE = 0.01  # nats
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
+from curves import HOLDS, LEAST_GAIN, USABLE, beyond, by_budget, holds_up_to, kept_curves, usable_lengths  # noqa: E402
+from paired import apart, by_seed, differences_of, losses, percent  # noqa: E402
+from results_folder import split_section  # noqa: E402
 
 
 def of_estimate(mean, low, high, text):
@@ -98,26 +98,44 @@ def first_lines(comparison):
         for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
     print(f"Holds up to (perplexity at most {100 * HOLDS:.0f} % above that at 1x, tokens): " +
           "; ".join(f"{v['name']} {holds_until(v)}" for v in variants.values() if was_run(v)) + ".\n")
+    lowest = {v["name"]: min((p for p in beyond(v) if p["loss"] is not None), key=lambda p: p["loss"])["length"] for v in variants.values() if was_run(v)}
+    print("Perplexity is lowest at (of the lengths measured, tokens): " + "; ".join(f"{name} {length:,}" for name, length in lowest.items()) + ".\n")
 
 
-def curves_table(comparison):
+def curves_table(case, comparison):
     lengths = [point["length"] for point in comparison["variants"][0]["points"]]
-    print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " |\n|---" * 1 + "|---" * len(lengths) + "|")
+    print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " | usable length |\n|---" + "|---" * (len(lengths) + 1) + "|")
     for variant in filter(was_run, comparison["variants"]):
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
-        print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + " |")
+        print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + f" | {usable_lengths(case / 'measured', comparison, variant['name'])} |")
+    print(f"\nUsable length: the longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than "
+          f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; at least the length of training. Median of the seeds (least .. most).")
 
 
-def key_table(comparison):
+def other_judge(case):
+    """Where another section of the same text has key tokens by another judge: how many they share."""
+    first, mine = case.parent / "default" / "key_tokens.json", case / "key_tokens.json"
+    if not first.exists() or not mine.exists():
+        return ""
+    of, other = (json.loads(file.read_text(encoding="utf-8")) for file in (mine, first))
+    if of["text_sha256"] != other["text_sha256"] or of["rule"]["evaluator_sha256"] == other["rule"]["evaluator_sha256"]:
+        return ""
+    both = len(set(of["positions"]) & set(other["positions"]))
+    return (f"Another training of the judge chose those of the first section: {both:,} are in both ({100 * both / len(of['positions']):.0f} % of these), so perplexities of key "
+            "tokens cannot be compared between the two.\n")
+
+
+def key_table(case, comparison):
     rule = comparison.get("key_tokens")
     if not rule:
         return
     print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under a judge trained on "
-          f"{rule['long_length']:,} tokens falls by more than {rule['least_gain']:g} nats, to less than {rule['most_loss']:g}, where "
-          f"windows of {rule['long_length']:,} tokens stand in place of {rule['short_length']:,}.\n")
+          f"{rule['long_length']:,} tokens falls by more than {rule['least_gain']:g} nats, to less than {rule['most_loss']:g}, when it reads "
+          f"windows of {rule['long_length']:,} tokens instead of {rule['short_length']:,}.\n{other_judge(case)}")
     if rule["tokens"] == 0:
         return
-    print("| method | perplexity of key tokens at 1x | at the longest length | what longer context brings them there, nats |\n|---|---|---|---|")
+    print("The short window is shorter than those of training, so not all of them need more than 1x. The last column counts those in the later half of windows of both "
+          "lengths.\n\n| method | perplexity of key tokens at 1x | at the longest length | what longer context brings them there, nats |\n|---|---|---|---|")
     for variant in comparison["variants"]:
         points = [point for point in beyond(variant) if "key" in point]
         if not points:
@@ -129,20 +147,12 @@ def key_table(comparison):
         print(f"| {arm(comparison, variant['name'])} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
 
 
-def usable_length(variant):
-    points = [point for point in beyond(variant) if point["loss"] is not None]
-    best = min(point["loss"] for point in points)
-    return max([at_1x(variant)["length"], *(point["length"] for point in points
-                                            if point["loss"] <= best + USABLE and (point["context_gain_low"] or 0) > 0)])
-
-
-def usable_line(comparison):
-    """By intervals over seeds: arms with one are left out."""
-    usable = [f"{variant['name']} {usable_length(variant):,}" for variant in comparison["variants"]
-              if any(point["context_gain_low"] is not None for point in beyond(variant)[1:])]
-    if usable:
-        print(f"\nLongest context that helps, by seeds (loss at most {USABLE:g} nats above its best, and what longer context than 1x brings shown to be a gain; at "
-              f"least that of training): {', '.join(usable)}.")
+def gains_table(comparison):
+    """Targets are those in the later half of a window of both lengths."""
+    scored, lengths = comparison["text"]["tokens_scored"], [point["length"] for point in beyond(comparison["variants"][0])]
+    if table := split_section(comparison):
+        print(table.rstrip("\n") + f"\n\nLonger context is what the {scored // 4:,} targets (of {scored:,}) gain that lie in the later half of a window both of {lengths[0]:,} and of "
+              f"{lengths[-1]:,};\nall that is gained besides is fewer early tokens. `max_tokens` in the case's file sets how many targets are scored.")
 
 
 def seeds_line(comparison):
@@ -159,12 +169,10 @@ def devices_line(case, comparison):
     """The device of most runs, and which runs others made."""
     runs = {}
     for run in comparison["runs"]:
-        name = f"{run['variant']}-seed{run['seed']}"
         if run["failure"]:
             continue
-        trained = pathlib.Path(run["folder"]).name.rsplit("-", 1)[1]  # also a name's, where another variant trained it
-        for file in (case / "measured").glob(f"{name}-{trained}-*/curve.json"):
-            device = json.loads(file.read_text(encoding="utf-8"))["protocol"]["device"]
+        for protocol, _ in kept_curves(case / "measured", run):
+            device = protocol["device"]
             runs.setdefault("a CPU" if device.startswith("cpu") else device, []).append(f"{run['variant']} seed {run['seed']}")
     most, *others = sorted(runs, key=lambda device: -len(runs[device]))
     return most + "".join(f"; {', '.join(runs[device])}: {device}" for device in others)
@@ -194,25 +202,40 @@ def other_rates(folder):
     files = sorted((folder / "full-length-rates").glob("*.json"))
     if not files:
         return
-    found, lower = {}, []
+    found, lower, at_rate = {}, [], {}
     for file in files:
         method, length, rate = file.stem.rsplit("-", 2)
         points = json.loads(file.read_text(encoding="utf-8"))["curves"][0]["points"]
         found.setdefault((int(length), method), {})[float(rate)] = next(p["loss"] for p in points if p["length"] == int(length))
-    print("\n## Other rates, after all of the tokens\n\nRates are chosen by short trials. Seed 0, Python source, each run on a CPU and as the sections' but for `--set "
-          "optimizer.learning_rate`: `alibi train\nCONFIG --set optimizer.learning_rate=RATE --set run.folder=RUN; alibi evaluate RUN --text REPORT --output CURVE`, CONFIG and REPORT of "
-          "runs/reproduce/figure1-full/default or\ndefault-128, which `scripts/reproduce figure1-full` writes, CURVE/curve.json kept in full-length-rates/; beside it seed 0 at the rate chosen, from the sections, of which those at 512 ran on the device named "
-          "there. Whether another\nrate is better is seen on the text that is reported. Perplexity at 1x:\n")
+    print("""
+## Other rates, after all of the tokens
+
+Rates are chosen by short trials. Seed 0, Python source, on a CPU; CASE is `default` or `default-128`, whose files `scripts/reproduce figure1-full` writes:
+
+    alibi train runs/reproduce/figure1-full/CASE/runs/configs/METHOD-seed0-ID.json --set optimizer.learning_rate=RATE --set run.folder=RUN
+    alibi evaluate RUN --text runs/reproduce/figure1-full/CASE/report.jsonl --output CURVE
+
+CURVE/curve.json is kept in `full-length-rates/`. Beside it stands seed 0 at the rate chosen, from the sections above; at 512 on the devices named there.
+Whether another rate is better is seen on the text that is reported. Perplexity at 1x:
+""")
     print("| trained on | method | rate chosen | other rates |\n|---|---|---|---|")
     for (length, method), losses in sorted(found.items()):
         case = folder / ("default" if length == 512 else f"default-{length}")
-        chosen = losses_at_1x(json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8")), method)[0]
+        comparison = json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8"))
+        chosen = losses_at_1x(comparison, method)[0]
         rate = best_rates(case)[0][method]
         others = ", ".join(f"{math.exp(loss):.2f} at {other:g}" for other, loss in sorted(losses.items()))
         print(f"| {length} | {method} | {math.exp(chosen):.2f} at {rate:g} | {others} |")
         if min(losses.values()) < chosen:
             lower.append(f"{method} trained on {length} tokens")
+        at_rate.setdefault(length, {})[method] = {**losses, rate: chosen}
+        if method != "alibi":  # of which the rate chosen may be all there is
+            at_rate[length].setdefault("alibi", {})[best_rates(case)[0]["alibi"]] = losses_at_1x(comparison, "alibi")[0]
     print(f"\nAnother rate than the one chosen is better after all of the tokens for {', '.join(lower) or 'none'}. Others were not tried.")
+    equal = [f"trained on {length} {percent(mine[rate] - of['alibi'][rate])} at {rate:g}" for length, of in at_rate.items()
+             for mine in [of.get("sinusoidal", {})] for rate in sorted(mine.keys() & of["alibi"].keys())]
+    if equal:
+        print(f"Sinusoidal from ALiBi, both at one rate: {', '.join(equal)}.")
 
 
 def gradient_section(folder):
@@ -235,7 +258,17 @@ def gradient_section(folder):
         said.append(f"at {length:,} they had {of[0]} and have {of[1]} (changed by {apart(each)})")
     print(f"\n## The gradient of forget gates\n\nIn bf16 a part of it was once left out that is 0 but for rounding, and what rounding leaves was added up over all later tokens: at 512\ntokens it "
           f"was off by about half of its size. Runs and trials of forgetting on Python source were made again since then, on a CPU where those before ran on an H100: {numbered(now)}\n"
-          f"{'; '.join(said)}. On books forgetting is still of before.")
+          f"{'; '.join(said)}.{old_gradient(folder / 'books')}")
+
+
+def old_gradient(case):
+    """Runs of forgetting that were made before the gradient was mended, by the program's command line: on a device."""
+    file = case / "runs" / "comparison.json"
+    if not file.exists():
+        return ""
+    runs = [run for run in json.loads(file.read_text(encoding="utf-8"))["runs"] if run["variant"] == "forgetting" and not run["failure"]]
+    before = [run["seed"] for run in runs if any(not protocol["device"].startswith("cpu") for protocol, _ in kept_curves(case / "measured", run))]
+    return f" On books {numbered(before)} of forgetting {'are' if len(before) > 1 else 'is'} still of before." if before else ""
 
 
 def heads_table(folder):
@@ -243,8 +276,8 @@ def heads_table(folder):
     files = sorted((folder / "heads").glob("*.json"), key=lambda file: (int(file.stem.rsplit("-", 2)[1]), file.stem))
     if not files:
         return
-    print("\n## How near heads attend\n\nMean distance in tokens from a query to the keys it attends to, one mean for each head (`alibi inspect attention RUN "
-          "--lengths 1x`, seed 0):\n")
+    print("\n## How near heads attend\n\nMean distance in tokens from a query to the keys it attends to, one mean for each head, of the runs of \"Other rates\" at the rate named: `alibi\n"
+          "inspect attention RUN --lengths 1x --text REPORT --json`, kept in `heads/`.\n")
     print("| trained on | method | rate | first layer | nearest head of layers 2, 3, 4 |\n|---|---|---|---|---|")
     nearest = {}
     for file in files:
@@ -259,7 +292,7 @@ def heads_table(folder):
 
 
 def trained_shorter(folder):
-    """The same text, targets and tokens, trained on 128 and on 512 tokens: a step draws more windows where they are shorter."""
+    """The same text, targets and tokens, trained on windows of two lengths: a step draws more windows where they are shorter."""
     files = [folder / case / "runs" / "comparison.json" for case in ("default-128", "default-trend")]
     if not all(file.exists() for file in files):
         return
@@ -267,15 +300,42 @@ def trained_shorter(folder):
     of = {variant["name"]: {point["length"]: point["perplexity"] for point in variant["points"]} for comparison in (short, trend) for variant in comparison["variants"]}
     if short["text"]["sha256"] != trend["text"]["sha256"] or not of.get("alibi") or not of.get("alibi-1"):
         return
-    print(f"\n## Trained on 128 or on 512\n\nALiBi, seed 0, measured on the same targets after the same 26.0M tokens: trained on 128 it has {of['alibi'][512]:.2f} at 512 and "
+    tokens, rates = next(v for v in short["variants"] if v["name"] == "alibi")["train_targets"], [best_rates(folder / case)[0]["alibi"] for case in ("default-128", "default-trend")]
+    print(f"\n## Trained on shorter or longer windows\n\nALiBi, seed 0, measured on the same targets after the same {tokens / 1e6:.1f}M tokens: trained on 128 it has {of['alibi'][512]:.2f} at 512 and "
           f"{of['alibi'][2048]:.2f} at 2,048, trained on 512\n{of['alibi-1'][512]:.2f} and {of['alibi-1'][2048]:.2f}. Length is not all that differs: a step's 8,192 tokens are cut from 16 "
-          "places of the text or from 4, the\nrates are 0.008 and 0.004, the devices a CPU and an H100. What the places are worth at one length: [windows](../windows/). "
-          "All models of this page that are\ntrained on 512 had 4 places a step; how methods compare with more (`batch.draw=rows`) is not measured yet.")
+          f"places of the text or from 4, the\nrates are {rates[0]:g} and {rates[1]:g}, the devices as in the sections. What the places are worth at one length: [windows](../windows/).{more_places(folder)}{on_1024(folder)}")
+
+
+def more_places(folder):
+    """Rows of a step drawn one by one, beside the first section."""
+    files = [folder / case / "runs" / "comparison.json" for case in ("default-rows", "default")]
+    if not all(file.exists() for file in files):
+        return ""
+    rows, first = (json.loads(file.read_text(encoding="utf-8")) for file in files)
+    said = [f"{name} {math.exp(mine[0]):.2f} where it has {math.exp(its[0]):.2f} with 4" for name in ("alibi", "sinusoidal", "rotary")
+            if 0 in (mine := losses_at_1x(rows, name)) and 0 in (its := losses_at_1x(first, name))]
+    return f"\nTrained on 512 with 16 places a step (\"{rows['title']}\", above), seed 0 at 512: {', '.join(said)}; rates may differ." if said else ""
+
+
+def on_1024(folder):
+    """Models trained on 1,024 tokens beside those trained on 512, where their targets are the same."""
+    files = [folder / case / "runs" / "comparison.json" for case in ("default-1024", "default")]
+    if not all(file.exists() for file in files):
+        return ""
+    long, first = (json.loads(file.read_text(encoding="utf-8")) for file in files)
+    if long["text"]["sha256"] != first["text"]["sha256"]:
+        return ""
+    said = [f"{name} {math.exp(mine[0]):.2f} ({math.exp(its[0]):.2f})" for name in ("alibi", "kerple-log", "t5", "sinusoidal")
+            if 0 in (mine := losses(long, name, 8192)) and 0 in (its := losses(first, name, 8192))]
+    return f"\nTrained on 1,024, with 2 places a step (in brackets: on 512, with 4), seed 0 at 8,192: {', '.join(said)}." if said else ""
 
 
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
-    print("Other targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
+    budgets = [(tokens, points) for tokens, points in by_budget(comparison) if len(points) > 1]
+    lowest_of = [f"{min(points, key=lambda method: points[method]['loss'])} at {round(tokens, 1):g}" for tokens, points in budgets]
+    print(f"The lowest at 1x, by tokens a parameter: {', '.join(lowest_of)}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
+          "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
     for tokens, points in by_budget(comparison):
@@ -305,9 +365,9 @@ def case_section(case):
     sources_line(comparison)
     first_lines(comparison)
     print(f"![perplexity against length]({case.name}/runs/perplexity.svg)\n")
-    curves_table(comparison)
-    key_table(comparison)
-    usable_line(comparison)
+    curves_table(case, comparison)
+    gains_table(comparison)
+    key_table(case, comparison)
 
 
 def main(folder):
@@ -318,9 +378,10 @@ one half of the held-out documents; figures are of the other half), but for arms
 over the seeds that a section names (of two, the wide interval of two). Press et al. 2021: trained at
 128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
 1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is in part
-its learning rate ("Other rates", below).
-`CASES="default books default-128 default-1024 default-trend" scripts/reproduce figure1-full` (books: after scripts/unpack-books) makes this page, and trains
-what is missing, on a CPU or a GPU; all of a text on two cores takes some ten hours (`--output results/mine`).""")
+its learning rate ("Other rates", below, where they are kept).
+`CASES="default books default-128 default-1024 default-rows default-trend" scripts/reproduce figure1-full` makes this page but for its last sections, whose commands stand
+there, and trains what is missing, on a CPU or a GPU; `default` alone on two cores takes some ten hours (`--output results/mine`). Books are a collection of one's own
+(`scripts/unpack-books FOLDER`): those used here cannot be downloaded.""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)

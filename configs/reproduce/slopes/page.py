@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import median_and_spread, read_steps, relative_steps  # noqa: E402
+from curves import usable_as_measured  # noqa: E402
 from paired import from_reference, losses  # noqa: E402
 
 
@@ -20,11 +21,20 @@ def pooled_spread(groups):
 
 
 def verdicts(comparison, variants, length):
+    trained = comparison["variants"][0]["trained_length"]
     for verdict, title in (("better", "Better than the published slopes"), ("worse", "Worse"), ("within noise", "No difference shown")):
-        named = [f"{name} {from_reference(comparison, name, length)}" for name, points in variants.items()
+        named = [f"{name} {from_reference(comparison, name, length)} (at {trained:,} {from_reference(comparison, name, trained).split(' (')[0]})" for name, points in variants.items()
                  for point in points if point["length"] == length and point.get("verdict") == verdict]
         if named:
             yield f"- {title} at {length:,} tokens: {', '.join(named)}."
+
+
+def rates(folder):
+    """Of the trials, and the loss of each."""
+    trials = json.loads((folder / "rates" / "comparison.json").read_text(encoding="utf-8"))
+    tried = {float(variant["name"].rsplit("-", 1)[1]): variant["points"][0]["loss"] for variant in trials["variants"]}
+    best = min(tried, key=tried.get)
+    return ", ".join(f"{rate:g}: {loss:.3f}" for rate, loss in sorted(tried.items())) + f"; taken {best:g}" + (", the highest tried" if best == max(tried) else "")
 
 
 def main(folder):
@@ -43,14 +53,15 @@ def main(folder):
     print(f"""
 {whole['parameters'] / 1e6:.2f}M parameters, six heads, trained on {whole['trained_length']} tokens, {whole['train_targets'] / 1e6:.1f}M in all \
 ({whole['train_targets'] / whole['parameters']:.0f} a parameter), {len(comparison['seeds'])} seeds;
-intervals of 95 % over seeds, paired; all at the learning rate that suits `press`, the published rule, best. `scripts/reproduce slopes` wrote this.
+intervals of 95 % over seeds, paired; all at the learning rate that suits `press`, the published rule, best ({rates(folder)}).
+`scripts/reproduce slopes` wrote this.
 
 ![perplexity against length](runs/perplexity.svg)
 
-| perplexity at | {' | '.join(f'{length:,}' for length in lengths)} |
-|---|{'---|' * len(lengths)}""")
+| perplexity at | {' | '.join(f'{length:,}' for length in lengths)} | usable length of the seeds: median (least .. most) |
+|---|{'---|' * (len(lengths) + 1)}""")
     for name, points in variants.items():
-        print(f"| {name} | {' | '.join('-' if point['perplexity'] is None else format(point['perplexity'], '.2f') for point in points)} |")
+        print(f"| {name} | {' | '.join('-' if point['perplexity'] is None else format(point['perplexity'], '.2f') for point in points)} | {usable_as_measured(comparison, name)} |")
     print(f"""
 Standard deviations of the loss, in nats a token: over the {len(draws)} draws within a seed, and over seeds with one set of slopes (each
 pooled: the root of the mean variance).

@@ -9,8 +9,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from paired import differences_of, interval  # noqa: E402
 
-LEARNED = 0.1  # share of right answers
+LEARNED = 0.1  # share of right answers that tell methods apart
+SOLVED = 0.5   # that a method has which has learned a task
 FAR = 4        # methods are told apart at this multiple of the trained length
+TITLES = {"alibi": "ALiBi", "rotary": "rotary", "none": "no positions", "forgetting": "forget gates", "kerple-log": "KERPLE's log", "t5": "T5 bias"}
 
 
 def planned():
@@ -30,9 +32,9 @@ def read_tasks(folder):
     return found, [name for name in tasks if name not in found]
 
 
-def texts_asked():
-    """At each length and depth."""
-    return planned()["trials"]
+def texts_asked(comparison, task, arm, length):
+    """Over all depths."""
+    return planned()["trials"] * max(1, len(by_depth(comparison, task, arm, length)))
 
 
 def seeds_of(comparison):
@@ -75,7 +77,17 @@ def measured_by(comparison, task, arms, length):
 
 def was_learned(comparison):
     """Whether a method has right answers to the task itself at the trained length."""
-    return measured_by(comparison, 0, arms_of(comparison), comparison["tasks"][0]["variants"][0]["points"][0]["length"]) == "share"
+    return measured_by(comparison, 0, arms_of(comparison), trained_length(comparison)) == "share"
+
+
+def trained_length(comparison):
+    return comparison["tasks"][0]["variants"][0]["points"][0]["length"]
+
+
+def not_learned_by(comparison, arms):
+    """Those that have fewer than SOLVED of the answers to the task itself right at the trained length."""
+    shares = {arm: by_seed(comparison, 0, arm, trained_length(comparison), "share") for arm in arms}
+    return [arm for arm, share in shares.items() if share and statistics.mean(share.values()) < SOLVED]
 
 
 def of_texts(one, other, texts):
@@ -95,7 +107,7 @@ def differences(comparison, task, arms, length):
                 better, worse = worse, better
                 mean, low, high = interval(differences_of(*reversed(values)))
             if low is None and mean is not None and what == "share":
-                half = of_texts(*(next(iter(value.values())) for value in values), texts_asked())
+                half = of_texts(*(next(iter(value.values())) for value in values), texts_asked(comparison, task, first, length))
                 low, high = mean - half, mean + half
             if mean is not None:
                 found.append((better, worse, mean, low, high))
@@ -104,7 +116,7 @@ def differences(comparison, task, arms, length):
 
 def leaders(comparison, arms):
     """Of the task itself at FAR times the trained length: the arms that no other is ahead of beyond noise; none where hardly an answer is right."""
-    length = FAR * comparison["tasks"][0]["variants"][0]["points"][0]["length"]
+    length = FAR * trained_length(comparison)
     if measured_by(comparison, 0, arms, length) != "share":
         return []
     behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low is not None and low > 0}

@@ -7,7 +7,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import FAR, arms_of, by_depth, by_seed, differences, measured_by, planned_arms, read_tasks, seeds_of, texts_asked, was_learned  # noqa: E402
+from answers import (FAR, LEARNED, SOLVED, TITLES, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
+                     seeds_of, trained_length, was_learned)
 
 
 def over_seeds(values, text):
@@ -30,9 +31,9 @@ def of_differences(found, what):
     text = (lambda share: f"{100 * share:.0f}") if what == "share" else nats
     several = [one for one in found if one[3] is not None]
     if not several:
-        return "; ".join(f"{better} ahead of {worse} by {text(mean)} (one seed)" for better, worse, mean, *_ in found)
-    return "; ".join(f"{better} ahead of {worse} by {text(mean)} ({text(low)} .. {text(high)})"
-                     for better, worse, mean, low, high in several if low > 0) or "none beyond noise"
+        return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {text(mean)} (one seed)" for better, worse, mean, *_ in found)
+    return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {text(mean)} ({text(low)} .. {text(high)})"
+                     for better, worse, mean, low, high in several if low > 0) or "no difference beyond noise"
 
 
 def task_rows(folder, comparison, task, arms):
@@ -42,14 +43,20 @@ def task_rows(folder, comparison, task, arms):
     unit = comparison["tasks"][task]["unit"]
     sizes = ", ".join(f"{point['length'] // first}x {point['size']:,.0f}" for point in points if point["size"] is not None)
     name = comparison["tasks"][task]["name"]
-    print(f"\n### {name}\n\n![right answers of {name} against length]({folder.name}/task-{name}.svg)\n\n{unit.capitalize()}: {sizes}.\n")
+    print(f"\n### {name}\n\n![right answers of {name} against length]({folder.name}/task-{name}.svg)\n\n{unit.capitalize()}: {sizes}.{keys_note(name, points)}\n")
     print("| method | " + " | ".join(f"{point['length'] // first}x" for point in points) + " |\n|---|" + "---|" * len(points))
     for arm in arms:
         cells = [f"{over_seeds(by_seed(comparison, task, arm, point['length'], 'share'), percent)}; "
                  f"{over_seeds(by_seed(comparison, task, arm, point['length'], 'loss'), nats)}" for point in points]
-        print(f"| {arm} | " + " | ".join(cells) + " |")
+        print(f"| {TITLES[arm]} | " + " | ".join(cells) + " |")
     if by_depth(comparison, task, arms[0], first):
         depth_rows(comparison, task, arms, [point["length"] for point in points])
+
+
+def keys_note(name, points):
+    """Of recall: src/text/tasks.cc."""
+    longer = [point["length"] // points[0]["length"] for point in points if point["size"] is not None and point["size"] > 200]
+    return f" Above 200 pairs keys have three letters in place of two, which training had not: {', '.join(f'{one}x' for one in longer)}." if name.startswith("recall") and longer else ""
 
 
 def depth_rows(comparison, task, arms, lengths):
@@ -59,20 +66,46 @@ def depth_rows(comparison, task, arms, lengths):
     print("\nRight answers in %, by depth (0: as far from the question as can be; 1: just before it):\n\n| method | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads))
     for arm in arms:
         cells = [f"{100 * share:.0f}" for length in shown for share in by_depth(comparison, task, arm, length).values()]
-        print(f"| {arm} | " + " | ".join(cells) + " |")
+        print(f"| {TITLES[arm]} | " + " | ".join(cells) + " |")
 
 
 def verdict(comparison, arms):
     """Who is ahead at FAR times the trained length, and where: the task itself, not what is asked beside it."""
-    length = FAR * comparison["tasks"][0]["variants"][0]["points"][0]["length"]
+    length = FAR * trained_length(comparison)
     shares = {arm: by_seed(comparison, 0, arm, length, "share") for arm in arms}
     means = {arm: statistics.mean(each.values()) for arm, each in shares.items() if each}
-    said = ", ".join(f"{arm} {percent(means[arm])}" for arm in sorted(means, key=means.get, reverse=True))
+    said = ", ".join(f"{TITLES[arm]} {percent(means[arm])}" for arm in sorted(means, key=means.get, reverse=True))
     depths = {arm: by_depth(comparison, 0, arm, length) for arm in means}
-    if not any(depths.values()):
-        return said
-    farthest, nearest = min(depths[arms[0]]), max(depths[arms[0]])
-    return f"{said}; of what is farthest / nearest " + ", ".join(f"{arm} {100 * of[farthest]:.0f} / {100 * of[nearest]:.0f}" for arm, of in depths.items())
+    if any(depths.values()):
+        farthest, nearest = min(depths[arms[0]]), max(depths[arms[0]])
+        said += "; of what is farthest / nearest " + ", ".join(f"{TITLES[arm]} {100 * of[farthest]:.0f} / {100 * of[nearest]:.0f}" for arm, of in depths.items())
+    behind = not_learned_by(comparison, arms)
+    return said + (f". Not learned at 1x by {', '.join(TITLES[arm] for arm in behind)}" if behind else "")
+
+
+def as_many_pairs(comparison, arms):
+    """Recall asks more pairs in longer texts; with idle words among them as many in texts twice as long."""
+    plain, few = (task["variants"][0]["points"] for task in comparison["tasks"][:2])
+    for near, far in ((one, two) for one in plain for two in few if one["size"] and two["size"] and two["length"] == 2 * one["length"] and one["size"] < 200):
+        if abs(near["size"] - far["size"]) < 2 and far["length"] == FAR * plain[0]["length"]:
+            said = [f"{TITLES[arm]} {percent(statistics.mean(by_seed(comparison, 0, arm, near['length'], 'share').values()))} and "
+                    f"{percent(statistics.mean(by_seed(comparison, 1, arm, far['length'], 'share').values()))}" for arm in arms]
+            yield (f"{near['size']:.0f} pairs, right answers at {near['length'] // plain[0]['length']}x and, with idle words among them, at {FAR}x: {', '.join(said)}.")
+
+
+def list_of(values, text):
+    """{name: value} as "8 (flip_flop 4)": the most frequent first, all others by name."""
+    usual = statistics.mode(values.values())
+    others = [f"{name} {text(value)}" for name, value in values.items() if value != usual]
+    return text(usual) + (f" ({', '.join(others)})" if others else "")
+
+
+def of_task(name):
+    return planned()["tasks"][name]
+
+
+def millions(tokens):
+    return f"{tokens / 1e6:g}M"
 
 
 def main(folder):
@@ -85,12 +118,12 @@ def main(folder):
             print(f"- **{name}** ({seeds_of(one)} seed{'s' if seeds_of(one) > 1 else ''}): {verdict(one, arms[name])}.")
     print(f"""
 Texts that `alibi prepare --task` makes, learned and asked: {min(sizes):.2f}M to {max(sizes):.2f}M parameters (the table of tokens differs), trained
-on 8M tokens (flip-flop 4M) of texts that fit into the trained length (128 tokens; recall 256), asked at up to 16 times it. Every method at
+on {list_of({name: of_task(name)["tokens"] for name in found}, millions)} tokens of texts that fit into the trained length, {list_of({name: of_task(name)["sequence_length"] for name in found}, str)} tokens, asked at up to 16 times it. Every method at
 the same learning rate, which is the only one that was tried, on the same texts, in the same order: one that is behind at 1x has learned
-the task less well in these tokens, and its distance at 4x is not of length alone. A flip-flop's answer is one of two, so that guessing has
-half of them right. `scripts/reproduce tasks` makes this page, and trains
+the task less well in these tokens, and its distance at {FAR}x is not of length alone ("not learned": fewer than {percent(SOLVED)} right at 1x). Guessing has
+half of a flip-flop's answers right, one of 26 letters of a look-up's (4 %). `scripts/reproduce tasks` makes this page, and trains
 what is missing; `configs/reproduce/tasks/tasks.toml` says what each task is trained on, [data](../../README.md#tasks) what it is. Intervals are of 95 %,
-over seeds (of one seed's right answers, over {texts_asked()} texts), not cut at 0 and 100 %; losses stand in the table where no method has a tenth of the answers right.
+over seeds (of one seed's right answers, over the {planned()["trials"]} texts of each depth), not cut at 0 and 100 %; losses stand in the table where no method has {percent(LEARNED)} of the answers right.
 
 | task | seeds | difference at {FAR}x | by |
 |---|---|---|---|""")
@@ -98,16 +131,20 @@ over seeds (of one seed's right answers, over {texts_asked()} texts), not cut at
         for task, asked in enumerate(one["tasks"]):
             length = FAR * asked["variants"][0]["points"][0]["length"]
             what = measured_by(one, task, arms[name], length)
-            print(f"| {asked['name']} | {seeds_of(one)} | {of_differences(differences(one, task, arms[name], length), what)} | "
+            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_of(one)} | {of_differences(differences(one, task, arms[name], length), what)} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name, one in found.items() if not was_learned(one)]
     if unlearned:
-        print(f"\nNo method learned these in so few tokens (at 1x none has a tenth of the answers right): {', '.join(unlearned)}.")
+        print(f"\nNo method learned these in so few tokens (at 1x no method has {percent(LEARNED)} of the answers right): {', '.join(unlearned)}. Who is ahead there says who has learned more of "
+              "how an\nanswer looks, or what stands just before it (needles, by depth), and not which method finds it.")
+    if "recall" in found and len(found["recall"]["tasks"]) > 1:
+        for line in as_many_pairs(found["recall"], arms["recall"]):
+            print(f"\nA longer text of recall holds more pairs. {line}")
     if missing:
         print(f"\nNot run yet: {', '.join(missing)}.")
     unrun = {name: [arm for arm in planned_arms() if arm not in arms[name]] for name in found}
     for waiting in dict.fromkeys(map(tuple, filter(None, unrun.values()))):
-        print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(waiting)}.")
+        print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(TITLES[arm] for arm in waiting)}.")
     print("\n## Right answers and their loss\n\nShare of answers of which every token was the likeliest; loss in nats per token, each after the right ones. "
           "Means over\nseeds (least .. most) and, of needle, needles and lookup, over depths.")
     for name, one in found.items():

@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
+from curves import usable_as_measured  # noqa: E402
 from paired import differences_of, from_reference, interval, percent  # noqa: E402
 
 
@@ -56,20 +57,21 @@ class Case:
             yield self.verdict_of_lengths()
         for arm in (arm for arm in self.arms if self.whole and self.budgets(arm) > 1):
             step, until = statistics.median(relative_steps(self.steps, arm, self.reference)), self.until(arm)
-            reached = ("does not reach" if until is None else f"{'before' if until[2] else 'after'} {statistics.median(until[1]):.2f} of its time reaches")
-            yield (f"- **{arm}**, trained on {self.arms[arm]['trained_length']} tokens, {reached} the loss that {self.reference} ends with; after as many "
+            reached = ("does not reach" if until is None else f"{'before' if until[2] else 'after'} {statistics.median(until[1]):.2f} of {self.reference}'s training time reaches")
+            yield (f"- **{arm}**, trained on {self.arms[arm]['trained_length']} tokens, {reached} the loss with which {self.reference} ends; after as many "
                    f"tokens, {step:.2f} of the time, its perplexity at {self.length} is {self.from_reference(arm)} from {self.reference}'s.")
 
     def figures(self):
         lengths = [point["length"] for point in self.whole["points"]]
         yield (f"| | trained at | {' | '.join(f'perplexity at {length:,}' for length in lengths)} | from {self.reference}'s at {self.length:,} "
-               f"| a step's time, of {self.reference}'s (of the timing rounds) | time until its loss (of seeds and timing rounds) | peak memory |")
-        yield "|---|---|" + "---|" * (len(lengths) + 4)
+               f"| a step's time, of {self.reference}'s (of the timing rounds) | time until its loss (of seeds and timing rounds) | peak memory | usable length of the seeds |")
+        yield "|---|---|" + "---|" * (len(lengths) + 5)
         for arm, variant in self.arms.items():
             only_timed = variant["train_targets"] < self.whole["train_targets"]
             perplexities = " | ".join("-" if only_timed else f"{self.point(arm, length)['perplexity']:.2f}" for length in lengths)
             yield (f"| {arm} | {variant['trained_length']:,} | {perplexities} | {'-' if only_timed or arm == self.reference else self.from_reference(arm)} "
-                   f"| {median_and_spread(relative_steps(self.steps, arm, self.reference))} | {self.time_text(arm)} | {variant['peak_memory_bytes'] / 2**20:.0f} MiB |")
+                   f"| {median_and_spread(relative_steps(self.steps, arm, self.reference))} | {self.time_text(arm)} | {variant['peak_memory_bytes'] / 2**20:.0f} MiB "
+                   f"| {'-' if only_timed else usable_as_measured(self.comparison, variant['name'])} |")
 
     def long_alibi(self):
         """The ALiBi arm trained on the longest sequences."""
@@ -89,7 +91,7 @@ class Case:
 
     def verdict_of_lengths(self):
         how = ("reshaped: all cut the same long sequences of a step" if any(self.arms[arm]["changes"].get("batch", {}).get("train_sequence_length_scaling", 1) != 1 for arm in self.arms) else "a step draws each window by itself, so more of them the shorter they are")
-        return (f"- ALiBi trained short, from ALiBi trained at {self.arms[self.long_alibi()]['trained_length']:,}, perplexity at {self.length:,}: "
+        return (f"- Perplexity of ALiBi at {self.length:,}, from that of ALiBi trained at {self.arms[self.long_alibi()]['trained_length']:,}: trained at "
                 f"{', '.join(self.lengths_of_training())} ({how}).")
 
     def smaller_budgets(self):
