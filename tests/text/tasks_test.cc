@@ -141,8 +141,8 @@ TEST(Tasks, APasskeyHasLinesOfItsOwnAtItsDepth) {
   for (const std::int64_t size : {0, 50}) {
     for (std::uint64_t number = 0; number < 20; ++number) {
       const double depth = static_cast<double>(number) / 19;
-      const auto pieces =
-          task_text(*find_task("passkey"), {.size = size, .depth = depth}, RandomKey{7}.with(number));
+      const auto pieces = task_text(*find_task("passkey"), {.size = size, .depth = depth},
+                                    RandomKey{7}.with(number));
       ASSERT_EQ(pieces.size(), 2u);
       EXPECT_TRUE(pieces[1].answer);
       static const std::regex kKey(" [1-9][0-9]{4}");
