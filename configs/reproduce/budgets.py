@@ -23,6 +23,14 @@ def whole_budgets(comparison):
     return arms
 
 
+def of_whole_budgets(comparison):
+    """The same, of the largest budgets alone, each by its arm's name."""
+    whole = whole_budgets(comparison)
+    arms = {variant["name"]: arm for arm, variant in whole.items()}
+    return {**comparison, "variants": [{**variant, "name": arm} for arm, variant in whole.items()],
+            "runs": [{**run, "variant": arms[run["variant"]]} for run in comparison["runs"] if run["variant"] in arms]}
+
+
 def read_runs(file, length=None):
     """The comparison, and {variant: {seed: (loss at that length or the first, tokens)}} of the runs that did not fail."""
     comparison = json.loads(file.read_text(encoding="utf-8"))

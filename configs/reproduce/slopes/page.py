@@ -9,7 +9,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import median_and_spread, read_steps, relative_steps  # noqa: E402
+from budgets import median_and_spread, of_whole_budgets, read_runs, read_steps, relative_steps, time_until  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
 from paired import from_reference, losses  # noqa: E402
 
@@ -39,7 +39,8 @@ def rates(folder):
 
 def main(folder):
     folder = pathlib.Path(folder)
-    comparison = json.loads((folder / "runs" / "comparison.json").read_text(encoding="utf-8"))
+    found, runs = read_runs(folder / "runs" / "comparison.json")
+    comparison = of_whole_budgets(found)
     processor, steps = read_steps(folder / "steps.json")
     variants = {variant["name"]: variant["points"] for variant in comparison["variants"]}
     draws = [name for name in variants if name.startswith("drawn")]
@@ -50,6 +51,8 @@ def main(folder):
     learning = relative_steps(steps, "learned", "press")
     print(f"- A step with learned slopes takes {median_and_spread(learning)} of one with fixed slopes (median, least and most of {len(learning)} rounds in turns, "
           f"on {processor}).")
+    if until := time_until(runs, steps, "learned", "press"):
+        print(f"- Learned slopes have the loss at {lengths[0]:,} with which the published ones end {'before' if until[2] else 'after'} {median_and_spread(until[1])} of their time (of seeds and rounds).")
     print(f"""
 {whole['parameters'] / 1e6:.2f}M parameters, six heads, trained on {whole['trained_length']} tokens, {whole['train_targets'] / 1e6:.1f}M in all \
 ({whole['train_targets'] / whole['parameters']:.0f} a parameter), {len(comparison['seeds'])} seeds;
