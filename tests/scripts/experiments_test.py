@@ -20,6 +20,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(PROJECT / "configs" / "reproduce"))
 import budgets  # noqa: E402
+import curves  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
 import steps  # noqa: E402
@@ -202,6 +203,35 @@ class Race(unittest.TestCase):
         self.assertIn("(not reached) times sooner than PyTorch with Muon", answer)
         self.assertIn("two", evidence)  # has more seeds
         self.assertIn("2 seeds", sure)
+
+
+class UsableLength(unittest.TestCase):
+    @staticmethod
+    def of(*points):
+        keys = ("length", "loss", "context_gain", "context_gain_low")
+        return curves.usable_length({"trained_length": 128, "points": [dict(zip(keys, point)) for point in points]})
+
+    # Seen failing: a gain of any size counted, so that windows which see nothing beyond them had the longest length.
+    def test_is_the_longest_that_gains_and_is_near_the_best(self):
+        first, gains = (128, 2.0, None, None), (256, 1.95, 0.03, 0.01)
+        self.assertEqual(self.of(first, gains), 256)
+        self.assertEqual(self.of(first, gains, (512, 1.94, 0.0005, 0.0001)), 256)   # a gain too small
+        self.assertEqual(self.of(first, gains, (512, 1.94, 0.03, -0.001)), 256)     # not shown
+        self.assertEqual(self.of(first, gains, (512, 1.96, 0.03, 0.01)), 512)       # at most 0.01 above the best
+        self.assertEqual(self.of(first, gains, (512, 1.97, 0.03, 0.01)), 256)       # more
+        self.assertEqual(self.of(first, (256, 2.5, -0.4, -0.5)), 128)
+        self.assertEqual(self.of(first, (256, None, None, None)), 128)
+
+
+class Bars(unittest.TestCase):
+    def test_lie_within_the_picture(self):
+        rows = [("worse", -2.0, -2.5, -1.0), ("better", 3.0, None, None)]
+        drawn = module_of("scripts/lib/bars.py").bars("A title", "below", rows, str, line=1)
+        lengths = [float(x) for x in re.findall(r'x[12]?="([-\d.]+)"', drawn)]
+        self.assertEqual(drawn.count("<rect"), 3)
+        self.assertTrue(all(0 <= x <= 760 for x in lengths), lengths)
+        starts = [float(x) for x in re.findall(r'<rect x="([\d.]+)" y="\d+" width="[\d.]+" height="16"', drawn)]
+        self.assertLess(starts[0], starts[1])  # left and right of the line of 0
 
 
 class Results(unittest.TestCase):

@@ -142,6 +142,7 @@ over seeds (of one seed's right answers, over the {planned()["trials"]} texts of
             print(f"\nA longer text of recall holds more pairs. {line}")
     if missing:
         print(f"\nNot run yet: {', '.join(missing)}.")
+    print("\n`passkey`, which `alibi prepare` makes, too, is not among them: `needle` asks the same in one sentence.")
     unrun = {name: [arm for arm in planned_arms() if arm not in arms[name]] for name in found}
     for waiting in dict.fromkeys(map(tuple, filter(None, unrun.values()))):
         print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(TITLES[arm] for arm in waiting)}.")
