@@ -266,13 +266,13 @@ Pieces frequent_words(const TaskShape& shape, RandomKey random) {
 const std::vector<TextTask>& tasks() {
   constexpr std::int64_t kMost = 1'000'000;
   static const std::vector<TextTask> all{
+      {"passkey", "sentences", 0, kMost, true, passkey},
       {"recall", "pairs", 1, 5000, false, recall},
       {"copy", "letters", 1, kMost, false, copy},
       {"lookup", "letters", 3, kMost, true, lookup},
       {"flip_flop", "instructions", 2, kMost, false, flip_flop},
       {"needle", "sentences", 0, kMost, true, needle},
       {"needles", "sentences", 0, kMost, true, needles},
-      {"passkey", "sentences", 0, kMost, true, passkey},
       {"variables", "sentences", 0, kMost, false, variables},
       {"common_words", "words", 16, 4000, false, common_words},
       {"frequent_words", "words", 30, 4000, false, frequent_words},

@@ -2,6 +2,8 @@
 // answer follows from what stands before it, wherever that stands. Only answers are learned and
 // scored.
 //
+//   passkey         a key is stated on lines of its own among other sentences, and asked for
+//                   (Mohtashami and Jaggi 2023, section 4.2)
 //   recall          pairs of a key and a value, then all keys again in another order, each with its
 //                   value behind it (Arora et al. 2023, section 3: multi-query associative recall);
 //                   idle words may stand between the pairs, so that as many pairs are farther away
@@ -12,8 +14,6 @@
 //   needle          one sentence among others states a number, which is asked for (Hsieh et al.
 //                   2024, section 3: RULER)
 //   needles         several do, each of another name, one of which is asked for
-//   passkey         a key is stated on lines of its own among other sentences, and asked for
-//                   (Mohtashami and Jaggi 2023, section 4.2)
 //   variables       assignments of one name to the next; which names hold a value
 //   common_words    some words stand there more often than all others
 //   frequent_words  words by Zipf's law; the three most frequent

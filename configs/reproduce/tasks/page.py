@@ -95,17 +95,17 @@ def as_many_pairs(comparison, arms):
 
 def list_of(values, text):
     """{name: value} as "8 (flip_flop 4)": the most frequent first, all others by name."""
-    usual = statistics.mode(values.values())
-    others = [f"{name} {text(value)}" for name, value in values.items() if value != usual]
-    return text(usual) + (f" ({', '.join(others)})" if others else "")
+    usual = statistics.mode(map(text, values.values()))
+    others = [f"{name} {text(value)}" for name, value in values.items() if text(value) != usual]
+    return usual + (f" ({', '.join(others)})" if others else "")
 
 
-def of_task(name):
-    return planned()["tasks"][name]
+def trained_tokens(comparison):
+    return max(variant["train_targets"] for variant in comparison["variants"])
 
 
 def millions(tokens):
-    return f"{tokens / 1e6:g}M"
+    return f"{round(tokens / 1e6, 1):g}M"
 
 
 def main(folder):
@@ -118,7 +118,7 @@ def main(folder):
             print(f"- **{name}** ({seeds_of(one)} seed{'s' if seeds_of(one) > 1 else ''}): {verdict(one, arms[name])}.")
     print(f"""
 Texts that `alibi prepare --task` makes, learned and asked: {min(sizes):.2f}M to {max(sizes):.2f}M parameters (the table of tokens differs), trained
-on {list_of({name: of_task(name)["tokens"] for name in found}, millions)} tokens of texts that fit into the trained length, {list_of({name: of_task(name)["sequence_length"] for name in found}, str)} tokens, asked at up to 16 times it. Every method at
+on {list_of({name: trained_tokens(one) for name, one in found.items()}, millions)} tokens of texts that fit into the trained length, {list_of({name: trained_length(one) for name, one in found.items()}, str)} tokens, asked at up to 16 times it. Every method at
 the same learning rate, which is the only one that was tried, on the same texts, in the same order: one that is behind at 1x has learned
 the task less well in these tokens, and its distance at {FAR}x is not of length alone ("not learned": fewer than {percent(SOLVED)} right at 1x). Guessing has
 half of a flip-flop's answers right, one of 26 letters of a look-up's (4 %). `scripts/reproduce tasks` makes this page, and trains
