@@ -192,6 +192,9 @@ def best_rates(case):
 def rates_line(case):
     """Which rate each method takes, in runs of which length it was chosen, and where it is the lowest or the highest tried."""
     best, losses, trials = best_rates(case)
+    if all(len(tried) == 1 for tried in losses.values()) and len(set(best.values())) == 1:
+        print(f"One learning rate for all, {next(iter(best.values())):g}: no other was tried.\n")
+        return
     at_edge = [method for method, rate in best.items() if rate in (min(losses[method]), max(losses[method]))]
     print(f"Learning rates (of trials on {trials['variants'][0]['train_targets'] / 1e6:.1f}M tokens): " + ", ".join(f"{method} {rate:g}" for method, rate in best.items())
           + (f"; the lowest or highest that was tried: {', '.join(at_edge)}" if at_edge else "; all lie between others that were tried") + ".\n")
