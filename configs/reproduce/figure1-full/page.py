@@ -62,8 +62,8 @@ def holds_until(variant):
 
 
 def losses_at_1x(comparison, name):
-    """{seed: loss} of the runs that did not fail."""
-    trained = next(variant["trained_length"] for variant in comparison["variants"] if variant["name"] == name)
+    """{seed: loss} of the runs that did not fail; none of an arm that the comparison lacks."""
+    trained = next((variant["trained_length"] for variant in comparison["variants"] if variant["name"] == name), None)
     return losses(comparison, name, trained)
 
 
