@@ -3,6 +3,9 @@ import json
 import pathlib
 import statistics
 
+# Methods as pages call them.
+TITLES = {"alibi": "ALiBi", "rotary": "rotary", "none": "no positions", "forgetting": "forget gates", "kerple-log": "KERPLE's log", "t5": "T5's bias",
+          "hard-alibi": "hard ALiBi", "window-sinks": "ALiBi in windows of 256 keys with 4 sinks"}
 HOLDS = 0.01   # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
 USABLE = 0.01  # nats above the best loss, at most
 LEAST_GAIN = 0.001  # nats that longer context brings
@@ -10,6 +13,12 @@ LEAST_GAIN = 0.001  # nats that longer context brings
 
 def beyond(variant):
     return [point for point in variant["points"] if point["length"] >= variant["trained_length"]]
+
+
+def lowest_by_budget(comparison):
+    """[(tokens a parameter, the method with the lowest loss)] of the budgets that every method has run."""
+    methods = {variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]}
+    return [(tokens, min(points, key=lambda method: points[method]["loss"])) for tokens, points in by_budget(comparison) if len(points) == len(methods)]
 
 
 def by_budget(comparison):

@@ -11,7 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
-from curves import HOLDS, LEAST_GAIN, USABLE, beyond, by_budget, holds_up_to, kept_curves, usable_lengths  # noqa: E402
+from curves import HOLDS, LEAST_GAIN, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
@@ -93,9 +93,10 @@ def first_lines(comparison):
     variants = {variant["name"]: variant for variant in comparison["variants"]}
     reference = variants[comparison["reference"]]
     rivals = [v for v in variants.values() if v is not reference and at_1x(v)["difference"] is not None]
-    print("At the trained length, from ALiBi's perplexity: " + ", ".join(
-        f"{v['name']} {from_reference(comparison, v)}"
-        for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
+    if rivals:
+        print("At the trained length, from ALiBi's perplexity: " + ", ".join(
+            f"{v['name']} {from_reference(comparison, v)}"
+            for v in sorted(rivals, key=lambda v: at_1x(v)["difference"])) + ".\n")
     print(f"Holds up to (perplexity at most {100 * HOLDS:.0f} % above that at 1x, tokens): " +
           "; ".join(f"{v['name']} {holds_until(v)}" for v in variants.values() if was_run(v)) + ".\n")
     lowest = {v["name"]: min((p for p in beyond(v) if p["loss"] is not None), key=lambda p: p["loss"])["length"] for v in variants.values() if was_run(v)}
@@ -107,7 +108,7 @@ def curves_table(case, comparison):
     print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " | usable length |\n|---" + "|---" * (len(lengths) + 1) + "|")
     for variant in filter(was_run, comparison["variants"]):
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
-        print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + f" | {usable_lengths(case / 'measured', comparison, variant['name'])} |")
+        print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + f" | {'-' if 'last_trained_length' in variant else usable_lengths(case / 'measured', comparison, variant['name'])} |")
     print(f"\nUsable length: the longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than "
           f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; at least the length of training. Median of the seeds (least .. most).")
 
@@ -147,12 +148,21 @@ def key_table(case, comparison):
         print(f"| {arm(comparison, variant['name'])} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
 
 
+def patterns_line(comparison):
+    """What arms with patterns of keys attend to."""
+    models = {variant["name"]: variant["changes"].get("model", {}) for variant in filter(was_run, comparison["variants"])}
+    said = [f"{name} is {'ALiBi' if model.get('position', 'alibi') == 'alibi' else 'no positions'} with `{', '.join(model['attention_pattern'])}`" for name, model in models.items()
+            if "attention_pattern" in model]
+    if said:
+        print(f"\nPatterns of keys: {'; '.join(said)} (other heads: all keys).")
+
+
 def gains_table(comparison):
     """Targets are those in the later half of a window of both lengths."""
     scored, lengths = comparison["text"]["tokens_scored"], [point["length"] for point in beyond(comparison["variants"][0])]
     if table := split_section(comparison):
-        print(table.rstrip("\n") + f"\n\nLonger context is what the {scored // 4:,} targets (of {scored:,}) gain that lie in the later half of a window both of {lengths[0]:,} and of "
-              f"{lengths[-1]:,};\nall that is gained besides is fewer early tokens. `max_tokens` in the case's file sets how many targets are scored.")
+        print(table.rstrip("\n") + f"\n\nLonger context: the mean gain of the {scored // 4:,} targets (of {scored:,}) that lie in the second half of their window both of {lengths[0]:,} and of "
+              f"{lengths[-1]:,} tokens.\nFewer early tokens: the rest of the gain. `max_tokens` in the case's file sets how many targets are scored.")
 
 
 def seeds_line(comparison):
@@ -174,6 +184,8 @@ def devices_line(case, comparison):
         for protocol, _ in kept_curves(case / "measured", run):
             device = protocol["device"]
             runs.setdefault("a CPU" if device.startswith("cpu") else device, []).append(f"{run['variant']} seed {run['seed']}")
+    if not runs:
+        return "devices not kept"
     most, *others = sorted(runs, key=lambda device: -len(runs[device]))
     return most + "".join(f"; {', '.join(runs[device])}: {device}" for device in others)
 
@@ -219,7 +231,7 @@ Rates are chosen by short trials. Seed 0, Python source, on a CPU; CASE is `defa
     alibi evaluate RUN --text runs/reproduce/figure1-full/CASE/report.jsonl --output CURVE
 
 CURVE/curve.json is kept in `full-length-rates/`. Beside it stands seed 0 at the rate chosen, from the sections above; at 512 on the devices named there.
-Whether another rate is better is seen on the text that is reported. Perplexity at 1x:
+These runs are measured on the half that is reported, so they choose no rate. Perplexity at 1x:
 """)
     print("| trained on | method | rate chosen | other rates |\n|---|---|---|---|")
     for (length, method), losses in sorted(found.items()):
@@ -234,7 +246,7 @@ Whether another rate is better is seen on the text that is reported. Perplexity 
         at_rate.setdefault(length, {})[method] = {**losses, rate: chosen}
         if method != "alibi":  # of which the rate chosen may be all there is
             at_rate[length].setdefault("alibi", {})[best_rates(case)[0]["alibi"]] = losses_at_1x(comparison, "alibi")[0]
-    print(f"\nAnother rate than the one chosen is better after all of the tokens for {', '.join(lower) or 'none'}. Others were not tried.")
+    print(f"\nAnother rate than the one chosen is better after all of the tokens for {', '.join(lower) or 'none'}. Only these were tried\nwith all of the tokens.")
     equal = [f"trained on {length} {percent(mine[rate] - of['alibi'][rate])} at {rate:g}" for length, of in at_rate.items()
              for mine in [of.get("sinusoidal", {})] for rate in sorted(mine.keys() & of["alibi"].keys())]
     if equal:
@@ -259,8 +271,8 @@ def gradient_section(folder):
             return
         of = [", ".join(f"{math.exp(one[seed]):.2f}" for seed in sorted(now.keys() & earlier.keys())) for one in (earlier, now)]
         said.append(f"at {length:,} they had {of[0]} and have {of[1]} (changed by {apart(each)})")
-    print(f"\n## The gradient of forget gates\n\nIn bf16 a part of it was once left out that is 0 but for rounding, and what rounding leaves was added up over all later tokens: at 512\ntokens it "
-          f"was off by about half of its size. Runs and trials of forgetting on Python source were made again since then, on a CPU where those before ran on an H100: {numbered(now)}\n"
+    print(f"\n## The gradient of forget gates\n\nA term of it that is 0 in exact arithmetic was once left out in bf16, so that rounding errors were added up over all later tokens: at\n512 tokens it "
+          f"was wrong by about half of its norm. Runs and trials of forgetting on Python source were made again since then, on a CPU where those before ran on an H100: {numbered(now)}\n"
           f"{'; '.join(said)}.{old_gradient(folder / 'books')}")
 
 
@@ -335,16 +347,15 @@ def on_1024(folder):
 
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
-    budgets = [(tokens, points) for tokens, points in by_budget(comparison) if len(points) > 1]
-    lowest_of = [f"{min(points, key=lambda method: points[method]['loss'])} at {round(tokens, 1):g}" for tokens, points in budgets]
+    lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest_by_budget(comparison)]
     print(f"The lowest at 1x, by tokens a parameter: {', '.join(lowest_of)}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
           "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
+    lowest = dict(lowest_by_budget(comparison))
     for tokens, points in by_budget(comparison):
         cells = [f"{points[method]['perplexity']:.2f}" if method in points else "-" for method in methods]
-        lowest = min(points, key=lambda method: points[method]["loss"]) if len(points) == len(methods) else "-"
-        print(f"| {round(tokens, 1):g} | " + " | ".join(cells) + f" | {lowest} |")
+        print(f"| {round(tokens, 1):g} | " + " | ".join(cells) + f" | {lowest.get(tokens, '-')} |")
 
 
 def case_section(case):
@@ -369,6 +380,7 @@ def case_section(case):
     first_lines(comparison)
     print(f"![perplexity against length]({case.name}/runs/perplexity.svg)\n")
     curves_table(case, comparison)
+    patterns_line(comparison)
     gains_table(comparison)
     key_table(case, comparison)
 
@@ -378,7 +390,7 @@ def main(folder):
 
 Every method on the same tokens, batches and seeds, each at the best of the learning rates tried (short trials with one seed, chosen on
 one half of the held-out documents; figures are of the other half), but for arms that go on from others, as their sections say. Intervals are of 95 %,
-over the seeds that a section names (of two, the wide interval of two). Press et al. 2021: trained at
+over the seeds that a section names; of two seeds, differences at 1x show both values, gains the wide interval of two. Press et al. 2021: trained at
 128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
 1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is in part
 its learning rate ("Other rates", below, where they are kept).

@@ -51,7 +51,10 @@ def main(folder):
     learning = relative_steps(steps, "learned", "press")
     print(f"- A step with learned slopes takes {median_and_spread(learning)} of one with fixed slopes (median, least and most of {len(learning)} rounds in turns, "
           f"on {processor}).")
-    if until := time_until(runs, steps, "learned", "press"):
+    until = time_until(runs, steps, "learned", "press")
+    if until is None:
+        print("- Learned slopes did not reach the loss of the published ones, or were not run.")
+    else:
         print(f"- Learned slopes have the loss at {lengths[0]:,} with which the published ones end {'before' if until[2] else 'after'} {median_and_spread(until[1])} of their time (of seeds and rounds).")
     print(f"""
 {whole['parameters'] / 1e6:.2f}M parameters, six heads, trained on {whole['trained_length']} tokens, {whole['train_targets'] / 1e6:.1f}M in all \

@@ -7,8 +7,8 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, LEARNED, SOLVED, TITLES, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
-                     seeds_of, trained_length, was_learned)
+from answers import (FAR, GUESSED, LEARNED, TITLES, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
+                     trained_length, was_learned)
 
 
 def over_seeds(values, text):
@@ -29,11 +29,8 @@ def nats(loss):
 
 def of_differences(found, what):
     text = (lambda share: f"{100 * share:.0f}") if what == "share" else nats
-    several = [one for one in found if one[3] is not None]
-    if not several:
-        return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {text(mean)} (one seed)" for better, worse, mean, *_ in found)
-    return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {text(mean)} ({text(low)} .. {text(high)})"
-                     for better, worse, mean, low, high in several if low > 0) or "no difference beyond noise"
+    return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {text(mean)} " + ("(one seed)" if low is None else f"({text(low)} .. {text(high)})")
+                     for better, worse, mean, low, high in found if low is None or low > 0) or "no difference beyond noise"
 
 
 def task_rows(folder, comparison, task, arms):
@@ -43,7 +40,7 @@ def task_rows(folder, comparison, task, arms):
     unit = comparison["tasks"][task]["unit"]
     sizes = ", ".join(f"{point['length'] // first}x {point['size']:,.0f}" for point in points if point["size"] is not None)
     name = comparison["tasks"][task]["name"]
-    print(f"\n### {name}\n\n![right answers of {name} against length]({folder.name}/task-{name}.svg)\n\n{unit.capitalize()}: {sizes}.{keys_note(name, points)}\n")
+    print(f"\n### {name}\n\n![right answers of {name} against length]({folder.name}/task-{name}.svg)\n\n{unit.capitalize()}: {sizes}.{trained_note(folder.name, first)}{keys_note(name, points)}\n")
     print("| method | " + " | ".join(f"{point['length'] // first}x" for point in points) + " |\n|---|" + "---|" * len(points))
     for arm in arms:
         cells = [f"{over_seeds(by_seed(comparison, task, arm, point['length'], 'share'), percent)}; "
@@ -51,6 +48,14 @@ def task_rows(folder, comparison, task, arms):
         print(f"| {TITLES[arm]} | " + " | ".join(cells) + " |")
     if by_depth(comparison, task, arms[0], first):
         depth_rows(comparison, task, arms, [point["length"] for point in points])
+
+
+def trained_note(task, length):
+    """The largest size of training, which the sizes asked at 1x may exceed: they fill the trained length."""
+    rules = planned()["tasks"][task]
+    if rules["sequence_length"] != length:
+        return " Of earlier rules than those of tasks.toml."
+    return f" In training up to {max(int(part['options'].split()[1].split(',')[1]) for part in rules['parts'])}."
 
 
 def keys_note(name, points):
@@ -67,6 +72,14 @@ def depth_rows(comparison, task, arms, lengths):
     for arm in arms:
         cells = [f"{100 * share:.0f}" for length in shown for share in by_depth(comparison, task, arm, length).values()]
         print(f"| {TITLES[arm]} | " + " | ".join(cells) + " |")
+
+
+def seeds_text(comparison, arms):
+    """How many, and of which arms there are fewer."""
+    each = {arm: len(by_seed(comparison, 0, arm, trained_length(comparison), "loss")) for arm in arms}
+    most = max(each.values())
+    fewer = [f"{TITLES[arm]} {count}" for arm, count in each.items() if count < most]
+    return f"{most} seed{'s' if most > 1 else ''}" + (f"; {', '.join(fewer)}" if fewer else "")
 
 
 def verdict(comparison, arms):
@@ -110,18 +123,24 @@ def millions(tokens):
 
 def main(folder):
     found, missing = read_tasks(folder)
+    for name in [name for name, one in found.items() if not arms_of(one)]:
+        missing.append(name)
+        del found[name]
+    if not found:
+        print(f"# Synthetic tasks that separate methods\n\nNot run yet: {', '.join(missing)}.")
+        return
     sizes = [variant["parameters"] / 1e6 for one in found.values() for variant in one["variants"] if variant["parameters"]]
     arms = {name: arms_of(one) for name, one in found.items()}
-    print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, of the tasks that a method has learned:\n")
+    print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, of the tasks of which some method has {percent(LEARNED)} right at the trained length (1x):\n")
     for name, one in found.items():
         if was_learned(one):
-            print(f"- **{name}** ({seeds_of(one)} seed{'s' if seeds_of(one) > 1 else ''}): {verdict(one, arms[name])}.")
+            print(f"- **{name}** ({seeds_text(one, arms[name])}): {verdict(one, arms[name])}.")
     print(f"""
 Texts that `alibi prepare --task` makes, learned and asked: {min(sizes):.2f}M to {max(sizes):.2f}M parameters (the table of tokens differs), trained
 on {list_of({name: trained_tokens(one) for name, one in found.items()}, millions)} tokens of texts that fit into the trained length, {list_of({name: trained_length(one) for name, one in found.items()}, str)} tokens, asked at up to 16 times it. Every method at
 the same learning rate, which is the only one that was tried, on the same texts, in the same order: one that is behind at 1x has learned
-the task less well in these tokens, and its distance at {FAR}x is not of length alone ("not learned": fewer than {percent(SOLVED)} right at 1x). Guessing has
-half of a flip-flop's answers right, one of 26 letters of a look-up's (4 %). `scripts/reproduce tasks` makes this page, and trains
+the task less well in these tokens, and differences at {FAR}x mix learning speed and length ("not learned": fewer right at 1x than halfway from guessing to all). By
+guessing {', '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())} are right, of the others hardly any. `scripts/reproduce tasks` makes this page, and trains
 what is missing; `configs/reproduce/tasks/tasks.toml` says what each task is trained on, [data](../../README.md#tasks) what it is. Intervals are of 95 %,
 over seeds (of one seed's right answers, over the {planned()["trials"]} texts of each depth), not cut at 0 and 100 %; losses stand in the table where no method has {percent(LEARNED)} of the answers right.
 
@@ -131,7 +150,7 @@ over seeds (of one seed's right answers, over the {planned()["trials"]} texts of
         for task, asked in enumerate(one["tasks"]):
             length = FAR * asked["variants"][0]["points"][0]["length"]
             what = measured_by(one, task, arms[name], length)
-            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_of(one)} | {of_differences(differences(one, task, arms[name], length), what)} | "
+            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(differences(one, task, arms[name], length), what)} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name, one in found.items() if not was_learned(one)]
     if unlearned:
@@ -146,7 +165,7 @@ over seeds (of one seed's right answers, over the {planned()["trials"]} texts of
     unrun = {name: [arm for arm in planned_arms() if arm not in arms[name]] for name in found}
     for waiting in dict.fromkeys(map(tuple, filter(None, unrun.values()))):
         print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(TITLES[arm] for arm in waiting)}.")
-    print("\n## Right answers and their loss\n\nShare of answers of which every token was the likeliest; loss in nats per token, each after the right ones. "
+    print("\n## Right answers and their loss\n\nShare of exact answers under greedy decoding; loss in nats per token, teacher-forced. "
           "Means over\nseeds (least .. most) and, of needle, needles and lookup, over depths.")
     for name, one in found.items():
         for task in range(len(one["tasks"])):

@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
-from paired import differences_of, from_reference, interval, percent  # noqa: E402
+from paired import apart, differences_of, from_reference  # noqa: E402
 
 
 def from_to(values, text):
@@ -86,8 +86,7 @@ class Case:
             runs = self.runs[variant["name"]]
             if arm == long or not arm.startswith("alibi") or variant["train_targets"] < self.whole["train_targets"]:
                 continue
-            mean, low, high = interval(differences_of(losses_of(runs), losses_of(base)))
-            yield f"{variant['trained_length']} {percent(mean)}" + ("" if low is None else f" ({percent(low)} .. {percent(high)})")
+            yield f"{variant['trained_length']} {apart(differences_of(losses_of(runs), losses_of(base)))}"
 
     def verdict_of_lengths(self):
         how = ("reshaped: all cut the same long sequences of a step" if any(self.arms[arm]["changes"].get("batch", {}).get("train_sequence_length_scaling", 1) != 1 for arm in self.arms) else "a step draws each window by itself, so more of them the shorter they are")
@@ -140,7 +139,7 @@ text. In the second, which reshapes batches as Composer does, all lengths see th
 
 Intervals are of 95 % over seeds, paired. Learning rates were tried with half of the tokens and chosen on one half of the held-out documents, for
 each arm or for one like it (tables at the end); all is reported on the other half. A step's time: median, least and most of rounds in turns. The time until
-a loss is the seeds' tokens by the rounds' time of a step, each with each; how it is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
+a loss is the tokens needed (by seed) times a step's time (by timing round), over all pairs; how it is found is in the head of [page.py](../../../configs/reproduce/train-short/page.py). `scripts/reproduce train-short` wrote this."""
 
 
 def main(folder):
