@@ -319,6 +319,26 @@ class Results(unittest.TestCase):
                     cell["share"] = 1.0
         self.assertIn("rotary in recall", page.who_leads(learned, ["alibi", "rotary", "none"]))
 
+    # Seen failing: a traceback for each, and "3 seeds" where an arm had one.
+    def test_tasks_have_a_page_with_arms_half_done(self):
+        self.copy("tasks")
+        page = module_of("configs/reproduce/tasks/page.py")
+        self.fail("tasks/recall/comparison.json", "rotary", [0, 2])
+        for arm in ("alibi", "rotary", "none", "forgetting", "kerple-log", "t5"):
+            self.fail("tasks/copy/comparison.json", arm, [0, 1, 2])
+        text = printed(page.main, self.results / "tasks")
+        self.assertRegex(text, r"\*\*recall\*\* \(3 seeds; rotary 1[;)]")
+        self.assertRegex(text, r"Not run yet: .*copy")
+        shutil.rmtree(self.results / "tasks")
+        self.assertIn("Not run yet: ", printed(page.main, self.results / "tasks"))
+
+    # Seen failing: "not measured yet" for the whole answer.
+    def test_an_answer_stands_without_a_part_of_another_case(self):
+        self.copy("figure1-full/default")
+        answer, behind, _ = self.results_page().longer_texts()
+        self.assertIn("perplexity at 16x", answer)
+        self.assertNotIn("Not extrapolation", answer + behind)
+
     # Seen failing: "at least 64 tokens" was written as "at".
     def test_useful_context_is_a_number_or_a_least_one(self):
         page = self.results_page()
