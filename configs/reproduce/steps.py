@@ -54,10 +54,12 @@ def main(program, configs, output, rounds=5, device="", *arms):
     if not file_of:
         sys.exit(f"steps.py: {configs}: found no config; a comparison writes them where it trains: remove its kept figures to train anew")
     seconds = {arm: [] for arm in file_of}
-    for _ in range(int(rounds)):
+    for number in range(int(rounds) + 1):
         for arm, file in file_of.items():
-            seconds[arm].append(round(step_seconds(program, file, device), 5))
-            print(f"{arm}: {seconds[arm][-1]:.3f} s a step", flush=True)
+            taken = round(step_seconds(program, file, device), 5)
+            print(f"{arm}: {taken:.3f} s a step", flush=True)
+            if number > 0:  # the first round warms the machine up
+                seconds[arm].append(taken)
     write_whole(output, json.dumps({"processor": processor.describe(), "configs": hashes, "seconds": seconds}, indent=1) + "\n")
 
 
