@@ -7,6 +7,7 @@ import statistics
 TITLES = {"alibi": "ALiBi", "rotary": "rotary", "none": "no positions", "forgetting": "forget gates", "kerple-log": "KERPLE's log", "t5": "T5's bias",
           "hard-alibi": "hard ALiBi", "window-sinks": "ALiBi in windows of 256 keys with 4 sinks"}
 HOLDS = 0.01   # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
+LEVEL = 0.01   # nats between methods of one seed that are called level
 USABLE = 0.01  # nats above the best loss, at most
 LEAST_GAIN = 0.001  # nats that longer context brings
 
@@ -16,9 +17,10 @@ def beyond(variant):
 
 
 def lowest_by_budget(comparison):
-    """[(tokens a parameter, the method with the lowest loss)] of the budgets that every method has run."""
+    """[(tokens a parameter, the methods with the lowest loss, at most LEVEL apart)] of the budgets that every method has run."""
     methods = {variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]}
-    return [(tokens, min(points, key=lambda method: points[method]["loss"])) for tokens, points in by_budget(comparison) if len(points) == len(methods)]
+    budgets = [(tokens, {method: point["loss"] for method, point in points.items()}) for tokens, points in by_budget(comparison) if len(points) == len(methods)]
+    return [(tokens, " and ".join(method for method, loss in losses.items() if loss <= min(losses.values()) + LEVEL)) for tokens, losses in budgets]
 
 
 def by_budget(comparison):

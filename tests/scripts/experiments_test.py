@@ -231,6 +231,15 @@ class UsableLength(unittest.TestCase):
         self.assertEqual(self.of(first, (256, None, None, None)), 128)
 
 
+class LowestByBudget(unittest.TestCase):
+    # Seen failing: a method that was level with another was called the lowest.
+    def test_names_all_that_are_level_and_skips_what_not_all_have_run(self):
+        losses = {"a-1": 2.0, "b-1": 2.009, "c-1": 2.1, "a-2": 1.9, "b-2": 1.88, "c-2": None}
+        variants = [{"name": name, "parameters": 10 if loss else 0, "train_targets": 100 * int(name[-1]), "trained_length": 8, "points": [{"length": 8, "loss": loss}]}
+                    for name, loss in losses.items()]
+        self.assertEqual(curves.lowest_by_budget({"variants": variants}), [(10, "a and b")])
+
+
 class Bars(unittest.TestCase):
     def test_lie_within_the_picture(self):
         rows = [("worse", -2.0, -2.5, -1.0), ("better", 3.0, None, None)]

@@ -11,7 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
-from curves import HOLDS, LEAST_GAIN, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
+from curves import HOLDS, LEAST_GAIN, LEVEL, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
@@ -348,7 +348,7 @@ def on_1024(folder):
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest_by_budget(comparison)]
-    print(f"The lowest at 1x, by tokens a parameter: {', '.join(lowest_of)}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
+    print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
           "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
