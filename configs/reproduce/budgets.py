@@ -10,6 +10,16 @@ def arm_of(variant):
     return re.sub(r"-(0\.\d+|1)$", "", variant)
 
 
+def tried_rates(trials):
+    """{arm: {rate: loss at its trained length}} of a comparison of trials, which plan.py names by arm and rate; failed ones are left out."""
+    found, trained = {}, {variant["name"]: variant["trained_length"] for variant in trials["variants"]}
+    for run in trials["runs"]:
+        if not run["failure"]:
+            arm, rate = re.fullmatch(r"(.*?)-([0-9.]+(?:e-?[0-9]+)?)", run["variant"]).groups()
+            found.setdefault(arm, {})[float(rate)] = next(point["loss"] for point in run["losses"] if point["length"] == trained[run["variant"]])
+    return found
+
+
 def whole_budgets(comparison):
     """{arm: the variant of its largest budget}, as planned; runs of it may have failed."""
     def tokens(variant):

@@ -43,6 +43,15 @@ class Paired(unittest.TestCase):
         self.assertEqual(paired.percent(-1e-6), "+0.0 %")
 
 
+class TriedRates(unittest.TestCase):
+    # Seen failing: a length in an arm's name was read as part of its rate.
+    def test_are_what_stands_last_in_a_trials_name(self):
+        names = ["sinusoidal-768-0.004", "alibi-s0.5-0.016", "alibi-5e-05", "failed-0.1"]
+        runs = [{"variant": name, "failure": "training" if name.startswith("failed") else "", "losses": [{"length": 8, "loss": 3.0}, {"length": 16, "loss": 2.0}]} for name in names]
+        trials = {"runs": runs, "variants": [{"name": name, "trained_length": 16} for name in names]}
+        self.assertEqual(budgets.tried_rates(trials), {"sinusoidal-768": {0.004: 2.0}, "alibi-s0.5": {0.016: 2.0}, "alibi": {5e-05: 2.0}})
+
+
 class Crossing(unittest.TestCase):
     def test_lies_on_the_line_over_the_logarithm_of_tokens(self):
         # Half of the way from 4 to 2 nats: 100 and 400 tokens have 200 in their middle.

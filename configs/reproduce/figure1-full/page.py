@@ -5,12 +5,12 @@ usage: page.py FOLDER      holds CASE/runs/comparison.json and CASE/train_tokens
 import json
 import math
 import pathlib
-import re
 import statistics
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
+from budgets import tried_rates  # noqa: E402
 from curves import HOLDS, LEAST_GAIN, LEVEL, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent  # noqa: E402
 from results_folder import split_section  # noqa: E402
@@ -158,7 +158,7 @@ def patterns_line(comparison):
 
 
 def gains_table(comparison):
-    """Targets are those in the later half of a window of both lengths."""
+    """Of each method at the longest length."""
     scored, lengths = comparison["text"]["tokens_scored"], [point["length"] for point in beyond(comparison["variants"][0])]
     if table := split_section(comparison):
         print(table.rstrip("\n") + f"\n\nLonger context: the mean gain of the {scored // 4:,} targets (of {scored:,}) that lie in the second half of their window both of {lengths[0]:,} and of "
@@ -192,12 +192,8 @@ def devices_line(case, comparison):
 
 def best_rates(case):
     """{method: rate chosen}, {method: {rate: loss}} and the trials."""
-    losses, trials = {}, json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))
-    for run in trials["runs"]:
-        if run["failure"]:
-            continue
-        method, rate = re.fullmatch(r"(.*?)-([0-9][0-9.e-]*)", run["variant"]).groups()
-        losses.setdefault(method, {})[float(rate)] = run["losses"][0]["loss"]
+    trials = json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))
+    losses = tried_rates(trials)
     return {method: min(rates, key=rates.get) for method, rates in losses.items()}, losses, trials
 
 
@@ -243,12 +239,11 @@ These runs are measured on the half that is reported, so they choose no rate. Pe
         print(f"| {length} | {method} | {math.exp(chosen):.2f} at {rate:g} | {others} |")
         if min(losses.values()) < chosen:
             lower.append(f"{method} trained on {length} tokens")
-        at_rate.setdefault(length, {})[method] = {**losses, rate: chosen}
-        if method != "alibi":  # of which the rate chosen may be all there is
-            at_rate[length].setdefault("alibi", {})[best_rates(case)[0]["alibi"]] = losses_at_1x(comparison, "alibi")[0]
+        for one in ("alibi", "sinusoidal"):
+            at_rate.setdefault(length, {})[one] = {**found.get((length, one), {}), best_rates(case)[0][one]: losses_at_1x(comparison, one)[0]}
     print(f"\nAnother rate than the one chosen is better after all of the tokens for {', '.join(lower) or 'none'}. Only these were tried\nwith all of the tokens.")
     equal = [f"trained on {length} {percent(mine[rate] - of['alibi'][rate])} at {rate:g}" for length, of in at_rate.items()
-             for mine in [of.get("sinusoidal", {})] for rate in sorted(mine.keys() & of["alibi"].keys())]
+             for mine in [of["sinusoidal"]] for rate in sorted(mine.keys() & of["alibi"].keys())]
     if equal:
         print(f"Sinusoidal from ALiBi, both at one rate: {', '.join(equal)}.")
 
@@ -277,7 +272,7 @@ def gradient_section(folder):
 
 
 def old_gradient(case):
-    """Runs of forgetting that were made before the gradient was mended, by the program's command line: on a device."""
+    """Names the runs of forgetting that were made before the gradient was mended: on a device, as none since then."""
     file = case / "runs" / "comparison.json"
     if not file.exists():
         return ""
@@ -347,12 +342,12 @@ def on_1024(folder):
 
 def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
-    lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest_by_budget(comparison)]
+    lowest = dict(lowest_by_budget(comparison))
+    lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest.items()]
     print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
           "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
-    lowest = dict(lowest_by_budget(comparison))
     for tokens, points in by_budget(comparison):
         cells = [f"{points[method]['perplexity']:.2f}" if method in points else "-" for method in methods]
         print(f"| {round(tokens, 1):g} | " + " | ".join(cells) + f" | {lowest.get(tokens, '-')} |")

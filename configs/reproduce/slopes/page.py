@@ -9,7 +9,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import median_and_spread, of_whole_budgets, read_runs, read_steps, relative_steps, time_until  # noqa: E402
+from budgets import median_and_spread, of_whole_budgets, read_runs, read_steps, relative_steps, time_until, tried_rates  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
 from paired import from_reference, losses  # noqa: E402
 
@@ -31,8 +31,7 @@ def verdicts(comparison, variants, length):
 
 def rates(folder):
     """Of the trials, and the loss of each."""
-    trials = json.loads((folder / "rates" / "comparison.json").read_text(encoding="utf-8"))
-    tried = {float(variant["name"].rsplit("-", 1)[1]): variant["points"][0]["loss"] for variant in trials["variants"]}
+    (tried,) = tried_rates(json.loads((folder / "rates" / "comparison.json").read_text(encoding="utf-8"))).values()
     best = min(tried, key=tried.get)
     return ", ".join(f"{rate:g}: {loss:.3f}" for rate, loss in sorted(tried.items())) + f"; taken {best:g}" + (", the highest tried" if best == max(tried) else "")
 

@@ -7,7 +7,6 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from curves import TITLES  # noqa: E402, F401
 from paired import differences_of, interval  # noqa: E402
 
 LEARNED = 0.1  # share of right answers that tell methods apart

@@ -7,8 +7,9 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, TITLES, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
+from curves import TITLES  # noqa: E402
 
 
 def over_seeds(values, text):
@@ -148,7 +149,7 @@ over seeds (of one seed's right answers, over the {planned()["trials"]} texts of
 |---|---|---|---|""")
     for name, one in found.items():
         for task, asked in enumerate(one["tasks"]):
-            length = FAR * asked["variants"][0]["points"][0]["length"]
+            length = FAR * trained_length(one)
             what = measured_by(one, task, arms[name], length)
             print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(differences(one, task, arms[name], length), what)} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")

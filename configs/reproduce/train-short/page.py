@@ -12,7 +12,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, whole_budgets  # noqa: E402
+from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, tried_rates, whole_budgets  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
 from paired import apart, differences_of, from_reference  # noqa: E402
 
@@ -102,12 +102,7 @@ class Case:
 
     def rates(self):
         yield "| | loss by rate at the trained length (one seed, first half) |\n|---|---|"
-        by_arm = {}
-        for variant in self.trials["variants"]:
-            arm, rate = variant["name"].rsplit("-", 1)
-            loss = next(point["loss"] for point in variant["points"] if point["length"] == variant["trained_length"])
-            by_arm.setdefault(arm, {})[float(rate)] = loss
-        for arm, losses in by_arm.items():
+        for arm, losses in tried_rates(self.trials).items():
             best = min(losses, key=losses.get)
             edge = " (at the edge of what was tried)" if best in (min(losses), max(losses)) else ""
             yield f"| {arm} | {', '.join(f'{rate:g}: {loss:.3f}' for rate, loss in losses.items())}; taken {best:g}{edge} |"
