@@ -18,12 +18,15 @@ import unittest.mock
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(PROJECT / "configs" / "reproduce"))
+sys.path[:0] = [str(PROJECT / "configs" / "reproduce"), str(PROJECT / "scripts" / "lib")]
 import budgets  # noqa: E402
 import curves  # noqa: E402
 import paired  # noqa: E402
 import plan  # noqa: E402
+import results_answers  # noqa: E402
+import results_measured  # noqa: E402
 import steps  # noqa: E402
+from results_folder import context_reach  # noqa: E402
 
 
 class Paired(unittest.TestCase):
@@ -214,12 +217,11 @@ class Race(unittest.TestCase):
         page = race.page(measured)
         self.assertRegex(page, r"- one: .* AdamW 4\.\d+, Muon 3\.\d+\.")
         self.assertRegex(page, r"- two: .* AdamW 4\.\d+ \(.*\), Muon not reached by every seed\.")
-        results = module_of("scripts/results-page")
-        results.load = lambda *_: measured
-        answer, evidence, sure = results.beside_pytorch()
-        self.assertIn("(not reached) times sooner than PyTorch with Muon", answer)
-        self.assertIn("two", evidence)  # has more seeds
-        self.assertIn("2 seeds", sure)
+        with unittest.mock.patch.object(results_answers, "load", lambda *_: measured):
+            answer = results_answers.beside_pytorch()
+        self.assertIn("(not reached) times sooner than PyTorch with Muon", answer.short)
+        self.assertIn("two", " ".join(answer.behind))  # has more seeds
+        self.assertIn("2 seeds", answer.sure)
 
 
 class UsableLength(unittest.TestCase):
@@ -267,26 +269,24 @@ class Results(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.results = pathlib.Path(folder.name)
+        patch = unittest.mock.patch.object(results_measured, "RESULTS", self.results)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def copy(self, *names):
         for name in names:
             shutil.copytree(PROJECT / "data" / "results" / name, self.results / name)
 
-    def results_page(self):
-        module = module_of("scripts/results-page")
-        module.RESULTS = str(self.results)
-        return module
-
     # Seen failing: an experiment of hours ended with "Missing: figure1-full".
     def test_the_projects_page_stays_as_it_is_without_its_figures(self):
-        page = self.results_page()
+        page = module_of("scripts/results-page")
         self.assertIn("README.md stays as it is", printed(page.readme))
         self.copy("figure1-full/default", "figure1-full/books")
         self.assertIn("README.md stays as it is", printed(page.readme))  # full-length-rates is not there
         self.copy("figure1-full/full-length-rates")
         self.assertEqual(printed(page.readme), "")
 
-    def fail(self, file, variant, seeds):
+    def fail_runs(self, file, variant, seeds):
         """As though runs had failed: where all did, a comparison has nulls."""
         comparison = json.loads((self.results / file).read_text(encoding="utf-8"))
         runs = [run for run in comparison["runs"] if run["variant"] == variant]
@@ -312,8 +312,8 @@ class Results(unittest.TestCase):
     # Seen failing, as the two below: a page ended with a traceback where runs had failed.
     def test_figure1_full_has_a_page_where_the_reference_lacks_a_seed(self):
         self.copy("figure1-full/default")
-        self.fail("figure1-full/default/runs/comparison.json", "alibi", [2])
-        self.fail("figure1-full/default/runs/comparison.json", "rotary", [1])
+        self.fail_runs("figure1-full/default/runs/comparison.json", "alibi", [2])
+        self.fail_runs("figure1-full/default/runs/comparison.json", "rotary", [1])
         page = printed(module_of("configs/reproduce/figure1-full/page.py").main, self.results / "figure1-full")
         self.assertIn("| rotary (seeds 0, 2; alibi with seed 0: ", page)
 
@@ -322,36 +322,38 @@ class Results(unittest.TestCase):
             shutil.rmtree(self.results / "optimizers", ignore_errors=True)
             self.copy("optimizers/books-8k")
             for variant in failed:
-                self.fail("optimizers/books-8k/runs/comparison.json", variant, [0, 1, 2])
+                self.fail_runs("optimizers/books-8k/runs/comparison.json", variant, [0, 1, 2])
             page = printed(module_of("configs/reproduce/optimizers/page.py").main, self.results / "optimizers")
             self.assertIn("every run of it or of AdamW failed", page)
 
     def test_train_short_has_a_page_where_the_reference_failed(self):
         self.copy("train-short")
-        self.fail("train-short/table5/runs/comparison.json", "sinusoidal-768", [0, 1, 2])
+        self.fail_runs("train-short/table5/runs/comparison.json", "sinusoidal-768", [0, 1, 2])
         page = printed(module_of("configs/reproduce/train-short/page.py").main, self.results / "train-short")
         self.assertIn("Every run of sinusoidal-768 failed", page)
 
     # Seen failing: the largest mean was called ahead, where another was so with one of three seeds.
     def test_tasks_are_led_by_what_no_other_is_ahead_of_beyond_noise(self):
         self.copy("tasks")
-        page = self.results_page()
         learned = {name: json.loads((self.results / "tasks" / name / "comparison.json").read_text(encoding="utf-8")) for name in ("needle", "recall", "copy")}
-        said = page.who_leads(learned, ["alibi", "rotary", "none"])
-        self.assertEqual(said, "ALiBi in recall; ALiBi and no positions in needle, not told apart; nobody in copy")
+        arms = ["alibi", "rotary", "none"]
+        first = {name: results_answers.leaders(one, arms) for name, one in learned.items()}
+        self.assertEqual(first, {"needle": ["alibi", "none"], "recall": ["alibi"], "copy": []})
+        self.assertRegex(results_answers.ahead_at(learned["recall"]), r"^KERPLE's log \d+, ALiBi \d+ %$")
+        self.assertEqual(results_answers.ahead_at(learned["copy"]), "none")
         for run in learned["recall"]["runs"]:
             if run["variant"] == "rotary":
                 for cell in run["answers"][0]["cells"]:
                     cell["share"] = 1.0
-        self.assertIn("rotary in recall", page.who_leads(learned, ["alibi", "rotary", "none"]))
+        self.assertEqual(results_answers.leaders(learned["recall"], arms), ["alibi", "rotary"])
 
     # Seen failing: a traceback for each, and "3 seeds" where an arm had one.
     def test_tasks_have_a_page_with_arms_half_done(self):
         self.copy("tasks")
         page = module_of("configs/reproduce/tasks/page.py")
-        self.fail("tasks/recall/comparison.json", "rotary", [0, 2])
+        self.fail_runs("tasks/recall/comparison.json", "rotary", [0, 2])
         for arm in ("alibi", "rotary", "none", "forgetting", "kerple-log", "t5"):
-            self.fail("tasks/copy/comparison.json", arm, [0, 1, 2])
+            self.fail_runs("tasks/copy/comparison.json", arm, [0, 1, 2])
         text = printed(page.main, self.results / "tasks")
         self.assertRegex(text, r"\*\*recall\*\* \(3 seeds; rotary 1[;)]")
         self.assertRegex(text, r"Not run yet: .*copy")
@@ -361,26 +363,26 @@ class Results(unittest.TestCase):
     # Seen failing: "not measured yet" for the whole answer.
     def test_an_answer_stands_without_a_part_of_another_case(self):
         self.copy("figure1-full/default")
-        answer, behind, _ = self.results_page().longer_texts()
-        self.assertIn("perplexity at 16x", answer)
-        self.assertNotIn("Not extrapolation", answer + behind)
+        answer = results_answers.longer_texts()
+        self.assertIn("perplexity at 16x", answer.short)
+        self.assertEqual(answer.behind[-1], "")  # models trained on 1,024
+        self.assertEqual(results_answers.optional(results_answers.fine_tuned), "")
 
     # Seen failing: "at least 64 tokens" was written as "at".
     def test_useful_context_is_a_number_or_a_least_one(self):
-        page = self.results_page()
-        self.assertEqual([page.context_reach(words) for words in ("32 tokens", "1 token", "at least 64 tokens")], ["32", "1", "at least 64"])
+        self.assertEqual([context_reach(words) for words in ("32 tokens", "1 token", "at least 64 tokens")], ["32", "1", "at least 64"])
 
     # Seen failing: each folder counted, whatever its hash.
     def test_runs_of_an_earlier_config_do_not_count(self):
         self.copy("figure1-full/default")
-        page, measured = self.results_page(), self.results / "figure1-full/default/measured"
-        before = page.behind("rotary", 512)
+        measured = self.results / "figure1-full/default/measured"
+        before = results_answers.behind("rotary", 512)
         other = shutil.copytree(next(measured.glob("rotary-seed0-*")), measured / "rotary-seed0-00000000-00000000") / "curve.json"
         curve = json.loads(other.read_text(encoding="utf-8"))
         for one in curve["curves"][0]["loss_by_position"]:
             one["bins"] = [{**b, "loss": b["loss"] + 9} for b in one["bins"]]
         other.write_text(json.dumps(curve), encoding="utf-8")
-        self.assertEqual(page.behind("rotary", 512), before)
+        self.assertEqual(results_answers.behind("rotary", 512), before)
 
 
 class Front(unittest.TestCase):
@@ -416,7 +418,7 @@ class Front(unittest.TestCase):
         for mine, theirs in zip(said, page[2:] + page[:2]):
             self.assertAlmostEqual(float(mine), float(theirs), delta=0.05)
         least, most = re.search(r"AdamW's loss after \[([\d.]+) to ([\d.]+) of its time", self.sections["Is it fast?"]).groups()
-        shares = [float(share) for share in re.findall(r"([\d.]+) \([\d.]+M parameters[^)]*, 8k tokens a step\)", self.results.split("Which optimizer?")[1])]
+        shares = [float(share) for share in re.findall(r"NorMuon (?:at most )?([\d.]+) \([\d.]+M parameters[^)]*, 8k tokens a step\)", self.results.split("### Which optimizer?")[1])]
         self.assertEqual([float(least), float(most)], [min(shares), max(shares)])
 
 

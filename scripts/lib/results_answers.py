@@ -1,0 +1,395 @@
+"""Questions that the results answer: in short, how sure that is, what stands behind it, and its picture."""
+import math
+import os
+import statistics
+import sys
+import typing
+
+from results_measured import REPOSITORY, WITH_FAULT, Comparison, Missing, TrainShort, by_seed_and_round, full, load, middle, nats, optional, percent, place, within
+
+REPRODUCE = os.path.join(REPOSITORY, "configs", "reproduce")
+sys.path[:0] = [os.path.join(REPRODUCE, name) for name in ("against-pytorch", "retrofit", "tasks")]
+from answers import FAR, arms_of, by_depth, leaders, not_learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
+from bars import bars  # noqa: E402
+from budgets import read_runs, read_steps, time_until  # noqa: E402
+from curves import HOLDS, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget  # noqa: E402
+from exchanged import Exchanged  # noqa: E402
+from paired import by_seed, interval, losses  # noqa: E402
+from race import OURS, sooner  # noqa: E402
+from results_folder import finished  # noqa: E402
+
+
+class Answer(typing.NamedTuple):
+    short: str   # of one line or two
+    sure: str    # seeds, size, tokens
+    behind: list  # sentences with the intervals
+
+
+def called(name):
+    return TITLES.get(name, name)
+
+
+def counted(seeds):
+    return f"{seeds} seed{'s' if seeds > 1 else ''}"
+
+
+def sure(c, variant=None):
+    each = c.tokens_per_parameter(variant)
+    return f"{counted(c.made(variant or c.all['reference']))}; {c.size(variant).split(',')[0]}, {each:.{1 if each < 10 else 0}f} tokens a parameter"
+
+
+def with_books(c):
+    return sure(c) + ("" if full("books").complete() else "; books fewer seeds")
+
+
+def not_shown(c, name, length, other=None):
+    """Whether the interval of its difference from the reference, or from another variant, holds 0."""
+    _, low, high = interval(by_seed(c.all, name, other or c.all["reference"], length))
+    return low is not None and low < 0 < high
+
+
+def change_or_level(c, name, length):
+    return f"{called(name)} {'no difference shown' if not_shown(c, name, length) else middle(c.against(name, length))}"
+
+
+OTHER_RATE = 0.004  # at which more was trained than the runs of figure1-full's sections, all with seed 0
+
+
+def loss_at_other_rate(method, length):
+    curve = load("figure1-full", "full-length-rates", f"{method}-{length}-{OTHER_RATE:g}.json")["curves"][0]
+    return next(point["loss"] for point in curve["points"] if point["length"] == length)
+
+
+def sinusoidal_at_other_rate(case, length):
+    """From ALiBi at the rate chosen for it."""
+    alibi = losses(full(case).all, "alibi", length)[0]
+    return f"{percent(math.expm1(loss_at_other_rate('sinusoidal', length) - alibi))} with sinusoidal at {OTHER_RATE:g}"
+
+
+def both_at_other_rate(length):
+    apart_by = loss_at_other_rate("sinusoidal", length) - loss_at_other_rate("alibi", length)
+    return f"{percent(math.expm1(apart_by))} with both at {OTHER_RATE:g}"
+
+
+def other_rate(case, length):
+    """Sinusoidal from ALiBi, each at the rate chosen, and where it takes another."""
+    return f"{percent(math.expm1(by_seed(full(case).all, 'sinusoidal', 'alibi', length)[0]))} at the learning rate chosen, {sinusoidal_at_other_rate(case, length)} (seed 0)"
+
+
+def trend():
+    """Sinusoidal from ALiBi, by tokens a parameter, all at one rate each."""
+    c = full("default-trend")
+    changes = {tokens: math.expm1(points["sinusoidal"]["loss"] - points["alibi"]["loss"]) for tokens, points in by_budget(c.all) if {"sinusoidal", "alibi"} <= points.keys()}
+    rates = {f"{variant['changes']['optimizer']['learning_rate']:g}" for name, variant in c.variants.items() if name.startswith("sinusoidal")}
+    late = "; it learns late, and comes nearer in the end" if max(changes, key=changes.get) < max(changes) else ""
+    return (f"{', '.join(f'{percent(change)} at {tokens:.3g}' for tokens, change in changes.items())} (one seed, all at the rate that a short trial chose for sinusoidal, {', '.join(rates)}: "
+            f"what the tokens do is not separated from the rate{late})")
+
+
+FAR_ABOVE = 1.5  # times ALiBi's perplexity: holding that is no answer
+
+
+def longer_texts():
+    c = full("default")
+    until = {name: holds_up_to(variant)[0] for name, variant in c.variants.items() if variant["points"][-1]["perplexity"] is not None}
+    flat = sorted((name for name, last in until.items() if last == 8192), key=lambda name: c.perplexity(name, 8192))
+    good = [name for name in flat if c.perplexity(name, 8192) < FAR_ABOVE * c.perplexity("alibi", 8192)]
+    ends = sorted((name for name in until if name not in flat), key=lambda name: -until[name])
+    least, most = (of((c.grown(name, 8192), name) for name in ends) for of in (min, max))
+    others = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({c.change(name, 8192)})" for name in flat if name not in good]
+    best = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({middle(c.change(name, 8192))}{'' if i else ' from 1x'})" for i, name in enumerate(good)]
+    return Answer(
+        f"perplexity at 16x the trained length: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
+        sure(c),
+        [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
+         f"As flat, but far above: {', '.join(others) or 'none'}",
+         f"Others are at most {100 * HOLDS:.0f} % above their own perplexity at 1x up to this length (in brackets: at 8,192): "
+         + "; ".join(f"{called(name)} {until[name]:,} ({percent(c.grown(name, 8192))})" for name in ends),
+         f"Rotary with YaRN at evaluation, from ALiBi's perplexity: {c.against('rotary-yarn', 1024)} at 2x, {c.against('rotary-yarn', 2048)} at 4x, {c.against('rotary-yarn', 8192)} at 16x",
+         optional(fine_tuned)])
+
+
+def fine_tuned():
+    """Rotary positions that a little training in windows of the longest length follows, beside what never saw them."""
+    c, short = full("default-1024"), full("default")
+    arm = c.variants["rotary-yarn-trained"]
+    beside = ", ".join(f"{called(name)} {math.exp(losses(c.all, name, 8192)[0]):.2f} ({math.exp(losses(short.all, name, 8192)[0]):.2f})" for name in ("kerple-log", "alibi"))
+    return (f"Fine-tuned on long windows, so no extrapolation: rotary trained on 1,024, then with YaRN on {arm['train_targets'] / 1e6:.1f}M tokens in windows of 8,192, has "
+            f"{c.perplexity('rotary-yarn-trained', 8192):.2f} at 8,192 ({counted(c.made('rotary-yarn-trained'))}). Trained on 1,024 alone (in brackets: on 512), seed 0: {beside}")
+
+
+def most_tokens():
+    """Sinusoidal and rotary from ALiBi after the most tokens."""
+    tokens, points = by_budget(full("default-trend").all)[-1]
+    said = [f"{name} {percent(math.expm1(points[name]['loss'] - points['alibi']['loss']))}" for name in ("sinusoidal", "rotary") if name in points]
+    return f" (after {tokens:.0f} tokens a parameter, one seed: {', '.join(said)})"
+
+
+def at_trained_length():
+    c, books = full("default"), full("books")
+    shown = ("forgetting", "rotary", "kerple-log", "t5", "sinusoidal")
+    lowest = ", ".join(f"{name} at {tokens:.2g}" for tokens, name in lowest_by_budget(full("default-trend").all))
+    return Answer(
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) for name in shown)}{optional(most_tokens)}",
+        with_books(c),
+        [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
+         f"Books: {', '.join(f'{called(name)} {books.against(name, 512)}' for name in shown if books.made(name))}",
+         "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
+         f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}",
+         optional(by_places),
+         f"It depends on the tokens: by tokens a parameter {trend()}",
+         f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
+         f"Of ALiBi, sinusoidal and rotary the lowest, by tokens a parameter (one seed; at most 0.01 nats apart: level): {lowest}"])
+
+
+def by_places():
+    """What more places of the text in a step change, at one rate."""
+    rows = full("default-rows")
+    return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places in place of 4, both at {OTHER_RATE:g}, sinusoidal is "
+            f"{middle(rows.against('sinusoidal', 512))} from ALiBi ({counted(rows.made('sinusoidal'))})")
+
+
+def behind(name, length):
+    """Loss from ALiBi's by place in the window: of its 5th to 8th token, and of its last half."""
+    bins, measured = {}, place("figure1-full", "default", "measured")
+    for method in (name, "alibi"):
+        curves = [curve for run in full("default").all["runs"] if run["variant"] == method and not run["failure"] for _, curve in kept_curves(measured, run)]
+        of_length = [{b["last"]: b["loss"] for one in curve["loss_by_position"] if one["length"] == length for b in one["bins"]} for curve in curves]
+        bins[method] = {last: statistics.mean(one[last] for one in of_length) for last in (8, length)}
+    early, late = (bins[name][last] - bins["alibi"][last] for last in (8, length))
+    return f"{early:+.2f} nats on tokens 5 to 8, {late:+.2f} on {length // 2 + 1} to {length}"
+
+
+SHARES_OF_LENGTH = {"a half": 0.5, "a quarter": 0.25, "an eighth": 0.125, "a sixteenth": 0.0625}
+
+
+def how_short():
+    c, t = TrainShort("composer"), TrainShort("table5")
+    level = [words for words, s in SHARES_OF_LENGTH.items() if not_shown(c, f"alibi-s{s}", 1024, "alibi-s1")]
+    worse = [f"{words} {middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}" for words, s in SHARES_OF_LENGTH.items() if words not in level]
+    return Answer(
+        f"perplexity at 1,024: trained at {' or '.join(level) or 'no smaller share'} of that length no difference was shown, {', '.join(worse)}. Where shorter rows come from more places of the text "
+        f"(`batch.draw=rows`), shorter is better: a sixth {middle(t.apart('alibi-128', 'alibi-768', 768))}",
+        sure(c, "alibi-s1"),
+        ["The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
+         + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
+         f"Each row drawn by itself, at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
+         f"Time to the loss of sinusoidal positions trained at 768, of their time: ALiBi trained at 128 {t.time('alibi-128', 768)}, at 768 {t.time('alibi-768', 768)}",
+         optional(drawn_rows)])
+
+
+def drawn_rows():
+    """What more places of the text in a step are worth, at one length."""
+    c = Comparison("windows")
+    return (f"What the places are worth at one trained length, 128 ({c.size()}): with each row drawn by itself perplexity is {c.against('drawn-128', 128)} from that with rows cut from 16 "
+            f"sequences of 512; with rows cut from 4 sequences of 2,048, {c.against('reshaped-2048', 128)} ([windows](windows/))")
+
+
+def uses_context():
+    c, books, near = full("default"), full("books"), full("default-128").point("alibi", 2048)
+    p, b = c.point("alibi", 8192), books.point("alibi", 8192)
+    shown = b["context_gain_low"] is not None and b["context_gain_low"] > 0
+    on_books = f"on books {b['context_gain']:.3f}" if shown else f"on books no gain from longer context was shown ({counted(books.made('alibi'))})"
+    return Answer(
+        f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens; {on_books}",
+        with_books(c),
+        [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
+         f"Trained on 128 tokens ({counted(full('default-128').made('alibi'))}): {near['context_gain']:+.3f} and {near['early_gain']:+.3f}",
+         f"Books ({counted(books.made('alibi'))}): {within(b, 'context_gain', nats)} and {within(b, 'early_gain', nats)}"])
+
+
+def right_answers(comparison):
+    """{method: right answers in % at each length} of the task itself."""
+    return {variant["name"]: [100 * point["share"] for point in variant["points"]] for variant in comparison["tasks"][0]["variants"] if variant["name"] in arms_of(comparison)}
+
+
+def in_order(shares, place):
+    return ", ".join(f"{TITLES[method]} {of[place]:.0f}" for method, of in sorted(shares.items(), key=lambda one: -one[1][place]))
+
+
+def ahead_at(comparison):
+    """Methods that no other is ahead of beyond noise at FAR times the trained length, with their right answers."""
+    shares, first = right_answers(comparison), leaders(comparison, arms_of(comparison))
+    return in_order({method: shares[method] for method in first}, 2) + " %" if first else "none"
+
+
+def recalls():
+    """Right answers to synthetic tasks that a method has learned."""
+    found, _ = read_tasks(place("tasks"))
+    if not found:
+        raise Missing("tasks")
+    learned = {name: one for name, one in sorted(found.items()) if was_learned(one)}
+    unlearned = ", ".join(name for name in sorted(found) if name not in learned)
+    seeds = [seeds_of(one) for one in found.values()]
+    variants = [variant for one in found.values() for variant in one["variants"] if variant["parameters"]]
+    sizes, tokens = (sorted({f"{round(variant[key] / 1e6, 1):g}" for variant in variants}, key=float) for key in ("parameters", "train_targets"))
+    few = {name: [TITLES[arm] for arm in not_learned_by(one, arms_of(one))] for name, one in learned.items()}
+    by_best = sorted(learned.items(), key=lambda one: -max(shares[2] for shares in right_answers(one[1]).values()))
+    depths = ""
+    if "needle" in learned:
+        of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none")}
+        depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
+                  + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
+    return Answer(
+        f"right answers at {FAR}x, methods that no other is ahead of beyond noise: {'; '.join(f'{name} {ahead_at(one)}' for name, one in by_best)}",
+        f"{min(seeds)}{f' to {max(seeds)}' if max(seeds) > min(seeds) else ''} seed{'s' if max(seeds) > 1 else ''}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
+        f"{'M or '.join(tokens)}M tokens",
+        [f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
+         f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
+         f"A task that a method has not learned at the trained length says little about length: {'; '.join(f'{name} by {chr(44).join(arms)}'.replace(chr(44), ', ') for name, arms in few.items() if arms)}",
+         f"Learned by no method in so few tokens: {unlearned}" if unlearned else "",
+         depths])
+
+
+def other_bias():
+    trained, short = full("default"), Comparison("biases")
+
+    def said(c, names, lengths):
+        return "; ".join(f"{called(name)} {c.against(name, lengths[0])} at 1x, {c.against(name, lengths[1])} at 16x" for name in names)
+
+    brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in ("forgetting", "kerple-log"))
+    return Answer(
+        f"yes, from ALiBi's perplexity: {brief}",
+        sure(trained),
+        [f"From ALiBi's perplexity: {said(trained, ('forgetting', 'kerple-log'), (512, 8192))}",
+         f"After few tokens ([biases](biases/); {sure(short)}), which shows how fast each learns: {said(short, ('sandwich', 'bam'), (128, 2048))}",
+         f"Forget gates: {WITH_FAULT}"])
+
+
+def which_slopes():
+    c, biases = Comparison("slopes", "runs"), Comparison("biases")
+    better, worse = (c.judged(verdict, 2048) for verdict in ("better", "worse"))
+    rest = [name for name in c.variants if name not in (*better, *worse, c.all["reference"])]
+    at_16x = {name: math.expm1(c.point(name, 2048)["difference"]) for name in worse}
+    short = "; ".join(f"{name} {middle(c.against(name, 2048))} at 16x, {middle(c.against(name, 128))} at 1x" for name in better) or "none is better"
+    return Answer(
+        f"from the published ones' perplexity: {short}. Of {len(c.variants) - 1 - len(better)} others none is better than the published ones, {len(worse)} are worse ({percent(min(at_16x.values()))} to {percent(max(at_16x.values()))} at 16x)",
+        sure(c),
+        [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
+         "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
+         f"Learned ones in another experiment ({sure(biases)}): {biases.against('learned_slopes', 2048)}"])
+
+
+def sparse_answer():
+    c, trained = Comparison("patterns"), full("default")
+    better, same, worse = ([name for name in c.judged(verdict, 8192) if "attention_pattern" in c.variants[name]["changes"].get("model", {})]
+                           for verdict in ("better", "within noise", "worse"))
+    at_end = ("window-sinks", "hard-alibi")
+    return Answer(
+        (f"better at 16x than all keys: {c.listed(better, 8192, middle)}" if better else "none is better than all keys")
+        + f". After 20 tokens a parameter, at 16x: {', '.join(f'{called(name)} {middle(trained.against(name, 8192))}' for name in at_end)}. "
+        f"Early in training {len(same)} of {len(better) + len(same) + len(worse)} patterns show no difference",
+        f"{sure(trained, at_end[0])}; early: {sure(c)}",
+        [f"Early in training no difference was shown at 16x for {c.listed(same, 8192)}",
+         f"Worse there: {c.listed(worse, 8192)}",
+         f"After 20 tokens a parameter: {', '.join(f'{called(name)} {trained.against(name, 8192)}' for name in at_end)}"])
+
+
+def optimizer_cases():
+    """(Where, times until AdamW's loss of NorMuon and of Muon) of each case, those on books last."""
+    for file in sorted(place("optimizers").glob("*/steps.json"), key=lambda file: (file.parent.name.startswith("books"), len(file.parent.name), file.parent.name[::-1])):
+        comparison, runs = read_runs(file.parent / "runs" / "comparison.json")
+        tokens = file.parent.name.rsplit("-", 1)[1]
+        where = f"{max(variant['parameters'] for variant in comparison['variants']) / 1e6:.1f}M parameters{' on books' if file.parent.name.startswith('books') else ''}, {tokens} tokens a step"
+        yield where, *(time_until(runs, read_steps(file)[1], kind, "adamw-1") for kind in ("normuon", "muon"))
+
+
+def which_optimizer():
+    cases, runs = list(optimizer_cases()), Comparison("optimizers", "quickstart-8k", "runs")
+    loss = {name: variant["points"][0]["loss"] for name, variant in runs.variants.items()}
+
+    def share(until, of=statistics.median):
+        return ("at most " if until[2] else "") + f"{of(until[1]):.2f}"
+
+    def of_each(kind, place):
+        return [f"{kind} {share(each[place])} ({where})" for where, *each in cases if each[place]]
+
+    shares = [statistics.median(normuon[1]) for _, normuon, _ in cases]
+    least = min((normuon for _, normuon, _ in cases), key=lambda until: statistics.median(until[1]))
+    return Answer(
+        f"NorMuon for the matrices of the blocks: AdamW's loss after {min(shares):.2f}{' (or less)' if least[2] else ''} to {max(shares):.2f} of AdamW's time, early in training",
+        "3 seeds; 2M tokens, 0.5 tokens a parameter or fewer",
+        [f"Share of AdamW's time: {', '.join(of_each('NorMuon', 0) + of_each('Muon', 1))}",
+         "NorMuon, by seed and timing round: " + "; ".join(f"{'at most ' if until[2] else ''}{by_seed_and_round(until[1]).replace(', by seed and timing round', '')} of the time, "
+                                                           f"{'at most ' if until[2] else ''}{statistics.mean(until[0]):.2f} of the tokens ({where})" for where, until, _ in cases),
+         f"After as many tokens (4.2M parameters, 8k tokens a step): NorMuon {loss['normuon-1']:.3f}, Muon {loss['muon-1']:.3f}, AdamW {loss['adamw-1']:.3f} nats"])
+
+
+def surest_race():
+    return max(load("against-pytorch", "against-pytorch.json")["machines"], key=lambda one: len(one["lengths"][0]["rounds"]))
+
+
+def beside_pytorch():
+    race = surest_race()
+    lengths = " and ".join(str(found["length"]) for found in race["lengths"])
+
+    def times(name):
+        return " and ".join(f"{statistics.mean(sooner(found, name)):.2f}" if sooner(found, name) else "(not reached)" for found in race["lengths"])
+
+    # From the start with which AdamW ends lower.
+    adamw = min((name for name in race["lengths"][0]["rates"] if "AdamW" in name),
+                key=lambda name: statistics.mean(one[name]["loss"] for found in race["lengths"] for one in found["rounds"]))
+    same = ", ".join(f"{statistics.mean(one[adamw]['seconds'] / one[OURS][-1]['seconds'] for one in found['rounds']):.2f} at {found['length']}" for found in race["lengths"])
+    return Answer(
+        f"yes: with NorMuon, at lengths of {lengths}, to the loss that compiled PyTorch ends with {times('PyTorch, Muon')} times sooner than PyTorch with Muon, "
+        f"{times(adamw)} times sooner than PyTorch with AdamW",
+        f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M parameters, 1M tokens, two CPU cores",
+        [f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
+         f"For the same number of tokens `alibi` with NorMuon takes less time than PyTorch with AdamW by a factor of {same}",
+         f"Measured on {race['machine']}"])
+
+
+def from_a_table():
+    if not finished(place(), "retrofit"):
+        raise Missing("retrofit")
+    of = Exchanged(place("retrofit"))
+    near, far = of.lengths[0], of.lengths[-1]
+    after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
+    return Answer(
+        f"yes, but worse: after a twentieth more tokens {middle(after[0])} from the table's perplexity at the trained length, {middle(after[1])} at 16x; "
+        f"from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
+        f"{len(of.losses)} seeds, ranges; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
+        [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
+         f"From a model trained with ALiBi throughout: {behind_alibi[0]} and {behind_alibi[1]}; the table's own model {of.apart('learned', near, 'alibi', near)} at the trained length. None went on with its table"])
+
+
+def picture_of_gains():
+    """What longer context brings at the longest length, by method; what it harms much is named."""
+    c = full("default")
+    points = {name: c.point(name, 8192) for name in c.variants if c.point(name, 8192)["context_gain"] is not None}
+    rows = [(called(name), *(p[f"context_gain{end}"] for end in ("", "_low", "_high"))) for name, p in points.items() if abs(p["context_gain"]) < 0.1]
+    left = ", ".join(called(name) for name, p in points.items() if p["context_gain"] <= -0.1)
+    return bars("What longer context brings at 8,192, trained on 512", f"nats a token; {len(c.all['seeds'])} seeds, 95 %; below -0.1, not drawn: {left}",
+                sorted(rows, key=lambda row: -row[1]), lambda value: f"{round(value, 3) + 0.0:+.3f}")
+
+
+def picture_of_optimizers():
+    rows = [(f"{kind}: {where.replace(' parameters', '').replace(' tokens', '')}{', at most' if until[2] else ''}", statistics.median(until[1]), min(until[1]), max(until[1]))
+            for where, *each in optimizer_cases() for kind, until in zip(("NorMuon", "Muon"), each) if until]
+    if not rows:
+        raise Missing("optimizers")
+    return bars("Time until AdamW's final loss, of AdamW's time", "early in training; least and most of seeds and timing rounds; the red line is AdamW", rows, lambda value: f"{value:.2f}", line=1)
+
+
+def picture_of_race():
+    race = surest_race()
+    rows = [(f"{name.removeprefix('PyTorch, ')}, length {found['length']}", statistics.mean(times), None, None)
+            for found in race["lengths"] for name in sorted(race["lengths"][0]["rates"]) if name != OURS and (times := sooner(found, name))]
+    return bars("alibi with NorMuon: how many times sooner than compiled PyTorch", f"until the loss that PyTorch ends with; red line: as fast; one seed; {race['machine']}", rows, lambda value: f"{value:.2f}", line=1)
+
+
+PICTURES = {"context.svg": picture_of_gains, "optimizers.svg": picture_of_optimizers, "pytorch.svg": picture_of_race}  # in data/results/pictures
+
+ANSWERS = [  # question, answer, folder of its figures, its picture there
+    ("Which method for texts longer than those it was trained on?", longer_texts, "figure1-full", "default/runs/perplexity.svg"),
+    ("Which method at the trained length?", at_trained_length, "figure1-full", "default/runs/loss.svg"),
+    ("How short may training be?", how_short, "train-short", "composer/perplexity.svg"),
+    ("Does ALiBi use the longer context?", uses_context, "figure1-full", "../pictures/context.svg"),
+    ("Which method recalls what its context says?", recalls, "tasks", "recall/task-recall.svg"),
+    ("Is another bias better than ALiBi's?", other_bias, "figure1-full", "default/runs/perplexity.svg"),
+    ("Which slopes?", which_slopes, "slopes", "runs/perplexity.svg"),
+    ("Is sparse attention as good?", sparse_answer, "patterns", "perplexity.svg"),
+    ("Which optimizer?", which_optimizer, "optimizers", "../pictures/optimizers.svg"),
+    ("Faster than PyTorch?", beside_pytorch, "against-pytorch", "../pictures/pytorch.svg"),
+    ("Can a model with a table of positions go on with ALiBi?", from_a_table, "retrofit", "seed-0/curve.svg"),
+]
