@@ -4,6 +4,8 @@ import math
 import re
 import statistics
 
+from paired import ranged  # beside it
+
 
 def arm_of(variant):
     """A variant's name without its budget, which plan.py writes behind it."""
@@ -59,8 +61,7 @@ def losses_of(values):
 
 
 def mean_and_spread(values, digits):
-    spread = f" ({min(values):.{digits}f} .. {max(values):.{digits}f})" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.{digits}f}{spread}"
+    return with_spread(statistics.mean(values), values, digits)
 
 
 def crossing(points, target):
@@ -101,6 +102,9 @@ def time_until(runs, steps, arm, reference):
 
 
 def median_and_spread(values, digits=2, of=""):
-    if len(values) == 1:
-        return f"{values[0]:.{digits}f}"
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} .. {max(values):.{digits}f}{of})"
+    return with_spread(statistics.median(values), values, digits, of)
+
+
+def with_spread(value, values, digits, of=""):
+    least, most = (min(values), max(values)) if len(values) > 1 else (None, None)
+    return ranged(value, least, most, lambda number: f"{number:.{digits}f}", after=of)

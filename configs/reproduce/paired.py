@@ -35,11 +35,17 @@ def percent(nats):
     return f"{round(100 * math.expm1(nats), 1) + 0.0:+.1f} %"
 
 
-def apart(each, to=" .. "):
+def ranged(value, low, high, written, before="", after=""):
+    """A figure with the ends of its interval, or the least and the most of several; low is None where there is one alone."""
+    return written(value) + ("" if low is None else f" ({before}{written(low)} .. {written(high)}{after})")
+
+
+def apart(each):
     """Perplexity, of differences of loss by seed: with both of two seeds, of which an interval would say less, and the interval of more."""
-    mean, *ends = interval(each) if len(each) != 2 else (statistics.mean(each), min(each), max(each))
-    return percent(mean) + ("" if ends[0] is None else f" ({'by seed ' if len(each) == 2 else ''}{to.join(map(percent, ends))})")
+    if len(each) == 2:
+        return ranged(statistics.mean(each), min(each), max(each), percent, before="by seed ")
+    return ranged(*interval(each), percent)
 
 
-def from_reference(comparison, variant, length, to=" .. "):
-    return apart(by_seed(comparison, variant, comparison["reference"], length), to)
+def from_reference(comparison, variant, length):
+    return apart(by_seed(comparison, variant, comparison["reference"], length))

@@ -23,6 +23,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/lib"))
+from budgets import tried_rates  # noqa: E402
 from whole_file import write_whole  # noqa: E402
 
 
@@ -86,11 +87,9 @@ def what_decides(case, plan, options):
 
 
 def chosen_rates(case, measured):
-    """By the loss at the trained length: arms may differ in it."""
-    trained = {variant["name"]: variant["trained_length"] for variant in measured["variants"]}
-    losses = {run["variant"]: point["loss"] for run in measured["runs"] if not run["failure"]
-              for point in run["losses"] if point["length"] == trained[run["variant"]]}
-    return {name: min((rate for rate in rates_of(case, arm) if f"{name}-{rate}" in losses), key=lambda rate: losses[f"{name}-{rate}"])
+    """By the loss at the trained length, of the rates that the case still names."""
+    losses = tried_rates(measured)
+    return {name: min((rate for rate in rates_of(case, arm) if rate in losses[name]), key=losses[name].get)
             for name, arm in case["arms"].items() if tries_rates(arm)}
 
 

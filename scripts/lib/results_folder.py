@@ -4,7 +4,7 @@ import os
 import statistics
 
 from curves import usable_as_measured  # of configs/reproduce, which callers have on their path
-from paired import from_reference
+from paired import from_reference, ranged
 from whole_file import write_whole
 
 OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
@@ -40,8 +40,7 @@ def split_section(found):
     for variant in found["variants"]:
         last = variant["points"][-1]
         if last["length"] > variant["trained_length"] and last.get("context_gain") is not None and last.get("early_gain") is not None:
-            rows.append([variant["name"], *(f"{last[key]:+.4f}" + ("" if last[key + "_low"] is None else f" ({last[key + '_low']:+.4f} .. {last[key + '_high']:+.4f})")
-                                            for key in ("early_gain", "context_gain"))])
+            rows.append([variant["name"], *(ranged(*(last[key + end] for end in ("", "_low", "_high")), lambda nats: f"{nats:+.4f}") for key in ("early_gain", "context_gain"))])
     return f"\nOf the gain at {found['variants'][0]['points'][-1]['length']:,} over the trained length, nats:\n\n" + table(["", "fewer early tokens", "longer context"], rows) if rows else ""
 
 
@@ -67,7 +66,7 @@ def speed_section(found):
     for variant in found["variants"]:
         speeds = [run["train_tokens_per_second"] for run in found["runs"] if run["variant"] == variant["name"] and not run["failure"]]
         if speeds:
-            rows.append([variant["name"], f"{statistics.median(speeds):,.0f} ({min(speeds):,.0f} .. {max(speeds):,.0f})", f"{variant['peak_memory_bytes'] / 2**20:.0f} MiB"])
+            rows.append([variant["name"], ranged(statistics.median(speeds), min(speeds), max(speeds), lambda speed: f"{speed:,.0f}"), f"{variant['peak_memory_bytes'] / 2**20:.0f} MiB"])
     return "\nTraining, one run after another, not in turns:\n\n" + table(["", "tokens/s: median (least .. most)", "peak memory"], rows)
 
 
@@ -115,7 +114,7 @@ def costs_section(folder, found):
             measured = json.load(content)
         seconds = measured["seconds"]
         base = seconds[found["reference"]]
-        rows = [[name, f"{statistics.median(rounds):.3f} ({min(rounds):.3f} .. {max(rounds):.3f})",
+        rows = [[name, ranged(statistics.median(rounds), min(rounds), max(rounds), lambda seconds: f"{seconds:.3f}"),
                  f"{statistics.median(mine / other for mine, other in zip(rounds, base)):.2f}"]
                 for name, rounds in ((variant["name"], seconds[variant["name"]]) for variant in variants)]
         text += f"\nA training step on {measured['processor']}, {len(base)} rounds in turns:\n\n"

@@ -7,7 +7,7 @@ import sys
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "configs", "reproduce"))
 from budgets import median_and_spread, of_whole_budgets, read_runs, relative_steps, time_until  # noqa: E402
-from paired import apart, by_seed  # noqa: E402
+from paired import apart, by_seed, ranged  # noqa: E402
 
 RESULTS = os.path.join(REPOSITORY, "data", "results")
 
@@ -54,7 +54,7 @@ class Comparison:
 
     def apart(self, variant, other, length):
         """Perplexity from another variant's, paired by seed."""
-        return apart(by_seed(self.all, variant, other, length), " to ")
+        return apart(by_seed(self.all, variant, other, length))
 
     def against(self, variant, length):
         return self.apart(variant, self.all["reference"], length)
@@ -74,7 +74,7 @@ class Comparison:
         """Of sums over seeds, with the least and the largest of the seeds' own."""
         a, b = self.runs(variant, key), self.runs(other, key)
         each = [x / y for x, y in zip(a, b)]
-        return f"{sum(a) / sum(b):.2f} (by seed {min(each):.2f} to {max(each):.2f})"
+        return ranged(sum(a) / sum(b), min(each), max(each), lambda share: f"{share:.2f}", before="by seed ")
 
     def made(self, variant):
         """How many of its runs there are."""
@@ -131,7 +131,7 @@ def percent(share):
 def within(point, key, written):
     """A figure with its interval, where there is one that is not a point."""
     low, high = point[key + "_low"], point[key + "_high"]
-    return written(point[key]) + ("" if low is None or low == high else f" ({written(low)} to {written(high)})")
+    return ranged(point[key], None if low == high else low, high, written)
 
 
 def optional(part, *arguments):

@@ -2,6 +2,7 @@
 import math
 
 from budgets import read_runs, relative_steps, time_until
+from paired import percent as of_nats, ranged
 from results_folder import context_reach
 from results_measured import WITH_FAULT, Comparison, TrainShort, by_round, by_seed_and_round, full, load, nats, percent, place, within
 
@@ -92,8 +93,8 @@ def appendix_b():
     c, full = Comparison("appendix-b"), []
     p, text = c.point("alibi", 2048), c.all["text"]
     for name in ("sinusoidal", "rotary"):
-        ends = (percent(math.expm1(-c.point(name, 2048)["context_gain" + end])) for end in ("", "_high", "_low"))
-        full.append("{} {} ({} to {})".format(name, *ends))
+        costs = (-c.point(name, 2048)["context_gain" + end] for end in ("", "_high", "_low"))
+        full.append(f"{name} {ranged(*costs, of_nats)}")
     return (f"L = 128 at 16x, sliding by {c.all['protocol']['split_stride']}: {within(p, 'early_gain', nats)} nats from fewer "
             f"early tokens, {within(p, 'context_gain', nats)} from the longer context (above 0: better), so perplexity with full "
             f"context {percent(math.expm1(-p['context_gain']))}; others' with full context: {', '.join(full)}. "

@@ -42,7 +42,7 @@ class Paired(unittest.TestCase):
     def test_writes_both_of_two_seeds_and_the_interval_of_more(self):
         self.assertEqual(paired.apart([math.log(1.1)]), "+10.0 %")
         self.assertEqual(paired.apart([math.log(1.3), math.log(1.1)]), "+19.6 % (by seed +10.0 % .. +30.0 %)")
-        self.assertEqual(paired.apart([math.log(1.1), math.log(1.1), math.log(1.1)], " to "), "+10.0 % (+10.0 % to +10.0 %)")
+        self.assertEqual(paired.apart([math.log(1.1), math.log(1.1), math.log(1.1)]), "+10.0 % (+10.0 % .. +10.0 %)")
         self.assertEqual(paired.percent(-1e-6), "+0.0 %")
 
 

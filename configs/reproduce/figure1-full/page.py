@@ -12,12 +12,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import tried_rates  # noqa: E402
 from curves import HOLDS, LEAST_GAIN, LEVEL, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
-from paired import apart, by_seed, differences_of, losses, percent  # noqa: E402
+from paired import apart, by_seed, differences_of, losses, percent, ranged  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
 
 def of_estimate(mean, low, high, text):
-    return "-" if mean is None else f"{text(mean)} ({text(low)} .. {text(high)})" if low is not None else f"{text(mean)} (one seed)"
+    return "-" if mean is None else ranged(mean, low, high, text) + (" (one seed)" if low is None else "")
 
 
 def at_1x(variant):

@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
-from paired import differences_of, interval  # noqa: E402
+from paired import differences_of, interval, ranged  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 KINDS = {"adamw": "AdamW", "muon": "Muon", "normuon": "NorMuon", "mud": "MUD"}
@@ -93,8 +93,7 @@ def beside_muon(cases):
         for variant in budgets_of(runs, "muon"):
             each = differences_of(losses_of(runs[variant]), losses_of(runs.get(variant.replace("muon", "normuon"), {})))
             if whole and len(each) > 1:
-                mean, low, high = interval(each)
-                parts.append(f"{mean:+.3f} ({low:+.3f} .. {high:+.3f}) after {100 * next(iter(runs[variant].values()))[1] / whole:.0f} % of AdamW's tokens")
+                parts.append(f"{ranged(*interval(each), lambda nats: f'{nats:+.3f}')} after {100 * next(iter(runs[variant].values()))[1] / whole:.0f} % of AdamW's tokens")
         until = time_until(runs, read_steps(case / "steps.json")[1], "muon", "adamw-1")
         if parts and until:
             said.append(f"- {comparison['title'].removeprefix('Optimizers: ')}: Muon has AdamW's loss after {'at most ' if until[2] else ''}{statistics.median(until[1]):.2f} "

@@ -3,11 +3,14 @@ import json
 import math
 import pathlib
 import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from paired import percent, ranged  # noqa: E402
 
 
 def mean_and_seeds(nats):
-    each = sorted(100 * math.expm1(value) for value in nats)
-    return f"{100 * math.expm1(statistics.mean(nats)):+.1f} % ({each[0]:+.1f} .. {each[-1]:+.1f})"
+    return ranged(statistics.mean(nats), min(nats), max(nats), percent)
 
 
 class Exchanged:

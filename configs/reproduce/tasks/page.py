@@ -10,14 +10,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
+from paired import ranged  # noqa: E402
 
 
 def over_seeds(values, text):
     values = list(values.values())
     if not values:
         return "-"
-    ends = [text(end) for end in (min(values), max(values))]
-    return text(statistics.mean(values)) + (f" ({ends[0]} .. {ends[1]})" if ends[0] != ends[1] else "")
+    least, most = min(values), max(values)
+    return ranged(statistics.mean(values), least if text(least) != text(most) else None, most, text)
 
 
 def percent(share):
@@ -30,7 +31,7 @@ def nats(loss):
 
 def of_differences(found, what):
     text = (lambda share: f"{100 * share:.0f}") if what == "share" else nats
-    return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {text(mean)} " + ("(one seed)" if low is None else f"({text(low)} .. {text(high)})")
+    return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {ranged(mean, low, high, text)}" + (" (one seed)" if low is None else "")
                      for better, worse, mean, low, high in found if low is None or low > 0) or "no difference beyond noise"
 
 
