@@ -355,7 +355,7 @@ class Results(unittest.TestCase):
         for arm in ("alibi", "rotary", "none", "forgetting", "kerple-log", "t5"):
             self.fail_runs("tasks/copy/comparison.json", arm, [0, 1, 2])
         text = printed(page.main, self.results / "tasks")
-        self.assertRegex(text, r"\*\*recall\*\* \(3 seeds; rotary 1[;)]")
+        self.assertRegex(text, r"\| recall \| 3 seeds; rotary 1[ ;]")
         self.assertRegex(text, r"Not run yet: .*copy")
         shutil.rmtree(self.results / "tasks")
         self.assertIn("Not run yet: ", printed(page.main, self.results / "tasks"))

@@ -266,8 +266,8 @@ def gradient_section(folder):
             return
         of = [", ".join(f"{math.exp(one[seed]):.2f}" for seed in sorted(now.keys() & earlier.keys())) for one in (earlier, now)]
         said.append(f"at {length:,} they had {of[0]} and have {of[1]} (changed by {apart(each)})")
-    print(f"\n## The gradient of forget gates\n\nA term of it that is 0 in exact arithmetic was once left out in bf16, so that rounding errors were added up over all later tokens: at\n512 tokens it "
-          f"was wrong by about half of its norm. Runs and trials of forgetting on Python source were made again since then, on a CPU where those before ran on an H100: {numbered(now)}\n"
+    print(f"\n## The gradient of forget gates\n\nIn bf16 a term of the gates' gradient was once left out. It is 0 in exact arithmetic; without it rounding errors add up over all later tokens: at 512\ntokens the "
+          f"gradient was wrong by about half of its norm. Runs and trials of forgetting on Python source were made again since then, on a CPU (those before on an H100): {numbered(now)}\n"
           f"{'; '.join(said)}.{old_gradient(folder / 'books')}")
 
 
@@ -286,7 +286,7 @@ def heads_table(folder):
     files = sorted((folder / "heads").glob("*.json"), key=lambda file: (int(file.stem.rsplit("-", 2)[1]), file.stem))
     if not files:
         return
-    print("\n## How near heads attend\n\nMean distance in tokens from a query to the keys it attends to, one mean for each head, of the runs of \"Other rates\" at the rate named: `alibi\n"
+    print("\n## How near heads attend\n\nMean distance in tokens from a query to the keys it attends to, one mean for each head. The runs are those of \"Other rates\". Measured by `alibi\n"
           "inspect attention RUN --lengths 1x --text REPORT --json`, kept in `heads/`.\n")
     print("| trained on | method | rate | first layer | nearest head of layers 2, 3, 4 |\n|---|---|---|---|---|")
     nearest = {}
@@ -383,15 +383,18 @@ def case_section(case):
 def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
-Every method on the same tokens, batches and seeds, each at the best of the learning rates tried (short trials with one seed, chosen on
-one half of the held-out documents; figures are of the other half), but for arms that go on from others, as their sections say. Intervals are of 95 %,
-over the seeds that a section names; of two seeds, differences at 1x show both values, gains the wide interval of two. Press et al. 2021: trained at
-128 ALiBi is 0.7 % behind sinusoidal, trained at 512 it is 1.6 % ahead; trained at 512, sinusoidal breaks within 20 to 50 tokens beyond
-1x, rotary within 100 to 200, T5's bias within 600 to 800, ALiBi not. That sinusoidal is far behind at 512 here is in part
-its learning rate ("Other rates", below, where they are kept).
-`CASES="default books default-128 default-1024 default-rows default-trend" scripts/reproduce figure1-full` makes this page but for its last sections, whose commands stand
-there, and trains what is missing, on a CPU or a GPU; `default` alone on two cores takes some ten hours (`--output results/mine`). Books are a collection of one's own
-(`scripts/unpack-books FOLDER`): those used here cannot be downloaded.""")
+Every method trains on the same tokens, in the same batches, with the same seeds. Each takes the best of the learning rates tried: short trials with
+one seed, chosen on one half of the held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their
+sections say. Intervals are of 95 %, over the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide
+interval of two.
+
+Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Trained at 512, sinusoidal breaks
+20 to 50 tokens beyond 1x, rotary 100 to 200, T5's bias 600 to 800; ALiBi does not. Here sinusoidal is far behind at 512 already. A part of
+that is its learning rate ("Other rates", below).
+
+`CASES="default books default-128 default-1024 default-rows default-trend" scripts/reproduce figure1-full` trains what is missing, on a CPU or a GPU,
+and makes this page; its last sections have commands of their own. `default` alone takes some ten hours on two cores (`--output results/mine`).
+Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here cannot be downloaded.""")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)

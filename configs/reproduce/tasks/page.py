@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, measured_by, not_learned_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, leaders, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
 from paired import ranged  # noqa: E402
@@ -31,8 +31,11 @@ def nats(loss):
 
 def of_differences(found, what):
     text = (lambda share: f"{100 * share:.0f}") if what == "share" else nats
-    return "; ".join(f"{TITLES[better]} ahead of {TITLES[worse]} by {ranged(mean, low, high, text)}" + (" (one seed)" if low is None else "")
-                     for better, worse, mean, low, high in found if low is None or low > 0) or "no difference beyond noise"
+    ahead = {}
+    for better, worse, mean, low, high in found:
+        if low is None or low > 0:
+            ahead.setdefault(better, []).append(f"{TITLES[worse]} {ranged(mean, low, high, text)}")
+    return "; ".join(f"{TITLES[better]} ahead of {', '.join(others)}" for better, others in ahead.items()) or "no difference beyond noise"
 
 
 def task_rows(folder, comparison, task, arms):
@@ -84,18 +87,25 @@ def seeds_text(comparison, arms):
     return f"{most} seed{'s' if most > 1 else ''}" + (f"; {', '.join(fewer)}" if fewer else "")
 
 
-def verdict(comparison, arms):
-    """Who is ahead at FAR times the trained length, and where: the task itself, not what is asked beside it."""
-    length = FAR * trained_length(comparison)
-    shares = {arm: by_seed(comparison, 0, arm, length, "share") for arm in arms}
-    means = {arm: statistics.mean(each.values()) for arm, each in shares.items() if each}
-    said = ", ".join(f"{TITLES[arm]} {percent(means[arm])}" for arm in sorted(means, key=means.get, reverse=True))
-    depths = {arm: by_depth(comparison, 0, arm, length) for arm in means}
-    if any(depths.values()):
-        farthest, nearest = min(depths[arms[0]]), max(depths[arms[0]])
-        said += "; of what is farthest / nearest " + ", ".join(f"{TITLES[arm]} {100 * of[farthest]:.0f} / {100 * of[nearest]:.0f}" for arm, of in depths.items())
-    behind = not_learned_by(comparison, arms)
-    return said + (f". Not learned at 1x by {', '.join(TITLES[arm] for arm in behind)}" if behind else "")
+def first_table(found, arms):
+    """Right answers at FAR times the trained length and at it, of the tasks themselves: not what is asked beside them."""
+    methods = planned_arms()
+    print(f"| task | seeds | {' | '.join(TITLES[arm] for arm in methods)} |\n|---|---|{'---|' * len(methods)}")
+    for name, one in found.items():
+        first, cells = leaders(one, arms[name]), []
+        for arm in methods:
+            shares = [by_seed(one, 0, arm, times * trained_length(one), "share") for times in (FAR, 1)]
+            far, near = (percent(statistics.mean(each.values())) if each else "-" for each in shares)
+            cells.append(f"{f'**{far}**' if arm in first else far} ({near})" if any(shares) else "-")
+        print(f"| {name} | {seeds_text(one, arms[name])} | {' | '.join(cells)} |")
+
+
+def by_distance(found, arms):
+    """Right answers to what is farthest from the question and to what is nearest, where a task asks at several depths."""
+    for name, one in found.items():
+        depths = {arm: by_depth(one, 0, arm, FAR * trained_length(one)) for arm in arms[name]}
+        if any(depths.values()):
+            yield f"{name} " + ", ".join(f"{TITLES[arm]} {100 * of[min(of)]:.0f} / {100 * of[max(of)]:.0f}" for arm, of in depths.items())
 
 
 def as_many_pairs(comparison, arms):
@@ -105,7 +115,7 @@ def as_many_pairs(comparison, arms):
         if abs(near["size"] - far["size"]) < 2 and far["length"] == FAR * plain[0]["length"]:
             said = [f"{TITLES[arm]} {percent(statistics.mean(by_seed(comparison, 0, arm, near['length'], 'share').values()))} and "
                     f"{percent(statistics.mean(by_seed(comparison, 1, arm, far['length'], 'share').values()))}" for arm in arms]
-            yield (f"{near['size']:.0f} pairs, right answers at {near['length'] // plain[0]['length']}x and, with idle words among them, at {FAR}x: {', '.join(said)}.")
+            yield (f"{near['size']:.0f} pairs at {near['length'] // plain[0]['length']}x and, among idle words, at {FAR}x, right answers: {', '.join(said)}.")
 
 
 def list_of(values, text):
@@ -133,18 +143,23 @@ def main(folder):
         return
     sizes = [variant["parameters"] / 1e6 for one in found.values() for variant in one["variants"] if variant["parameters"]]
     arms = {name: arms_of(one) for name, one in found.items()}
-    print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, of the tasks of which some method has {percent(LEARNED)} right at the trained length (1x):\n")
-    for name, one in found.items():
-        if was_learned(one):
-            print(f"- **{name}** ({seeds_text(one, arms[name])}): {verdict(one, arms[name])}.")
+    learned = {name: one for name, one in found.items() if was_learned(one)}
+    print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, and in brackets at it (1x). Bold: no other method is ahead beyond noise.\n")
+    first_table(learned, arms)
     print(f"""
-Texts that `alibi prepare --task` makes, learned and asked: {min(sizes):.2f}M to {max(sizes):.2f}M parameters (the table of tokens differs), trained
-on {list_of({name: trained_tokens(one) for name, one in found.items()}, millions)} tokens of texts that fit into the trained length, {list_of({name: trained_length(one) for name, one in found.items()}, str)} tokens, asked at up to 16 times it. Every method at
-the same learning rate, which is the only one that was tried, on the same texts, in the same order: one that is behind at 1x has learned
-the task less well in these tokens, and differences at {FAR}x mix learning speed and length ("not learned": fewer right at 1x than halfway from guessing to all). By
-guessing {', '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())} are right, of the others hardly any. `scripts/reproduce tasks` makes this page, and trains
-what is missing; `configs/reproduce/tasks/tasks.toml` says what each task is trained on, [data](../../README.md#tasks) what it is. Intervals are of 95 %,
-over seeds (of one seed's right answers, over the {planned()["trials"]} texts of each depth), not cut at 0 and 100 %; losses stand in the table where no method has {percent(LEARNED)} of the answers right.
+- A method with few right answers at 1x has not learned the task in so few tokens: its answers at {FAR}x say little about length.
+- By guessing, {' and '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())} are right; of the others hardly any.
+- Right answers in % at {FAR}x to what is farthest from the question / nearest to it: {'; '.join(by_distance(learned, arms)) or 'not asked'}.
+
+`alibi prepare --task` writes the texts. Models have {min(sizes):.2f}M to {max(sizes):.2f}M parameters (vocabularies differ). They train on
+{list_of({name: trained_tokens(one) for name, one in found.items()}, millions)} tokens, on texts that fit into the trained length of {list_of({name: trained_length(one) for name, one in found.items()}, str)} tokens, and are asked at up to 16 times that length.
+All methods train on the same texts in the same order, at one learning rate; no other was tried. `scripts/reproduce tasks` trains what is missing
+and makes this page; `configs/reproduce/tasks/tasks.toml` says what each task trains on, [data](../../README.md#tasks) what it asks.
+
+## Differences beyond noise
+
+Intervals are of 95 % over seeds (of one seed, over the {planned()["trials"]} texts of each depth; of losses of one seed there is none); they are not cut at 0 and
+100 %. Losses are compared where no method has {percent(LEARNED)} of the answers right.
 
 | task | seeds | difference at {FAR}x | by |
 |---|---|---|---|""")
@@ -154,21 +169,21 @@ over seeds (of one seed's right answers, over the {planned()["trials"]} texts of
             what = measured_by(one, task, arms[name], length)
             print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(differences(one, task, arms[name], length), what)} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
-    unlearned = [name for name, one in found.items() if not was_learned(one)]
+    unlearned = [name for name in found if name not in learned]
     if unlearned:
-        print(f"\nNo method learned these in so few tokens (at 1x no method has {percent(LEARNED)} of the answers right): {', '.join(unlearned)}. Who is ahead there says who has learned more of "
-              "how an\nanswer looks, or what stands just before it (needles, by depth), and not which method finds it.")
+        print(f"\nNo method has learned {', '.join(unlearned)} in so few tokens: at 1x none has {percent(LEARNED)} of the answers right. A method ahead there knows more of\n"
+              "what answers look like, or finds what stands just before the question (needles, by depth).")
     if "recall" in found and len(found["recall"]["tasks"]) > 1:
         for line in as_many_pairs(found["recall"], arms["recall"]):
-            print(f"\nA longer text of recall holds more pairs. {line}")
+            print(f"\nA longer text of recall also holds more pairs. With as many: {line}")
     if missing:
         print(f"\nNot run yet: {', '.join(missing)}.")
-    print("\n`passkey`, which `alibi prepare` makes, too, is not among them: `needle` asks the same in one sentence.")
+    print("\n`passkey` is not among the tasks here: `needle` asks the same in one sentence.")
     unrun = {name: [arm for arm in planned_arms() if arm not in arms[name]] for name in found}
     for waiting in dict.fromkeys(map(tuple, filter(None, unrun.values()))):
         print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(TITLES[arm] for arm in waiting)}.")
-    print("\n## Right answers and their loss\n\nShare of exact answers under greedy decoding; loss in nats per token, teacher-forced. "
-          "Means over\nseeds (least .. most) and, of needle, needles and lookup, over depths.")
+    print("\n## Right answers and their loss\n\nShare of exact answers with greedy decoding; loss of the true answer in nats per token. Means over seeds (least .. most), "
+          "of needle,\nneedles and lookup over depths, too.")
     for name, one in found.items():
         for task in range(len(one["tasks"])):
             task_rows(folder / name, one, task, arms[name])
