@@ -8,6 +8,7 @@
 #include "base/mapping_guard.h"
 #include "base/stop.h"
 #include "commands/commands.h"
+#include "device/device.h"
 #include "device/memory.h"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   alibi::install_stop_handlers();
   alibi::install_mapping_guard();
   alibi::keep_freed_memory();
+  alibi::limit_threads();
   try {
     const int code = alibi::run_command_line(alibi::program(), {{argv, argv + argc}});
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)

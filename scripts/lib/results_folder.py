@@ -10,6 +10,7 @@ from whole_file import write_whole
 OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
 
 ABOUT_SPEED = "cost"  # an experiment
+COMMANDS = {"quickstart": "scripts/quickstart"}  # of experiments that scripts/reproduce does not know
 
 
 def table(head, rows):
@@ -144,7 +145,7 @@ SECTIONS = {"comparison.json": curves_section, "curve.json": curves_section, "an
 def folder_page(results, name, what):
     """Pictures and figures of all that an experiment measured."""
     folder = os.path.join(results, name)
-    text = f"# {what[0].upper() + what[1:]}\n\n`scripts/reproduce {name}` measures this again and writes a page with all figures.\n"
+    text = f"# {what[0].upper() + what[1:]}\n\n`{COMMANDS.get(name, f'scripts/reproduce {name}')}` measures this again and writes a page with all figures.\n"
     if name != ABOUT_SPEED and os.path.exists(os.path.join(folder, "comparison.json")):
         text += "All variants train at one learning rate; no other was tried, and it may suit some variants better than others.\n"
     for place, below, names in os.walk(folder):

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <thread>
 
+#include "base/control_groups.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -47,6 +50,30 @@ std::vector<int> allowed_processors() {
     std::iota(allowed.begin(), allowed.end(), 0);
   }
   return allowed;
+}
+
+namespace {
+
+// "max 100000" or "200000 100000" of version 2; version 1 has a file for each, -1 for no quota.
+std::optional<std::int64_t> processors_of(const ControlGroup& group) {
+  std::int64_t quota = 0, period = 0;
+  if (group.unified) {
+    std::ifstream(group.folder / "cpu.max") >> quota >> period;
+  } else {
+    std::ifstream(group.folder / "cpu.cfs_quota_us") >> quota;
+    std::ifstream(group.folder / "cpu.cfs_period_us") >> period;
+  }
+  if (quota <= 0 || period <= 0) return std::nullopt;
+  return (quota - 1) / period + 1;
+}
+
+}  // namespace
+
+std::int64_t granted_processors(const std::filesystem::path& root) {
+  std::int64_t least = std::ssize(allowed_processors());
+  for (const ControlGroup& group : control_groups(root, "cpu"))
+    least = std::min(least, processors_of(group).value_or(least));
+  return least;
 }
 
 int open_socket(int family, int kind) { return ::socket(family, kind | SOCK_CLOEXEC, 0); }

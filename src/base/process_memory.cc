@@ -9,6 +9,8 @@
 #include <optional>
 #include <sstream>
 
+#include "base/control_groups.h"
+
 namespace alibi {
 namespace {
 
@@ -64,25 +66,11 @@ void take(MemoryLimit& least, std::optional<std::int64_t> bytes, const char* sou
   if (bytes && *bytes < least.bytes) least = {*bytes, source};
 }
 
-// Every group from this process's up to the root may have a limit. In a container the path that
-// /proc names is often not mounted; then the root of the mount is the container's own group.
 void take_groups(MemoryLimit& least, const fs::path& root) {
-  const fs::path mounted = root / "sys/fs/cgroup";
-  std::ifstream lines(root / "proc/self/cgroup");
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool unified = controllers.empty();
-    if (!unified && ("," + controllers + ",").find(",memory,") == std::string::npos) continue;
-    const fs::path top = unified ? mounted : mounted / "memory";
-    const char* name = unified ? "memory.max" : "memory.limit_in_bytes";
-    const char* source = unified ? "control group memory.max" : "control group memory limit";
-    fs::path group = fs::path(line.substr(second + 1)).relative_path();
-    for (;; group = group.parent_path()) {
-      take(least, limit_in(top / group / name), source);
-      if (group.empty()) break;
-    }
+  for (const ControlGroup& group : control_groups(root, "memory")) {
+    const char* name = group.unified ? "memory.max" : "memory.limit_in_bytes";
+    const char* source = group.unified ? "control group memory.max" : "control group memory limit";
+    take(least, limit_in(group.folder / name), source);
   }
 }
 

@@ -310,7 +310,10 @@ Fields runtime_fields(RuntimeConfig& r) {
       "Precision of activations; weights and moments stay fp32. auto: bf16 where the processor has "
       "bf16 instructions, fixed at the first start. tf32: fp32, with matrix products in TF32 on "
       "CUDA.");
-  add(f, "threads", &r.threads, "0: OMP_NUM_THREADS, else all cores.").range(0, 4096).free();
+  add(f, "threads", &r.threads,
+      "0: OMP_NUM_THREADS, else all cores, or as many as a container grants.")
+      .range(0, 4096)
+      .free();
   add(f, "loss_chunk_rows", &r.loss_chunk_rows,
       "Rows of logits in memory at a time; six times as many where a device's kernel writes their "
       "gradient in their place.")

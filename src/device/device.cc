@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/strings.h"
 #include "device/cuda_library.h"
 #include "device/libtorch.h"
@@ -65,6 +66,12 @@ torch::ScalarType activation_type(Precision resolved) {
 int set_threads(std::int64_t threads) {
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
   return at::get_num_threads();
+}
+
+void limit_threads(const std::filesystem::path& root) {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
+  const std::int64_t granted = granted_processors(root);
+  if (granted < std::ssize(allowed_processors())) set_threads(granted);
 }
 
 void use_one_thread_here() {

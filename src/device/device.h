@@ -1,6 +1,7 @@
 // Which processor a run uses, how many threads, which precision.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "config/config.h"
@@ -18,9 +19,13 @@ Precision resolve_precision(Precision choice, torch::Device device);
 
 torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
 
-// threads > 0 sets LibTorch's count; 0 keeps OMP_NUM_THREADS or all cores. Returns the count in
-// force.
+// threads > 0 sets LibTorch's count; 0 keeps it: OMP_NUM_THREADS or all cores, but for
+// limit_threads(). Returns the count in force.
 int set_threads(std::int64_t threads);
+
+// Once, at start: no more threads than granted_processors(), where OMP_NUM_THREADS does not choose.
+// `root` as there.
+void limit_threads(const std::filesystem::path& root = "/");
 
 // Loops of the calling thread run on it alone, those of other threads as before: OpenMP would start
 // a second team for it on the cores that the first works on.

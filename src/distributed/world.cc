@@ -101,7 +101,7 @@ std::int64_t World::share_of_processors() {
   std::string own = machine_name();
   for (const int processor : allowed) own += cat(" ", processor);
   const auto all = gather(own);
-  return std::max<std::int64_t>(1, std::ssize(allowed) / std::count(all.begin(), all.end(), own));
+  return std::max<std::int64_t>(1, granted_processors() / std::count(all.begin(), all.end(), own));
 }
 
 void World::barrier() {

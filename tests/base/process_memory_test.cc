@@ -6,29 +6,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/files.h"
 #include "base/process_memory.h"
 #include "support/error_text.h"
-#include "support/temporary_folder.h"
+#include "support/machine_root.h"
 
 namespace alibi {
 namespace {
 
 // proc/ and sys/ as a machine shows them.
-class Machine {
+class Machine : public MachineRoot {
  public:
   Machine() {
     put("proc/meminfo", "MemTotal: 32000000 kB\nMemAvailable:  8000 kB\nSwapFree: 100 kB\n");
     put("proc/self/status", "VmSize: 90 kB\nVmData: 90 kB\nVmRSS:\t  24 kB\n");
   }
-  void put(const std::string& name, const std::string& text) const {
-    make_folders((folder_.path() / name).parent_path());
-    write_file_atomic(folder_.path() / name, text);
-  }
-  MemoryLimit limit() const { return memory_limit(folder_.path()); }
-
- private:
-  TemporaryFolder folder_;
+  MemoryLimit limit() const { return memory_limit(path()); }
 };
 
 constexpr std::int64_t kFree = (8000 + 100 + 24) * 1024;

@@ -402,6 +402,18 @@ class Front(unittest.TestCase):
         for name, fold in zip(("sinusoidal", "rotary"), folds):
             self.assertEqual(["eight", "nine", "ten", "eleven"].index(fold) + 8, round(far[name][1] / far[name][0]))
 
+    # Seen failing: with another figure in a row of README.md.
+    def test_the_quickstarts_curve_is_as_it_was_written(self):
+        curve = json.loads((PROJECT / "data/results/quickstart/curve.json").read_text(encoding="utf-8"))["curves"][0]
+        shown = {int(words[0].replace(",", "")): words for line in self.sections["Two commands"].splitlines() if re.match(r" *[\d,]+ +\d+x ", line) for words in [line.split()]}
+        self.assertEqual(list(shown), [point["length"] for point in curve["points"]])
+        for point in curve["points"]:
+            for of in ("perplexity", "perplexity_low", "perplexity_high"):
+                self.assertIn(f"{point[of]:.2f}", shown[point["length"]])
+            self.assertIn(f"{point['bits_per_byte']:.4f}", shown[point["length"]])
+            if point["length"] > curve["trained_length"]:
+                self.assertIn(f"{100 * point['change_from_1x']:+.1f}", shown[point["length"]])
+
     def test_speeds_are_measured_ones(self):
         measured = (PROJECT / "tests/bench/RESULTS.md").read_text(encoding="utf-8")
         programs = ["alibi bf16", "PyTorch bf16 eager", "PyTorch bf16 compiled"]
