@@ -9,9 +9,9 @@ from results_measured import REPOSITORY, WITH_FAULT, Comparison, Missing, TrainS
 
 REPRODUCE = os.path.join(REPOSITORY, "configs", "reproduce")
 sys.path[:0] = [os.path.join(REPRODUCE, name) for name in ("against-pytorch", "retrofit", "tasks")]
-from answers import FAR, arms_of, by_depth, leaders, not_learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
+from answers import FAR, LEARNED, arms_of, by_depth, leaders, learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
 from bars import bars  # noqa: E402
-from budgets import read_runs, read_steps, time_until  # noqa: E402
+from budgets import median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
 from curves import HOLDS, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget  # noqa: E402
 from exchanged import Exchanged  # noqa: E402
 from paired import by_seed, interval, losses  # noqa: E402
@@ -38,14 +38,21 @@ def sure(c, variant=None):
     return f"{counted(c.made(variant or c.all['reference']))}; {c.size(variant).split(',')[0]}, {each:.{1 if each < 10 else 0}f} tokens a parameter"
 
 
-def with_books(c):
-    return sure(c) + ("" if full("books").complete() else "; books fewer seeds")
-
-
 def not_shown(c, name, length, other=None):
     """Whether the interval of its difference from the reference, or from another variant, holds 0."""
     _, low, high = interval(by_seed(c.all, name, other or c.all["reference"], length))
     return low is not None and low < 0 < high
+
+
+def in_short():
+    """What a reader who chooses a method wants to know, in one line."""
+    c = full("default")
+    beyond = [called(name) for name in c.variants if c.point(name, 8192)["perplexity"] and c.perplexity(name, 8192) < FAR_ABOVE * c.perplexity("alibi", 8192) and reading(c, [name])]
+    beyond.sort(key=lambda title: next(c.perplexity(name, 8192) for name in c.variants if called(name) == title))
+    best = min((name for name in c.variants if c.made(name)), key=lambda name: c.perplexity(name, 512))
+    level = [called(name) for name in c.variants if c.variants[name]["changes"].get("evaluate") is None and name != best and not_shown(c, name, 512, best)]
+    return (f"In short: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
+            + f" ({sure(c)}).")
 
 
 def change_or_level(c, name, length):
@@ -82,7 +89,7 @@ def trend():
     changes = {tokens: math.expm1(points["sinusoidal"]["loss"] - points["alibi"]["loss"]) for tokens, points in by_budget(c.all) if {"sinusoidal", "alibi"} <= points.keys()}
     rates = {f"{variant['changes']['optimizer']['learning_rate']:g}" for name, variant in c.variants.items() if name.startswith("sinusoidal")}
     late = "; it learns late, and comes nearer in the end" if max(changes, key=changes.get) < max(changes) else ""
-    return (f"{', '.join(f'{percent(change)} at {tokens:.3g}' for tokens, change in changes.items())} (one seed, all at the rate that a short trial chose for sinusoidal, {', '.join(rates)}: "
+    return (f"{', '.join(f'{percent(change)} at {tokens:.0f}' for tokens, change in changes.items())} (one seed, other targets than above, all at the rate that a short trial chose for sinusoidal, {', '.join(rates)}: "
             f"what the tokens do is not separated from the rate{late})")
 
 
@@ -97,16 +104,25 @@ def longer_texts():
     ends = sorted((name for name in until if name not in flat), key=lambda name: -until[name])
     least, most = (of((c.grown(name, 8192), name) for name in ends) for of in (min, max))
     others = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({c.change(name, 8192)})" for name in flat if name not in good]
-    best = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({middle(c.change(name, 8192))}{'' if i else ' from 1x'})" for i, name in enumerate(good)]
+    best = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({middle(c.change(name, 8192))}{'' if i else ' from 1x'})" for i, name in enumerate(reading(c, good))]
+    at_2x = sorted((name for name in until if c.perplexity(name, 1024) < FAR_ABOVE * c.perplexity("alibi", 1024)), key=lambda name: c.perplexity(name, 1024))
     return Answer(
-        f"perplexity at 16x the trained length: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
+        f"perplexity at 16x: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
         sure(c),
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
-         f"As flat, but far above: {', '.join(others) or 'none'}",
+         f"Does not rise either, but is far above: {', '.join(others) or 'none'}",
+         f"Does not rise, but reads no longer context (all of its gain is fewer early tokens): {', '.join(f'{called(name)} {c.perplexity(name, 8192):.2f}' for name in good if name not in reading(c, good)) or 'none'}",
+         f"At 2x, perplexity: {', '.join(f'{called(name)} {c.perplexity(name, 1024):.2f}' + (' (no difference shown from ALiBi)' if not_shown(c, name, 1024) else '') for name in at_2x)}",
+         f"Forget gates from KERPLE's log at 16x: {c.apart('forgetting', 'kerple-log', 8192)}",
          f"Others are at most {100 * HOLDS:.0f} % above their own perplexity at 1x up to this length (in brackets: at 8,192): "
          + "; ".join(f"{called(name)} {until[name]:,} ({percent(c.grown(name, 8192))})" for name in ends),
          f"Rotary with YaRN at evaluation, from ALiBi's perplexity: {c.against('rotary-yarn', 1024)} at 2x, {c.against('rotary-yarn', 2048)} at 4x, {c.against('rotary-yarn', 8192)} at 16x",
          optional(fine_tuned)])
+
+
+def reading(c, names):
+    """Those to which longer context brings something at the longest length."""
+    return [name for name in names if (c.point(name, 8192)["context_gain_low"] or 0) > 0]
 
 
 def fine_tuned():
@@ -115,37 +131,42 @@ def fine_tuned():
     arm = c.variants["rotary-yarn-trained"]
     beside = ", ".join(f"{called(name)} {math.exp(losses(c.all, name, 8192)[0]):.2f} ({math.exp(losses(short.all, name, 8192)[0]):.2f})" for name in ("kerple-log", "alibi"))
     return (f"Fine-tuned on long windows, so no extrapolation: rotary trained on 1,024, then with YaRN on {arm['train_targets'] / 1e6:.1f}M tokens in windows of 8,192, has "
-            f"{c.perplexity('rotary-yarn-trained', 8192):.2f} at 8,192 ({counted(c.made('rotary-yarn-trained'))}). Trained on 1,024 alone (in brackets: on 512), seed 0: {beside}")
+            f"{c.perplexity('rotary-yarn-trained', 8192):.2f} at 8,192 ({counted(c.made('rotary-yarn-trained'))}). Trained on 1,024 alone, seed 0 (in brackets: on 512, with 4 places of the text a step in place of 2): {beside}")
 
 
 def most_tokens():
     """Sinusoidal and rotary from ALiBi after the most tokens."""
     tokens, points = by_budget(full("default-trend").all)[-1]
     said = [f"{name} {percent(math.expm1(points[name]['loss'] - points['alibi']['loss']))}" for name in ("sinusoidal", "rotary") if name in points]
-    return f" (after {tokens:.0f} tokens a parameter, one seed: {', '.join(said)})"
+    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}"
 
 
 def at_trained_length():
     c, books = full("default"), full("books")
     shown = ("forgetting", "rotary", "kerple-log", "t5", "sinusoidal")
-    lowest = ", ".join(f"{name} at {tokens:.2g}" for tokens, name in lowest_by_budget(full("default-trend").all))
+    lowest = ", ".join(f"{' and '.join(map(called, name.split(' and ')))} at {tokens:.0f}" for tokens, name in lowest_by_budget(full("default-trend").all))
+    pairs = [("forgetting", "rotary"), ("rotary", "kerple-log"), ("forgetting", "kerple-log")]
+    apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs)
+    level = f" (not told apart from {called('forgetting')})" if not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
-        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) for name in shown)}{optional(most_tokens)}",
-        with_books(c),
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(most_tokens)}",
+        sure(c),
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
-         f"Books: {', '.join(f'{called(name)} {books.against(name, 512)}' for name in shown if books.made(name))}",
+         f"Between them: {apart}",
+         f"Books: {', '.join(f'{called(name)} {books.against(name, 512)}' + (' (1 seed)' if books.made(name) == 1 else '') for name in shown if books.made(name))}",
          "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
-         f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}",
+         f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
+         f"at which ALiBi is {percent(math.expm1(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0]))} from itself at its own",
          optional(by_places),
          f"It depends on the tokens: by tokens a parameter {trend()}",
          f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
-         f"Of ALiBi, sinusoidal and rotary the lowest, by tokens a parameter (one seed; at most 0.01 nats apart: level): {lowest}"])
+         f"The lowest of ALiBi, sinusoidal and rotary, by tokens a parameter (one seed; two methods: at most 0.01 nats apart): {lowest}"])
 
 
 def by_places():
     """What more places of the text in a step change, at one rate."""
     rows = full("default-rows")
-    return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places in place of 4, both at {OTHER_RATE:g}, sinusoidal is "
+    return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, sinusoidal is "
             f"{middle(rows.against('sinusoidal', 512))} from ALiBi ({counted(rows.made('sinusoidal'))})")
 
 
@@ -165,11 +186,11 @@ SHARES_OF_LENGTH = {"a half": 0.5, "a quarter": 0.25, "an eighth": 0.125, "a six
 
 def how_short():
     c, t = TrainShort("composer"), TrainShort("table5")
-    level = [words for words, s in SHARES_OF_LENGTH.items() if not_shown(c, f"alibi-s{s}", 1024, "alibi-s1")]
-    worse = [f"{words} {middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}" for words, s in SHARES_OF_LENGTH.items() if words not in level]
+    shares = [f"{words} {middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}{' (no difference shown)' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else ''}" for words, s in SHARES_OF_LENGTH.items()]
+    drawn = " and ".join(middle(t.apart(f"alibi-{length}", "alibi-768", 768)) for length in (256, 128))
     return Answer(
-        f"perplexity at 1,024: trained at {' or '.join(level) or 'no smaller share'} of that length no difference was shown, {', '.join(worse)}. Where shorter rows come from more places of the text "
-        f"(`batch.draw=rows`), shorter is better: a sixth {middle(t.apart('alibi-128', 'alibi-768', 768))}",
+        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}. With rows from as many places of the text as there are rows (`batch.draw=rows`), trained "
+        f"on 256 and 128 from training on 768, at 768: {drawn}, for these have more places",
         sure(c, "alibi-s1"),
         ["The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
          + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
@@ -189,10 +210,10 @@ def uses_context():
     c, books, near = full("default"), full("books"), full("default-128").point("alibi", 2048)
     p, b = c.point("alibi", 8192), books.point("alibi", 8192)
     shown = b["context_gain_low"] is not None and b["context_gain_low"] > 0
-    on_books = f"on books {b['context_gain']:.3f}" if shown else f"on books no gain from longer context was shown ({counted(books.made('alibi'))})"
+    on_books = f"on books {b['context_gain']:.3f}" + ("" if shown else f", not shown to be above 0 over {counted(books.made('alibi'))}")
     return Answer(
         f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens; {on_books}",
-        with_books(c),
+        sure(c),
         [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
          f"Trained on 128 tokens ({counted(full('default-128').made('alibi'))}): {near['context_gain']:+.3f} and {near['early_gain']:+.3f}",
          f"Books ({counted(books.made('alibi'))}): {within(b, 'context_gain', nats)} and {within(b, 'early_gain', nats)}"])
@@ -208,9 +229,15 @@ def in_order(shares, place):
 
 
 def ahead_at(comparison):
-    """Methods that no other is ahead of beyond noise at FAR times the trained length, with their right answers."""
-    shares, first = right_answers(comparison), leaders(comparison, arms_of(comparison))
-    return in_order({method: shares[method] for method in first}, 2) + " %" if first else "none"
+    """The methods with most right answers at FAR times the trained length, and those that are not told apart from them, with theirs."""
+    shares = right_answers(comparison)
+    first = {method: shares[method] for method in leaders(comparison, arms_of(comparison))}
+    if not first:
+        return "nobody" if seeds_of(comparison) > 1 and max(of[2] for of in shares.values()) < 100 * LEARNED else "too few seeds"
+    most = max(of[2] for of in first.values())
+    best = {method: of for method, of in first.items() if round(of[2]) == round(most)}
+    others = in_order({method: of for method, of in first.items() if method not in best}, 2)
+    return f"{', '.join(TITLES[method] for method in best)} {most:.0f} %" + (f" ({others})" if others else "")
 
 
 def recalls():
@@ -223,7 +250,7 @@ def recalls():
     seeds = [seeds_of(one) for one in found.values()]
     variants = [variant for one in found.values() for variant in one["variants"] if variant["parameters"]]
     sizes, tokens = (sorted({f"{round(variant[key] / 1e6, 1):g}" for variant in variants}, key=float) for key in ("parameters", "train_targets"))
-    few = {name: [TITLES[arm] for arm in not_learned_by(one, arms_of(one))] for name, one in learned.items()}
+    few = {name: [f"{TITLES[arm]} {ok} of {of}" for arm in arms_of(one) for ok, of in [learned_by(one, arm)] if ok < of] for name, one in learned.items()}
     by_best = sorted(learned.items(), key=lambda one: -max(shares[2] for shares in right_answers(one[1]).values()))
     depths = ""
     if "needle" in learned:
@@ -231,12 +258,13 @@ def recalls():
         depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
     return Answer(
-        f"right answers at {FAR}x, methods that no other is ahead of beyond noise: {'; '.join(f'{name} {ahead_at(one)}' for name, one in by_best)}",
+        f"right answers at {FAR}x, of the best method (in brackets: of those not told apart from it): {'; '.join(f'{name} {ahead_at(one)}' for name, one in by_best)}",
         f"{min(seeds)}{f' to {max(seeds)}' if max(seeds) > min(seeds) else ''} seed{'s' if max(seeds) > 1 else ''}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
-        f"{'M or '.join(tokens)}M tokens",
+        f"{'M or '.join(tokens)}M tokens; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))}",
         [f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
          f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
-         f"A task that a method has not learned at the trained length says little about length: {'; '.join(f'{name} by {chr(44).join(arms)}'.replace(chr(44), ', ') for name, arms in few.items() if arms)}",
+         "Not learned by all seeds (more right at the trained length than halfway from guessing to all), so that their answers say little about length: "
+         + "; ".join(f"{name} {', '.join(arms)}" for name, arms in few.items() if arms),
          f"Learned by no method in so few tokens: {unlearned}" if unlearned else "",
          depths])
 
@@ -249,10 +277,11 @@ def other_bias():
 
     brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in ("forgetting", "kerple-log"))
     return Answer(
-        f"yes, from ALiBi's perplexity: {brief}",
+        f"yes, from ALiBi's perplexity: {brief}. After few tokens (0.2 a parameter) KERPLE's log is not: {middle(short.against('kerple_log', 128))} at 1x",
         sure(trained),
         [f"From ALiBi's perplexity: {said(trained, ('forgetting', 'kerple-log'), (512, 8192))}",
-         f"After few tokens ([biases](biases/); {sure(short)}), which shows how fast each learns: {said(short, ('sandwich', 'bam'), (128, 2048))}",
+         f"After few tokens ([biases](biases/); {sure(short)}), which shows how fast each learns: {said(short, ('forgetting', 'sandwich', 'bam', 'kerple_log'), (128, 2048))}",
+         "Not known: whether forget gates and KERPLE's log stay ahead after more tokens, at rates that were tried over all tokens, or with `batch.draw=rows`",
          f"Forget gates: {WITH_FAULT}"])
 
 
@@ -267,7 +296,7 @@ def which_slopes():
         sure(c),
         [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
          "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
-         f"Learned ones in another experiment ({sure(biases)}): {biases.against('learned_slopes', 2048)}"])
+         f"Learned ones in another experiment ({sure(biases)}), at 16x from the published ones: {biases.against('learned_slopes', 2048)}"])
 
 
 def sparse_answer():
@@ -276,13 +305,24 @@ def sparse_answer():
                            for verdict in ("better", "within noise", "worse"))
     at_end = ("window-sinks", "hard-alibi")
     return Answer(
-        (f"better at 16x than all keys: {c.listed(better, 8192, middle)}" if better else "none is better than all keys")
-        + f". After 20 tokens a parameter, at 16x: {', '.join(f'{called(name)} {middle(trained.against(name, 8192))}' for name in at_end)}. "
-        f"Early in training {len(same)} of {len(better) + len(same) + len(worse)} patterns show no difference",
+        f"from all keys' perplexity, at 1x and 16x: {'; '.join(f'{change_or_level(trained, name, 512)}, {middle(trained.against(name, 8192))}' for name in at_end)}. Early in training, at 16x, "
+        f"{len(better)} of {len(better) + len(same) + len(worse)} patterns are better, {len(same)} show no difference",
         f"{sure(trained, at_end[0])}; early: {sure(c)}",
-        [f"Early in training no difference was shown at 16x for {c.listed(same, 8192)}",
+        [f"Early in training, better at 16x: {c.listed(better, 8192) or 'none'}; no difference shown: {c.listed(same, 8192)}",
          f"Worse there: {c.listed(worse, 8192)}",
-         f"After 20 tokens a parameter: {', '.join(f'{called(name)} {trained.against(name, 8192)}' for name in at_end)}"])
+         f"After 20 tokens a parameter, at 16x: {', '.join(f'{called(name)} {trained.against(name, 8192)}' for name in at_end)}"])
+
+
+def what_it_costs():
+    """Steps in turns, from biases; with all keys."""
+    measured, names = load("biases", "steps.json"), ("kerple_log", "t5", "sinusoidal", "forgetting", "rotary", "fire")
+    times = {name: relative_steps(measured["seconds"], name, "alibi") for name in names}
+    return Answer(
+        f"a training step, of ALiBi's time: {', '.join(f'{called(name)} {statistics.median(of):.2f}' for name, of in times.items())}",
+        f"{len(times['rotary'])} rounds in turns; 4.2M parameters, trained on 128; Xeon with AMX",
+        [f"By round: {', '.join(f'{called(name)} {median_and_spread(of)}' for name, of in times.items())}",
+         "Memory and speed on a device: not measured by method",
+         "What an export can express differs, too: [configs/GUIDE.md](../../configs/GUIDE.md), \"Export\""])
 
 
 def optimizer_cases():
@@ -333,7 +373,7 @@ def beside_pytorch():
     return Answer(
         f"yes: with NorMuon, at lengths of {lengths}, to the loss that compiled PyTorch ends with {times('PyTorch, Muon')} times sooner than PyTorch with Muon, "
         f"{times(adamw)} times sooner than PyTorch with AdamW",
-        f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M parameters, 1M tokens, two CPU cores",
+        f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M parameters, 1M tokens; {race['machine'].split(' (')[0]}, two cores",
         [f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
          f"For the same number of tokens `alibi` with NorMuon takes less time than PyTorch with AdamW by a factor of {same}",
          f"Measured on {race['machine']}"])
@@ -346,9 +386,9 @@ def from_a_table():
     near, far = of.lengths[0], of.lengths[-1]
     after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
     return Answer(
-        f"yes, but worse: after a twentieth more tokens {middle(after[0])} from the table's perplexity at the trained length, {middle(after[1])} at 16x; "
-        f"from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
-        f"{len(of.losses)} seeds, ranges; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
+        f"yes, but worse: after a twentieth more tokens, from the perplexity with the table at its trained length, {middle(after[0])} there and {middle(after[1])} at 16x, where the table has no "
+        f"positions; from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
+        f"{len(of.losses)} seeds, least .. most; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
         [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
          f"From a model trained with ALiBi throughout: {behind_alibi[0]} and {behind_alibi[1]}; the table's own model {of.apart('learned', near, 'alibi', near)} at the trained length. None went on with its table"])
 
@@ -387,6 +427,7 @@ ANSWERS = [  # question, answer, folder of its figures, its picture there
     ("Does ALiBi use the longer context?", uses_context, "figure1-full", "../pictures/context.svg"),
     ("Which method recalls what its context says?", recalls, "tasks", "recall/task-recall.svg"),
     ("Is another bias better than ALiBi's?", other_bias, "figure1-full", "default/runs/perplexity.svg"),
+    ("What does another method cost?", what_it_costs, "biases", "perplexity.svg"),
     ("Which slopes?", which_slopes, "slopes", "runs/perplexity.svg"),
     ("Is sparse attention as good?", sparse_answer, "patterns", "perplexity.svg"),
     ("Which optimizer?", which_optimizer, "optimizers", "../pictures/optimizers.svg"),

@@ -11,7 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import tried_rates  # noqa: E402
-from curves import HOLDS, LEAST_GAIN, LEVEL, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
+from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent, ranged  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
@@ -172,7 +172,7 @@ def seeds_line(comparison):
         return f" ({', '.join(waiting)} not run yet)" if waiting else ""
     runs = {variant["name"]: len(losses_at_1x(comparison, variant["name"])) for variant in comparison["variants"]}
     fewer = [f"{name} {count}" for name, count in runs.items() if count < len(comparison["seeds"])]
-    return f" ({', '.join(fewer)} so far)" if fewer else ""
+    return f" planned; so far fewer of {', '.join(fewer)}" if fewer else ""
 
 
 def devices_line(case, comparison):
@@ -394,7 +394,10 @@ that is its learning rate ("Other rates", below).
 
 `CASES="default books default-128 default-1024 default-rows default-trend" scripts/reproduce figure1-full` trains what is missing, on a CPU or a GPU,
 and makes this page; its last sections have commands of their own. `default` alone takes some ten hours on two cores (`--output results/mine`).
-Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here cannot be downloaded.""")
+Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here cannot be downloaded.
+
+To choose a method, read its usable length: "holds" says only that perplexity does not rise, also where longer context brings nothing.""")
+    print("Names: " + ", ".join(f"{name} is {TITLES[name]}" for name in ("forgetting", "kerple-log", "t5", "none", "window-sinks")) + ".")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):
         case_section(case)

@@ -1,6 +1,5 @@
 """What the comparisons of tasks found."""
 import json
-import math
 import pathlib
 import statistics
 import sys
@@ -29,11 +28,6 @@ def read_tasks(folder):
     files = {name: pathlib.Path(folder) / name / "comparison.json" for name in tasks}
     found = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items() if file.exists()}
     return found, [name for name in tasks if name not in found]
-
-
-def texts_asked(comparison, task, arm, length):
-    """Over all depths."""
-    return planned()["trials"] * max(1, len(by_depth(comparison, task, arm, length)))
 
 
 def seeds_of(comparison):
@@ -83,20 +77,15 @@ def trained_length(comparison):
     return comparison["tasks"][0]["variants"][0]["points"][0]["length"]
 
 
-def not_learned_by(comparison, arms):
-    """Those that have fewer right answers to the task itself, at the trained length, than halfway from guessing to all."""
+def learned_by(comparison, arm):
+    """(How many seeds have more right answers to the task itself, at the trained length, than halfway from guessing to all, how many there are)."""
     least = (1 + GUESSED.get(comparison["tasks"][0]["name"], 0)) / 2
-    shares = {arm: by_seed(comparison, 0, arm, trained_length(comparison), "share") for arm in arms}
-    return [arm for arm, share in shares.items() if share and statistics.mean(share.values()) < least]
-
-
-def of_texts(one, other, texts):
-    """Of a difference of two shares of one seed's, over the texts asked: half of its interval of 95 %."""
-    return 1.96 * math.sqrt((one * (1 - one) + other * (1 - other)) / texts)
+    shares = by_seed(comparison, 0, arm, trained_length(comparison), "share").values()
+    return sum(share >= least for share in shares), len(shares)
 
 
 def differences(comparison, task, arms, length):
-    """(better, worse, mean, low, high) of two arms each, the largest first."""
+    """(better, worse, mean, low, high) of two arms each, by the seeds that both have, the largest first; low and high are None of one seed."""
     what, found = measured_by(comparison, task, arms, length), []
     for i, first in enumerate(arms):
         for second in arms[i + 1:]:
@@ -106,19 +95,16 @@ def differences(comparison, task, arms, length):
             if mean is not None and mean < 0:
                 better, worse = worse, better
                 mean, low, high = interval(differences_of(*reversed(values)))
-            if low is None and mean is not None and what == "share":
-                (seed,) = values[0].keys() & values[1].keys()
-                half = of_texts(*(value[seed] for value in values), texts_asked(comparison, task, first, length))
-                low, high = mean - half, mean + half
             if mean is not None:
                 found.append((better, worse, mean, low, high))
     return sorted(found, key=lambda one: -one[2])
 
 
 def leaders(comparison, arms):
-    """Of the task itself at FAR times the trained length: the arms that no other is ahead of beyond noise; none where hardly an answer is right."""
+    """Of the task itself at FAR times the trained length: the arms that no other is ahead of beyond noise; none where hardly an answer is right, or where
+    fewer than two seeds of an arm were run."""
     length = FAR * trained_length(comparison)
-    if measured_by(comparison, 0, arms, length) != "share":
+    if measured_by(comparison, 0, arms, length) != "share" or any(len(by_seed(comparison, 0, arm, length, "share")) < 2 for arm in arms):
         return []
-    behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low is not None and low > 0}
+    behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low > 0}
     return [arm for arm in arms if arm not in behind]
