@@ -22,7 +22,7 @@ from results_folder import finished  # noqa: E402
 class Answer(typing.NamedTuple):
     short: str   # of one line or two
     sure: str    # seeds, size, tokens
-    behind: list  # sentences with the intervals
+    behind: list  # sentences with the intervals; one that needs other experiments is a function, and left out where these are missing
 
 
 def called(name):
@@ -33,14 +33,25 @@ def counted(seeds):
     return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
-def sure(c, variant=None):
-    each = c.tokens_per_parameter(variant)
-    return f"{counted(c.made(variant or c.all['reference']))}; {c.size(variant).split(',')[0]}, {each:.{1 if each < 10 else 0}f} tokens a parameter"
+def sure(c, *variants):
+    """Seeds of those, or of the reference; size and tokens of the first."""
+    variants = variants or (c.all["reference"],)
+    each, seeds = c.tokens_per_parameter(variants[0]), [c.made(variant) for variant in variants]
+    return (f"{f'{min(seeds)} to ' if min(seeds) < max(seeds) else ''}{counted(max(seeds))}; {c.size(variants[0]).split(',')[0]}, "
+            f"{each:.{1 if each < 10 else 0}f} tokens a parameter")
+
+
+def present(c, names):
+    """Those of which a run did not fail."""
+    return [name for name in names if name in c.variants and c.made(name)]
 
 
 def not_shown(c, name, length, other=None):
-    """Whether the interval of its difference from the reference, or from another variant, holds 0."""
-    _, low, high = interval(by_seed(c.all, name, other or c.all["reference"], length))
+    """Whether the interval of its difference from the reference, or from another variant, holds 0; of two seeds, whether they disagree."""
+    each = by_seed(c.all, name, other or c.all["reference"], length)
+    if len(each) == 2:
+        return min(each) < 0 < max(each)
+    _, low, high = interval(each)
     return low is not None and low < 0 < high
 
 
@@ -80,7 +91,8 @@ def both_at_other_rate(length):
 
 def other_rate(case, length):
     """Sinusoidal from ALiBi, each at the rate chosen, and where it takes another."""
-    return f"{percent(math.expm1(by_seed(full(case).all, 'sinusoidal', 'alibi', length)[0]))} at the learning rate chosen, {sinusoidal_at_other_rate(case, length)} (seed 0)"
+    mine, its = (losses(full(case).all, name, length)[0] for name in ("sinusoidal", "alibi"))
+    return f"{percent(math.expm1(mine - its))} at the learning rate chosen, {sinusoidal_at_other_rate(case, length)} (seed 0)"
 
 
 def trend():
@@ -108,16 +120,16 @@ def longer_texts():
     at_2x = sorted((name for name in until if c.perplexity(name, 1024) < FAR_ABOVE * c.perplexity("alibi", 1024)), key=lambda name: c.perplexity(name, 1024))
     return Answer(
         f"perplexity at 16x: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
-        sure(c),
+        sure(c, *reading(c, good)),
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
          f"Does not rise either, but is far above: {', '.join(others) or 'none'}",
          f"Does not rise, but reads no longer context (all of its gain is fewer early tokens): {', '.join(f'{called(name)} {c.perplexity(name, 8192):.2f}' for name in good if name not in reading(c, good)) or 'none'}",
          f"At 2x, perplexity: {', '.join(f'{called(name)} {c.perplexity(name, 1024):.2f}' + (' (no difference shown from ALiBi)' if not_shown(c, name, 1024) else '') for name in at_2x)}",
-         f"Forget gates from KERPLE's log at 16x: {c.apart('forgetting', 'kerple-log', 8192)}",
+         lambda: f"Forget gates from KERPLE's log at 16x: {c.apart('forgetting', 'kerple-log', 8192)}",
          f"Others are at most {100 * HOLDS:.0f} % above their own perplexity at 1x up to this length (in brackets: at 8,192): "
          + "; ".join(f"{called(name)} {until[name]:,} ({percent(c.grown(name, 8192))})" for name in ends),
-         f"Rotary with YaRN at evaluation, from ALiBi's perplexity: {c.against('rotary-yarn', 1024)} at 2x, {c.against('rotary-yarn', 2048)} at 4x, {c.against('rotary-yarn', 8192)} at 16x",
-         optional(fine_tuned)])
+         lambda: f"Rotary with YaRN at evaluation, from ALiBi's perplexity: {c.against('rotary-yarn', 1024)} at 2x, {c.against('rotary-yarn', 2048)} at 4x, {c.against('rotary-yarn', 8192)} at 16x",
+         fine_tuned])
 
 
 def reading(c, names):
@@ -142,25 +154,33 @@ def most_tokens():
 
 
 def at_trained_length():
-    c, books = full("default"), full("books")
-    shown = ("forgetting", "rotary", "kerple-log", "t5", "sinusoidal")
-    lowest = ", ".join(f"{' and '.join(map(called, name.split(' and ')))} at {tokens:.0f}" for tokens, name in lowest_by_budget(full("default-trend").all))
+    c = full("default")
+    shown = present(c, ("forgetting", "rotary", "kerple-log", "t5", "sinusoidal"))
+
+    def on_books():
+        books = full("books")
+        return f"Books: {', '.join(f'{called(name)} {books.against(name, 512)}' + (' (1 seed)' if books.made(name) == 1 else '') for name in present(books, shown))}"
+
+    def lowest():
+        return ("The lowest of ALiBi, sinusoidal and rotary, by tokens a parameter (one seed; two methods: at most 0.01 nats apart): "
+                + ", ".join(f"{' and '.join(map(called, name.split(' and ')))} at {tokens:.0f}" for tokens, name in lowest_by_budget(full("default-trend").all)))
+
     pairs = [("forgetting", "rotary"), ("rotary", "kerple-log"), ("forgetting", "kerple-log")]
-    apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs)
-    level = f" (not told apart from {called('forgetting')})" if not_shown(c, "forgetting", 512, "rotary") else ""
+    apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
+    level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
         f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(most_tokens)}",
-        sure(c),
+        sure(c, *shown),
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {apart}",
-         f"Books: {', '.join(f'{called(name)} {books.against(name, 512)}' + (' (1 seed)' if books.made(name) == 1 else '') for name in shown if books.made(name))}",
+         on_books,
          "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
-         f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
+         lambda: f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
          f"at which ALiBi is {percent(math.expm1(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0]))} from itself at its own",
-         optional(by_places),
-         f"It depends on the tokens: by tokens a parameter {trend()}",
-         f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
-         f"The lowest of ALiBi, sinusoidal and rotary, by tokens a parameter (one seed; two methods: at most 0.01 nats apart): {lowest}"])
+         by_places,
+         lambda: f"It depends on the tokens: by tokens a parameter {trend()}",
+         lambda: f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
+         lowest])
 
 
 def by_places():
@@ -196,7 +216,7 @@ def how_short():
          + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
          f"Each row drawn by itself, at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
          f"Time to the loss of sinusoidal positions trained at 768, of their time: ALiBi trained at 128 {t.time('alibi-128', 768)}, at 768 {t.time('alibi-768', 768)}",
-         optional(drawn_rows)])
+         drawn_rows])
 
 
 def drawn_rows():
@@ -207,16 +227,24 @@ def drawn_rows():
 
 
 def uses_context():
-    c, books, near = full("default"), full("books"), full("default-128").point("alibi", 2048)
-    p, b = c.point("alibi", 8192), books.point("alibi", 8192)
-    shown = b["context_gain_low"] is not None and b["context_gain_low"] > 0
-    on_books = f"on books {b['context_gain']:.3f}" + ("" if shown else f", not shown to be above 0 over {counted(books.made('alibi'))}")
+    c, p = full("default"), full("default").point("alibi", 8192)
+
+    def on_books():
+        books, b = full("books"), full("books").point("alibi", 8192)
+        shown = b["context_gain_low"] is not None and b["context_gain_low"] > 0
+        return f"; on books {b['context_gain']:.3f}" + ("" if shown else f", not shown to be above 0 over {counted(books.made('alibi'))}")
+
+    def in_full(title, case, length):
+        of = full(case)
+        point = of.point("alibi", length)
+        return f"{title} ({counted(of.made('alibi'))}): {within(point, 'context_gain', nats)} and {within(point, 'early_gain', nats)}"
+
     return Answer(
-        f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens; {on_books}",
+        f"of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}",
         sure(c),
         [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
-         f"Trained on 128 tokens ({counted(full('default-128').made('alibi'))}): {near['context_gain']:+.3f} and {near['early_gain']:+.3f}",
-         f"Books ({counted(books.made('alibi'))}): {within(b, 'context_gain', nats)} and {within(b, 'early_gain', nats)}"])
+         lambda: in_full("Trained on 128 tokens", "default-128", 2048),
+         lambda: in_full("Books", "books", 8192)])
 
 
 def right_answers(comparison):
@@ -242,7 +270,7 @@ def ahead_at(comparison):
 
 def recalls():
     """Right answers to synthetic tasks that a method has learned."""
-    found, _ = read_tasks(place("tasks"))
+    found = {name: one for name, one in read_tasks(place("tasks"))[0].items() if arms_of(one)}
     if not found:
         raise Missing("tasks")
     learned = {name: one for name, one in sorted(found.items()) if was_learned(one)}
@@ -254,7 +282,7 @@ def recalls():
     by_best = sorted(learned.items(), key=lambda one: -max(shares[2] for shares in right_answers(one[1]).values()))
     depths = ""
     if "needle" in learned:
-        of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none")}
+        of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none") if method in arms_of(learned["needle"])}
         depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
     return Answer(
@@ -270,17 +298,27 @@ def recalls():
 
 
 def other_bias():
-    trained, short = full("default"), Comparison("biases")
+    trained = full("default")
+    names = present(trained, ("forgetting", "kerple-log"))
+    better = any(trained.point(name, length)["verdict"] == "better" for name in names for length in (512, 8192))
+
+    def early():
+        short = Comparison("biases")
+        return (f"After few tokens ([biases](biases/); {sure(short)}), which shows how fast each learns: "
+                + said(short, present(short, ("forgetting", "sandwich", "bam", "kerple_log")), (128, 2048)))
+
+    def early_kerple():
+        return f". After few tokens (0.2 a parameter) KERPLE's log has {middle(Comparison('biases').against('kerple_log', 128))} at 1x"
 
     def said(c, names, lengths):
         return "; ".join(f"{called(name)} {c.against(name, lengths[0])} at 1x, {c.against(name, lengths[1])} at 16x" for name in names)
 
-    brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in ("forgetting", "kerple-log"))
+    brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in names)
     return Answer(
-        f"yes, from ALiBi's perplexity: {brief}. After few tokens (0.2 a parameter) KERPLE's log is not: {middle(short.against('kerple_log', 128))} at 1x",
-        sure(trained),
-        [f"From ALiBi's perplexity: {said(trained, ('forgetting', 'kerple-log'), (512, 8192))}",
-         f"After few tokens ([biases](biases/); {sure(short)}), which shows how fast each learns: {said(short, ('forgetting', 'sandwich', 'bam', 'kerple_log'), (128, 2048))}",
+        f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(early_kerple)}",
+        sure(trained, *names),
+        [f"From ALiBi's perplexity: {said(trained, names, (512, 8192))}",
+         early,
          "Not known: whether forget gates and KERPLE's log stay ahead after more tokens, at rates that were tried over all tokens, or with `batch.draw=rows`",
          f"Forget gates: {WITH_FAULT}"])
 
@@ -288,11 +326,12 @@ def other_bias():
 def which_slopes():
     c, biases = Comparison("slopes", "runs"), Comparison("biases")
     better, worse = (c.judged(verdict, 2048) for verdict in ("better", "worse"))
-    rest = [name for name in c.variants if name not in (*better, *worse, c.all["reference"])]
+    rest = c.judged("within noise", 2048)
     at_16x = {name: math.expm1(c.point(name, 2048)["difference"]) for name in worse}
     short = "; ".join(f"{name} {middle(c.against(name, 2048))} at 16x, {middle(c.against(name, 128))} at 1x" for name in better) or "none is better"
     return Answer(
-        f"from the published ones' perplexity: {short}. Of {len(c.variants) - 1 - len(better)} others none is better than the published ones, {len(worse)} are worse ({percent(min(at_16x.values()))} to {percent(max(at_16x.values()))} at 16x)",
+        f"from the published ones' perplexity: {short}. Of {len(worse) + len(rest)} others {len(worse)} are worse at 16x"
+        + (f" ({percent(min(at_16x.values()))} to {percent(max(at_16x.values()))})" if at_16x else "") + f", {len(rest)} not told apart from the published ones",
         sure(c),
         [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
          "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
@@ -335,7 +374,7 @@ def optimizer_cases():
 
 
 def which_optimizer():
-    cases, runs = list(optimizer_cases()), Comparison("optimizers", "quickstart-8k", "runs")
+    cases, runs = [case for case in optimizer_cases() if case[1]], Comparison("optimizers", "quickstart-8k", "runs")
     loss = {name: variant["points"][0]["loss"] for name, variant in runs.variants.items()}
 
     def share(until, of=statistics.median):
@@ -371,7 +410,7 @@ def beside_pytorch():
                 key=lambda name: statistics.mean(one[name]["loss"] for found in race["lengths"] for one in found["rounds"]))
     same = ", ".join(f"{statistics.mean(one[adamw]['seconds'] / one[OURS][-1]['seconds'] for one in found['rounds']):.2f} at {found['length']}" for found in race["lengths"])
     return Answer(
-        f"yes: with NorMuon, at lengths of {lengths}, to the loss that compiled PyTorch ends with {times('PyTorch, Muon')} times sooner than PyTorch with Muon, "
+        f"with NorMuon, at lengths of {lengths}, to the loss that compiled PyTorch ends with {times('PyTorch, Muon')} times sooner than PyTorch with Muon, "
         f"{times(adamw)} times sooner than PyTorch with AdamW",
         f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M parameters, 1M tokens; {race['machine'].split(' (')[0]}, two cores",
         [f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
@@ -386,9 +425,9 @@ def from_a_table():
     near, far = of.lengths[0], of.lengths[-1]
     after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
     return Answer(
-        f"yes, but worse: after a twentieth more tokens, from the perplexity with the table at its trained length, {middle(after[0])} there and {middle(after[1])} at 16x, where the table has no "
+        f"after a twentieth more tokens, from the perplexity with the table at its trained length, {middle(after[0])} there and {middle(after[1])} at 16x, where the table has no "
         f"positions; from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
-        f"{len(of.losses)} seeds, least .. most; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
+        f"{counted(len(of.losses))}, least .. most; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
         [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
          f"From a model trained with ALiBi throughout: {behind_alibi[0]} and {behind_alibi[1]}; the table's own model {of.apart('learned', near, 'alibi', near)} at the trained length. None went on with its table"])
 
@@ -397,9 +436,9 @@ def picture_of_gains():
     """What longer context brings at the longest length, by method; what it harms much is named."""
     c = full("default")
     points = {name: c.point(name, 8192) for name in c.variants if c.point(name, 8192)["context_gain"] is not None}
-    rows = [(called(name), *(p[f"context_gain{end}"] for end in ("", "_low", "_high"))) for name, p in points.items() if abs(p["context_gain"]) < 0.1]
+    rows = [(called(name), *(p[f"context_gain{end}"] for end in ("", "_low", "_high"))) for name, p in points.items() if p["context_gain"] > -0.1]
     left = ", ".join(called(name) for name, p in points.items() if p["context_gain"] <= -0.1)
-    return bars("What longer context brings at 8,192, trained on 512", f"nats a token; {len(c.all['seeds'])} seeds, 95 %; below -0.1, not drawn: {left}",
+    return bars("What longer context brings at 8,192, trained on 512", f"nats a token; {sure(c, *points).split(';')[0]}, 95 %; below -0.1, not drawn: {left}",
                 sorted(rows, key=lambda row: -row[1]), lambda value: f"{round(value, 3) + 0.0:+.3f}")
 
 
@@ -415,7 +454,7 @@ def picture_of_race():
     race = surest_race()
     rows = [(f"{name.removeprefix('PyTorch, ')}, length {found['length']}", statistics.mean(times), None, None)
             for found in race["lengths"] for name in sorted(race["lengths"][0]["rates"]) if name != OURS and (times := sooner(found, name))]
-    return bars("alibi with NorMuon: how many times sooner than compiled PyTorch", f"until the loss that PyTorch ends with; red line: as fast; one seed; {race['machine']}", rows, lambda value: f"{value:.2f}", line=1)
+    return bars("alibi with NorMuon: how many times sooner than compiled PyTorch", f"until the loss that PyTorch ends with; red line: as fast; {counted(len(race['lengths'][0]['rounds']))}; {race['machine']}", rows, lambda value: f"{value:.2f}", line=1)
 
 
 PICTURES = {"context.svg": picture_of_gains, "optimizers.svg": picture_of_optimizers, "pytorch.svg": picture_of_race}  # in data/results/pictures

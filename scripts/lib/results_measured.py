@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import sys
+import traceback
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "configs", "reproduce"))
@@ -134,11 +135,23 @@ def within(point, key, written):
     return ranged(point[key], None if low == high else low, high, written)
 
 
+INCOMPLETE = (TypeError, KeyError, IndexError, ValueError, RuntimeError, StopIteration, ZeroDivisionError)  # failed runs leave nulls
+
+
+def incomplete(what):
+    """Failed runs leave nulls; a fault of a script would look the same, so it is told."""
+    print(f"results-page: {what.__name__}: incomplete: {traceback.format_exc().splitlines()[-1]}", file=sys.stderr)
+    return "incomplete: some runs failed"
+
+
 def optional(part, *arguments):
-    """A sentence of an experiment that may not have been run, or nothing."""
+    """A sentence of an experiment that may not have been run, or whose runs may have failed; or nothing."""
     try:
         return part(*arguments)
     except Missing:
+        return ""
+    except INCOMPLETE:
+        incomplete(part)
         return ""
 
 

@@ -90,14 +90,14 @@ def books():
 
 
 def appendix_b():
-    c, full = Comparison("appendix-b"), []
+    c, in_full = Comparison("appendix-b"), []
     p, text = c.point("alibi", 2048), c.all["text"]
     for name in ("sinusoidal", "rotary"):
         costs = (-c.point(name, 2048)["context_gain" + end] for end in ("", "_high", "_low"))
-        full.append(f"{name} {ranged(*costs, of_nats)}")
+        in_full.append(f"{name} {ranged(*costs, of_nats)}")
     return (f"L = 128 at 16x, sliding by {c.all['protocol']['split_stride']}: {within(p, 'early_gain', nats)} nats from fewer "
             f"early tokens, {within(p, 'context_gain', nats)} from the longer context (above 0: better), so perplexity with full "
-            f"context {percent(math.expm1(-p['context_gain']))}; others' with full context: {', '.join(full)}. "
+            f"context {percent(math.expm1(-p['context_gain']))}; others' with full context: {', '.join(in_full)}. "
             f"{c.size()}; {text['tokens_scored']:,} targets only ({text['selection']}): the intervals are over "
             f"seeds only. L = 512 at 16x, over targets in the last half of both lengths' windows, so that 257 to 512 tokens become more: "
             f"{of_late_targets()}")
@@ -106,7 +106,7 @@ def appendix_b():
 def of_late_targets():
     parts = []
     for text in ("default", "books"):
-        c = Comparison("figure1-full", text, "runs")
+        c = full(text)
         p = c.point("alibi", 8192)
         parts.append(f"{within(p, 'early_gain', nats)} and {within(p, 'context_gain', nats)} on {'Python source' if text == 'default' else text} "
                      f"({c.made('alibi')} seeds)")
@@ -288,8 +288,6 @@ def sparse():
 
 
 NOT_BUILT = "not measured here: not built"
-
-# Tay et al. 2020, what a class is, and why it is not built.
 
 # Tay et al. 2020, what a class is, and why it is not built.
 CLASSES = [

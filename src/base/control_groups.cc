@@ -1,6 +1,8 @@
 #include "base/control_groups.h"
 
 #include <fstream>
+#include <iterator>
+#include <system_error>
 
 namespace alibi {
 
@@ -25,6 +27,13 @@ std::vector<ControlGroup> control_groups(const fs::path& root, const std::string
     }
   }
   return groups;
+}
+
+std::string control_group_names(const fs::path& root) {
+  std::error_code none;
+  std::ifstream groups(root / "proc/self/cgroup");
+  return fs::read_symlink(root / "proc/self/ns/cgroup", none).string() +
+         std::string(std::istreambuf_iterator<char>(groups), {});
 }
 
 }  // namespace alibi

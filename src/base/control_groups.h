@@ -18,4 +18,7 @@ struct ControlGroup {
 std::vector<ControlGroup> control_groups(const std::filesystem::path& root,
                                          const std::string& controller);
 
+// Equal for two processes of one machine in the same groups, and in no others.
+std::string control_group_names(const std::filesystem::path& root);
+
 }  // namespace alibi

@@ -69,10 +69,12 @@ std::optional<std::int64_t> processors_of(const ControlGroup& group) {
 
 }  // namespace
 
-std::int64_t granted_processors(const std::filesystem::path& root) {
-  std::int64_t least = std::ssize(allowed_processors());
-  for (const ControlGroup& group : control_groups(root, "cpu"))
-    least = std::min(least, processors_of(group).value_or(least));
+std::optional<std::int64_t> processor_quota(const std::filesystem::path& root) {
+  std::optional<std::int64_t> least;
+  for (const ControlGroup& group : control_groups(root, "cpu")) {
+    const std::optional<std::int64_t> granted = processors_of(group);
+    if (granted) least = std::min(*granted, least.value_or(*granted));
+  }
   return least;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,10 @@ std::string network_namespace();  // of this process; "" where there are none
 // Of this machine's processors those that this thread may run on, by their numbers; not empty.
 std::vector<int> allowed_processors();
 
-// How many threads can run at once: as many as allowed_processors(), or fewer where the control
-// groups of a container grant less time (docker --cpus, limits.cpu of Kubernetes), rounded up. With
-// more, all of them stand still for the rest of each period. `root` holds proc/ and sys/.
-std::int64_t granted_processors(const std::filesystem::path& root = "/");
+// How many processors' time the control groups of a container grant (docker --cpus, limits.cpu of
+// Kubernetes), rounded up; none where they set no quota. With more threads, all of them stand still
+// for the rest of each period. `root` holds proc/ and sys/.
+std::optional<std::int64_t> processor_quota(const std::filesystem::path& root = "/");
 
 // As ::socket(): -1 and errno on failure. Programs that this one starts do not have it.
 int open_socket(int family, int kind);

@@ -98,7 +98,7 @@ constexpr auto enum_names(LinearLayers) { return std::array{"auto", "packed", "l
 struct RuntimeConfig {
   Device device = Device::kAuto;
   Precision precision = Precision::kAuto;
-  std::int64_t threads = 0;  // 0: OMP_NUM_THREADS, else limit_threads()
+  std::int64_t threads = 0;  // 0: OMP_NUM_THREADS, else all cores, or as many as are granted
   std::int64_t loss_chunk_rows = 1024;
   std::int64_t mlp_chunk_rows = 0;
   Recompute recompute = Recompute::kNone;

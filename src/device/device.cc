@@ -69,9 +69,10 @@ int set_threads(std::int64_t threads) {
 }
 
 void limit_threads(const std::filesystem::path& root) {
-  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
-  const std::int64_t granted = granted_processors(root);
-  if (granted < std::ssize(allowed_processors())) set_threads(granted);
+  const char* chosen = std::getenv("OMP_NUM_THREADS");
+  if (chosen != nullptr && *chosen != '\0') return;
+  const std::optional<std::int64_t> quota = processor_quota(root);
+  if (quota && *quota < set_threads(0)) set_threads(*quota);
 }
 
 void use_one_thread_here() {

@@ -19,12 +19,12 @@ Precision resolve_precision(Precision choice, torch::Device device);
 
 torch::ScalarType activation_type(Precision resolved);  // kFloat or kBFloat16
 
-// threads > 0 sets LibTorch's count; 0 keeps it: OMP_NUM_THREADS or all cores, but for
-// limit_threads(). Returns the count in force.
+// threads > 0 sets LibTorch's count; 0 keeps it: OMP_NUM_THREADS, else all cores, or as many as a
+// container grants. Returns the count in force.
 int set_threads(std::int64_t threads);
 
-// Once, at start: no more threads than granted_processors(), where OMP_NUM_THREADS does not choose.
-// `root` as there.
+// Once, at start: no more threads than processor_quota(root), where OMP_NUM_THREADS does not
+// choose.
 void limit_threads(const std::filesystem::path& root = "/");
 
 // Loops of the calling thread run on it alone, those of other threads as before: OpenMP would start

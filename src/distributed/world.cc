@@ -8,10 +8,12 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/control_groups.h"
 #include "base/error.h"
 #include "base/host.h"
 #include "base/strings.h"
@@ -96,12 +98,19 @@ std::vector<std::vector<double>> World::gather(std::span<const double> mine) {
   return all;
 }
 
-std::int64_t World::share_of_processors() {
+std::int64_t World::share_of_processors(const std::filesystem::path& root) {
+  const std::string machine = machine_name();
+  const auto share = [&](std::int64_t processors, const std::string& of) {
+    const auto all = gather(of);
+    return std::max<std::int64_t>(1, processors / std::count(all.begin(), all.end(), of));
+  };
   const std::vector<int> allowed = allowed_processors();
-  std::string own = machine_name();
-  for (const int processor : allowed) own += cat(" ", processor);
-  const auto all = gather(own);
-  return std::max<std::int64_t>(1, granted_processors() / std::count(all.begin(), all.end(), own));
+  std::string bound = machine;
+  for (const int processor : allowed) bound += cat(" ", processor);
+  const std::int64_t mine = share(std::ssize(allowed), bound);
+  constexpr std::int64_t kNoQuota = std::numeric_limits<std::int64_t>::max();
+  return std::min(mine, share(processor_quota(root).value_or(kNoQuota),
+                              cat(machine, " ", control_group_names(root))));
 }
 
 void World::barrier() {

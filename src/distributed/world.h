@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -58,8 +59,9 @@ class World {
   void barrier();
 
   // An equal share of the processors that this thread may run on, for each rank of this machine
-  // that may run on the same: launchers may give each rank its own. At least 1.
-  std::int64_t share_of_processors();
+  // that may run on the same: launchers may give each rank its own. No more than a share of what a
+  // container grants (processor_quota(root)) to its ranks. At least 1.
+  std::int64_t share_of_processors(const std::filesystem::path& root = "/");
 
   // Sends to[r] to rank r and fills from[r] with what rank r sends; own entries are left alone.
   // Sizes may differ, and be 0; both sides know them. In pieces, several on their way at once.

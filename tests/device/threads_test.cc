@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "base/host.h"
 #include "device/device.h"
@@ -18,12 +19,20 @@ TEST(Threads, AreNoMoreThanAContainerGrantsUnlessChosen) {
   machine.put("sys/fs/cgroup/cpu.max", "100000 100000\n");
   const char* chosen = std::getenv("OMP_NUM_THREADS");
   const std::string before = chosen != nullptr ? chosen : "";
-  const int threads = set_threads(2);
+  const int threads = set_threads(0);
+  set_threads(2);
 
   ::setenv("OMP_NUM_THREADS", "2", 1);
   limit_threads(machine.path());
   EXPECT_EQ(set_threads(0), 2);
+  ::setenv("OMP_NUM_THREADS", "", 1);
+  limit_threads(machine.path());
+  EXPECT_EQ(set_threads(0), 1);
   ::unsetenv("OMP_NUM_THREADS");
+  set_threads(2);
+  limit_threads(machine.path());
+  EXPECT_EQ(set_threads(0), 1);
+  machine.put("sys/fs/cgroup/cpu.max", "200000 100000\n");  // no more than there were
   limit_threads(machine.path());
   EXPECT_EQ(set_threads(0), 1);
 

@@ -9,6 +9,7 @@
 #include "device/libtorch.h"
 #include "distributed/ranks.h"
 #include "support/error_text.h"
+#include "support/machine_root.h"
 
 namespace alibi {
 namespace {
@@ -33,6 +34,7 @@ TEST(World, GathersTextsAndNumbersByRank) {
 // Seen failing with all of the machine's processors.
 TEST(World, SharesTheProcessorsThatARankMayRunOn) {
   const auto all = std::ssize(allowed_processors());
+  const MachineRoot no_quota;
   for (const bool bound : {false, true}) {
     run_ranks(2, [&](World& world) {
       if (bound && world.is_first()) {
@@ -45,9 +47,27 @@ TEST(World, SharesTheProcessorsThatARankMayRunOn) {
       const auto expected = !bound                         ? std::max<std::int64_t>(1, all / 2)
                             : world.is_first() || all == 1 ? 1
                                                            : all;
-      EXPECT_EQ(world.share_of_processors(), expected);
+      EXPECT_EQ(world.share_of_processors(no_quota.path()), expected);
     });
   }
+}
+
+// Of ranks that may run on different processors, too. Seen failing: the first took all that the
+// second shares.
+TEST(World, SharesWhatAContainerGrants) {
+  if (allowed_processors().size() < 2) GTEST_SKIP() << "one processor: nothing grants fewer";
+  const MachineRoot machine;
+  machine.put("proc/self/cgroup", "0::/\n");
+  machine.put("sys/fs/cgroup/cpu.max", "200000 100000\n");
+  run_ranks(2, [&](World& world) {
+    if (world.is_first()) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(allowed_processors().front(), &one);
+      ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    }
+    EXPECT_EQ(world.share_of_processors(machine.path()), 1);
+  });
 }
 
 // Row `from` of what rank `from` sends to rank `to`: a different size for each pair, some of them
