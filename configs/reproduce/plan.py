@@ -13,7 +13,7 @@ usage: plan.py rates CASE.toml FOLDER OUTPUT [OPTIONS]
 CASE.toml: title; base (configs); text (held-out documents); seeds; tokens, and trial_tokens where trials are shorter; config (changes
 for all); rates; key_tokens, true where OUTPUT/key_tokens.json is to decide them; and [arms.NAME], each with what differs from these:
   config   changes of this arm
-  rates    tried, of optimizer.learning_rate, or of the key that `rate` names
+  rates    tried, of optimizer.learning_rate, or of the key that `rate` names; a single one is taken without a trial
   budgets  shares of `tokens`, each a run with a schedule of its own, "NAME-SHARE"
   as       it is trained as that arm, and takes its rate
   from     it goes on from that arm's runs, for `tokens` of its own, at `rate_share` of that arm's rate
@@ -59,14 +59,14 @@ def rates_of(case, arm):
     return arm.get("rates", case.get("rates"))
 
 
-def tries_rates(arm):
+def has_rates(arm):
     return "as" not in arm and "from" not in arm
 
 
 def plan_trials(case):
     tokens = case.get("trial_tokens", case["tokens"])
     return {f"{name}-{rate}": variant(arm, rate, tokens)
-            for name, arm in case["arms"].items() if tries_rates(arm) for rate in rates_of(case, arm)}
+            for name, arm in case["arms"].items() if has_rates(arm) and len(rates_of(case, arm)) > 1 for rate in rates_of(case, arm)}
 
 
 def plan_rates(case, folder, output):
@@ -88,9 +88,12 @@ def what_decides(case, plan, options):
 
 def chosen_rates(case, measured):
     """By the loss at the trained length, of the rates that the case still names."""
-    losses = tried_rates(measured)
-    return {name: min((rate for rate in rates_of(case, arm) if rate in losses[name]), key=losses[name].get)
-            for name, arm in case["arms"].items() if tries_rates(arm)}
+    losses = tried_rates(measured) if measured else {}
+
+    def best(name, rates):
+        return rates[0] if len(rates) == 1 else min((rate for rate in rates if rate in losses[name]), key=losses[name].get)
+
+    return {name: best(name, rates_of(case, arm)) for name, arm in case["arms"].items() if has_rates(arm)}
 
 
 def plan_runs(case, folder, output, measured):
@@ -140,6 +143,8 @@ def main(step, case_file, folder, output, *options):
     measured = json.loads(trials.read_text(encoding="utf-8")) if trials.exists() else None
     file = folder / f"{step}.json"
     file.unlink(missing_ok=True)
+    if step == "rates" and not plan_trials(case):
+        return
     if step == "rates":
         plan = plan_rates(case, folder, output)
     else:

@@ -113,6 +113,13 @@ class Plan(unittest.TestCase):
     def test_chooses_a_rate_by_the_loss_at_the_arms_own_trained_length(self):
         self.assertEqual(plan.chosen_rates(self.CASE, self.MEASURED), {"short": 2, "long": 1})
 
+    # Seen failing: a trial for each, which decided nothing.
+    def test_takes_a_single_rate_without_a_trial(self):
+        case = {**self.CASE, "arms": {**self.CASE["arms"], "only": {"rates": [3]}}}
+        self.assertEqual(list(plan.plan_trials(case)), list(plan.plan_trials(self.CASE)))
+        self.assertEqual(plan.chosen_rates(case, self.MEASURED)["only"], 3)
+        self.assertEqual(plan.chosen_rates({**case, "arms": {"only": {"rates": [3]}}}, None), {"only": 3})
+
     def test_runs_every_budget_at_the_rate_of_its_arm_or_of_the_one_it_is_trained_as(self):
         runs = plan.plan_runs(self.CASE, pathlib.Path("folder"), pathlib.Path("output"), self.MEASURED)["variants"]
         told = {name: (run["optimizer"]["learning_rate"], run["run"]["train_tokens"], run["schedule"]["warmup_tokens"]) for name, run in runs.items()}

@@ -191,8 +191,12 @@ def devices_line(case, comparison):
 
 
 def best_rates(case):
-    """{method: rate chosen}, {method: {rate: loss}} and the trials."""
-    trials = json.loads((case / "rates" / "comparison.json").read_text(encoding="utf-8"))
+    """{method: rate chosen}, {method: {rate: loss}} and the trials; the rates of the runs alone where no other was tried."""
+    file = case / "rates" / "comparison.json"
+    if not file.exists():
+        runs = json.loads((case / "runs" / "comparison.json").read_text(encoding="utf-8"))
+        return {variant["name"]: variant["changes"]["optimizer"]["learning_rate"] for variant in runs["variants"]}, {}, None
+    trials = json.loads(file.read_text(encoding="utf-8"))
     losses = tried_rates(trials)
     return {method: min(rates, key=rates.get) for method, rates in losses.items()}, losses, trials
 
@@ -200,8 +204,8 @@ def best_rates(case):
 def rates_line(case):
     """Which rate each method takes, in runs of which length it was chosen, and where it is the lowest or the highest tried."""
     best, losses, trials = best_rates(case)
-    if all(len(tried) == 1 for tried in losses.values()) and len(set(best.values())) == 1:
-        print(f"One learning rate for all, {next(iter(best.values())):g}: no other was tried.\n")
+    if not trials:
+        print(f"Learning rates, of which no other was tried: {', '.join(f'{method} {rate:g}' for method, rate in best.items())}.\n")
         return
     at_edge = [method for method, rate in best.items() if rate in (min(losses[method]), max(losses[method]))]
     print(f"Learning rates (of trials on {trials['variants'][0]['train_targets'] / 1e6:.1f}M tokens): " + ", ".join(f"{method} {rate:g}" for method, rate in best.items())
@@ -392,7 +396,7 @@ Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinuso
 20 to 50 tokens beyond 1x, rotary 100 to 200, T5's bias 600 to 800; ALiBi does not. Here sinusoidal is far behind at 512 already. A part of
 that is its learning rate ("Other rates", below).
 
-`CASES="default books default-128 default-1024 default-rows default-trend" scripts/reproduce figure1-full` trains what is missing, on a CPU or a GPU,
+`CASES="default books default-128 default-1024 default-rows default-rows-40 default-trend" scripts/reproduce figure1-full` trains what is missing, on a CPU or a GPU,
 and makes this page; its last sections have commands of their own. `default` alone takes some ten hours on two cores (`--output results/mine`).
 Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here cannot be downloaded.
 
