@@ -185,9 +185,13 @@ def at_trained_length():
 
 def by_places():
     """What more places of the text in a step change, at one rate."""
-    rows = full("default-rows")
-    return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, sinusoidal is "
-            f"{middle(rows.against('sinusoidal', 512))} from ALiBi ({counted(rows.made('sinusoidal'))})")
+    def apart(case):
+        rows = full(case)
+        return f"{middle(rows.against('sinusoidal', 512))} after {rows.tokens_per_parameter():.0f} tokens a parameter ({counted(rows.made('sinusoidal'))})"
+
+    each = [optional(apart, case) for case in ("default-rows", "default-rows-40")]
+    return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, sinusoidal is from ALiBi "
+            + ", ".join(filter(None, each)))
 
 
 def behind(name, length):
