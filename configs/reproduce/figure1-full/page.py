@@ -28,6 +28,11 @@ def was_run(variant):
     return variant["parameters"] > 0
 
 
+def only_measured_otherwise(variant):
+    """Whether it is another arm's model, which is the same at 1x."""
+    return "stretch" in variant["changes"].get("evaluate", {})
+
+
 def source_of(variant):
     """The arm from whose runs it goes on, or None."""
     start = variant["changes"].get("initialize", {}).get("from", "")
@@ -92,7 +97,7 @@ def first_lines(comparison):
     """What a reader wants to know, in sentences."""
     variants = {variant["name"]: variant for variant in comparison["variants"]}
     reference = variants[comparison["reference"]]
-    rivals = [v for v in variants.values() if v is not reference and at_1x(v)["difference"] is not None]
+    rivals = [v for v in variants.values() if v is not reference and at_1x(v)["difference"] is not None and not only_measured_otherwise(v)]
     if rivals:
         print("At the trained length, from ALiBi's perplexity: " + ", ".join(
             f"{v['name']} {from_reference(comparison, v)}"
