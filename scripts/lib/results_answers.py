@@ -150,7 +150,8 @@ def most_tokens():
     """Sinusoidal and rotary from ALiBi after the most tokens."""
     tokens, points = by_budget(full("default-trend").all)[-1]
     said = [f"{name} {percent(math.expm1(points[name]['loss'] - points['alibi']['loss']))}" for name in ("sinusoidal", "rotary") if name in points]
-    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}"
+    rows = optional(apart_by_rows, "default-rows-40")
+    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; with each row drawn by itself sinusoidal {middle(rows)}" if rows else "")
 
 
 def at_trained_length():
@@ -183,13 +184,15 @@ def at_trained_length():
          lowest])
 
 
+def apart_by_rows(case):
+    """Sinusoidal from ALiBi where each row of a step is drawn from the text by itself."""
+    rows = full(case)
+    return f"{middle(rows.against('sinusoidal', 512))} ({counted(rows.made('sinusoidal'))}) after {rows.tokens_per_parameter():.0f} tokens a parameter"
+
+
 def by_places():
     """What more places of the text in a step change, at one rate."""
-    def apart(case):
-        rows = full(case)
-        return f"{middle(rows.against('sinusoidal', 512))} after {rows.tokens_per_parameter():.0f} tokens a parameter ({counted(rows.made('sinusoidal'))})"
-
-    each = [optional(apart, case) for case in ("default-rows", "default-rows-40")]
+    each = [optional(apart_by_rows, case) for case in ("default-rows", "default-rows-40")]
     return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, sinusoidal is from ALiBi "
             + ", ".join(filter(None, each)))
 

@@ -398,8 +398,8 @@ sections say. Intervals are of 95 %, over the seeds that a section names. With t
 interval of two.
 
 Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Trained at 512, sinusoidal breaks
-20 to 50 tokens beyond 1x, rotary 100 to 200, T5's bias 600 to 800; ALiBi does not. Here sinusoidal is far behind at 512 already. A part of
-that is its learning rate ("Other rates", below).
+20 to 50 tokens beyond 1x, rotary 100 to 200, T5's bias 600 to 800; ALiBi does not. Here sinusoidal is far behind at 512 already: its learning
+rate ("Other rates"), the places of the text in a step ("each row drawn by itself") and the tokens ("By tokens a parameter") each change that.
 
 `CASES="default books default-128 default-1024 default-rows default-rows-40 default-trend" scripts/reproduce figure1-full` trains what is missing, on a CPU or a GPU,
 and makes this page; its last sections have commands of their own. `default` alone takes some ten hours on two cores (`--output results/mine`).
