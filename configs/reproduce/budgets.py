@@ -4,7 +4,7 @@ import math
 import re
 import statistics
 
-from paired import ranged  # beside it
+from paired import ranged
 
 
 def arm_of(variant):

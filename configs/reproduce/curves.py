@@ -4,8 +4,9 @@ import pathlib
 import statistics
 
 # Methods as pages call them.
-TITLES = {"alibi": "ALiBi", "rotary": "rotary", "rotary-ntk": "rotary with NTK", "rotary-yarn": "rotary with YaRN", "none": "no positions", "forgetting": "forget gates", "kerple-log": "KERPLE's log", "t5": "T5's bias",
-          "hard-alibi": "hard ALiBi", "kerple_log": "KERPLE's log", "fire": "FIRE", "bam": "BAM", "sandwich": "Sandwich", "window-sinks": "ALiBi in windows of 256 keys with 4 sinks"}
+TITLES = {"alibi": "ALiBi", "rotary": "rotary", "rotary-ntk": "rotary with NTK", "rotary-yarn": "rotary with YaRN", "none": "no positions", "forgetting": "forget gates",
+          "kerple-log": "KERPLE's log", "kerple_log": "KERPLE's log", "t5": "T5's bias", "fire": "FIRE", "bam": "BAM", "sandwich": "Sandwich", "hard-alibi": "hard ALiBi",
+          "window-sinks": "ALiBi in windows of 256 keys with 4 sinks"}
 HOLDS = 0.01   # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
 LEVEL = 0.01   # nats between methods of one seed that are called level
 USABLE = 0.01  # nats above the best loss, at most
@@ -14,6 +15,11 @@ LEAST_GAIN = 0.001  # nats that longer context brings
 
 def beyond(variant):
     return [point for point in variant["points"] if point["length"] >= variant["trained_length"]]
+
+
+def only_measured_otherwise(variant):
+    """Whether it is another arm's model, which is the same at 1x."""
+    return "stretch" in variant["changes"].get("evaluate", {})
 
 
 def lowest_by_budget(comparison):

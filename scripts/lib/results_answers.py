@@ -5,16 +5,16 @@ import statistics
 import sys
 import typing
 
-from results_measured import REPOSITORY, WITH_FAULT, Comparison, Missing, TrainShort, by_seed_and_round, full, load, middle, nats, optional, percent, place, within
+from results_measured import REPOSITORY, WITH_FAULT, Comparison, Missing, TrainShort, full, load, middle, nats, optional, percent, place, within
 
 REPRODUCE = os.path.join(REPOSITORY, "configs", "reproduce")
 sys.path[:0] = [os.path.join(REPRODUCE, name) for name in ("against-pytorch", "retrofit", "tasks")]
 from answers import FAR, LEARNED, arms_of, by_depth, leaders, learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
 from bars import bars  # noqa: E402
 from budgets import median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
-from curves import HOLDS, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget  # noqa: E402
+from curves import HOLDS, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise  # noqa: E402
 from exchanged import Exchanged  # noqa: E402
-from paired import by_seed, interval, losses  # noqa: E402
+from paired import by_seed, interval, losses, percent as of_nats  # noqa: E402
 from race import OURS, sooner  # noqa: E402
 from results_folder import finished  # noqa: E402
 
@@ -33,12 +33,15 @@ def counted(seeds):
     return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
+def counted_from_to(seeds):
+    return (f"{min(seeds)} to " if min(seeds) < max(seeds) else "") + counted(max(seeds))
+
+
 def sure(c, *variants):
     """Seeds of those, or of the reference; size and tokens of the first."""
     variants = variants or (c.all["reference"],)
-    each, seeds = c.tokens_per_parameter(variants[0]), [c.made(variant) for variant in variants]
-    return (f"{f'{min(seeds)} to ' if min(seeds) < max(seeds) else ''}{counted(max(seeds))}; {c.size(variants[0]).split(',')[0]}, "
-            f"{each:.{1 if each < 10 else 0}f} tokens a parameter")
+    each = c.tokens_per_parameter(variants[0])
+    return f"{counted_from_to([c.made(variant) for variant in variants])}; {c.size(variants[0]).split(',')[0]}, {each:.{1 if each < 10 else 0}f} tokens a parameter"
 
 
 def present(c, names):
@@ -58,10 +61,9 @@ def not_shown(c, name, length, other=None):
 def in_short():
     """What a reader who chooses a method wants to know, in one line."""
     c = full("default")
-    beyond = [called(name) for name in c.variants if c.point(name, 8192)["perplexity"] and c.perplexity(name, 8192) < FAR_ABOVE * c.perplexity("alibi", 8192) and reading(c, [name])]
-    beyond.sort(key=lambda title: next(c.perplexity(name, 8192) for name in c.variants if called(name) == title))
+    beyond = map(called, reading(c, extrapolating(c)))
     best = min((name for name in c.variants if c.made(name)), key=lambda name: c.perplexity(name, 512))
-    level = [called(name) for name in c.variants if c.variants[name]["changes"].get("evaluate") is None and name != best and not_shown(c, name, 512, best)]
+    level = [called(name) for name, variant in c.variants.items() if name != best and not only_measured_otherwise(variant) and not_shown(c, name, 512, best)]
     return (f"In short: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
             + f" ({sure(c)}).")
 
@@ -81,38 +83,51 @@ def loss_at_other_rate(method, length):
 def sinusoidal_at_other_rate(case, length):
     """From ALiBi at the rate chosen for it."""
     alibi = losses(full(case).all, "alibi", length)[0]
-    return f"{percent(math.expm1(loss_at_other_rate('sinusoidal', length) - alibi))} with sinusoidal at {OTHER_RATE:g}"
+    return f"{of_nats(loss_at_other_rate('sinusoidal', length) - alibi)} with sinusoidal at {OTHER_RATE:g}"
 
 
 def both_at_other_rate(length):
     apart_by = loss_at_other_rate("sinusoidal", length) - loss_at_other_rate("alibi", length)
-    return f"{percent(math.expm1(apart_by))} with both at {OTHER_RATE:g}"
+    return f"{of_nats(apart_by)} with both at {OTHER_RATE:g}"
 
 
 def other_rate(case, length):
     """Sinusoidal from ALiBi, each at the rate chosen, and where it takes another."""
     mine, its = (losses(full(case).all, name, length)[0] for name in ("sinusoidal", "alibi"))
-    return f"{percent(math.expm1(mine - its))} at the learning rate chosen, {sinusoidal_at_other_rate(case, length)} (seed 0)"
+    return f"{of_nats(mine - its)} at the learning rate chosen, {sinusoidal_at_other_rate(case, length)} (seed 0)"
 
 
 def trend():
     """Sinusoidal from ALiBi, by tokens a parameter, all at one rate each."""
     c = full("default-trend")
-    changes = {tokens: math.expm1(points["sinusoidal"]["loss"] - points["alibi"]["loss"]) for tokens, points in by_budget(c.all) if {"sinusoidal", "alibi"} <= points.keys()}
+    changes = {tokens: points["sinusoidal"]["loss"] - points["alibi"]["loss"] for tokens, points in by_budget(c.all) if {"sinusoidal", "alibi"} <= points.keys()}
     rates = {f"{variant['changes']['optimizer']['learning_rate']:g}" for name, variant in c.variants.items() if name.startswith("sinusoidal")}
     late = "; it learns late, and comes nearer in the end" if max(changes, key=changes.get) < max(changes) else ""
-    return (f"{', '.join(f'{percent(change)} at {tokens:.0f}' for tokens, change in changes.items())} (one seed, other targets than above, all at the rate that a short trial chose for sinusoidal, {', '.join(rates)}: "
+    return (f"{', '.join(f'{of_nats(change)} at {tokens:.0f}' for tokens, change in changes.items())} (one seed, other targets than above, all at the rate that a short trial chose for sinusoidal, {', '.join(rates)}: "
             f"what the tokens do is not separated from the rate{late})")
 
 
 FAR_ABOVE = 1.5  # times ALiBi's perplexity: holding that is no answer
 
 
+def holding(c):
+    """{method: the length up to which it holds} of those that were measured at the longest."""
+    return {name: holds_up_to(variant)[0] for name, variant in c.variants.items() if variant["points"][-1]["perplexity"] is not None}
+
+
+def flat_methods(c):
+    """Those that hold up to the longest length, the lowest there first."""
+    return sorted((name for name, last in holding(c).items() if last == 8192), key=lambda name: c.perplexity(name, 8192))
+
+
+def extrapolating(c):
+    """Those of them that are not far above ALiBi."""
+    return [name for name in flat_methods(c) if c.perplexity(name, 8192) < FAR_ABOVE * c.perplexity("alibi", 8192)]
+
+
 def longer_texts():
     c = full("default")
-    until = {name: holds_up_to(variant)[0] for name, variant in c.variants.items() if variant["points"][-1]["perplexity"] is not None}
-    flat = sorted((name for name, last in until.items() if last == 8192), key=lambda name: c.perplexity(name, 8192))
-    good = [name for name in flat if c.perplexity(name, 8192) < FAR_ABOVE * c.perplexity("alibi", 8192)]
+    until, flat, good = holding(c), flat_methods(c), extrapolating(c)
     ends = sorted((name for name in until if name not in flat), key=lambda name: -until[name])
     least, most = (of((c.grown(name, 8192), name) for name in ends) for of in (min, max))
     others = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({c.change(name, 8192)})" for name in flat if name not in good]
@@ -149,7 +164,7 @@ def fine_tuned():
 def most_tokens():
     """Sinusoidal and rotary from ALiBi after the most tokens."""
     tokens, points = by_budget(full("default-trend").all)[-1]
-    said = [f"{name} {percent(math.expm1(points[name]['loss'] - points['alibi']['loss']))}" for name in ("sinusoidal", "rotary") if name in points]
+    said = [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
     rows = optional(apart_by_rows, "default-rows-40")
     return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; with each row drawn by itself sinusoidal {middle(rows)}" if rows else "")
 
@@ -177,7 +192,7 @@ def at_trained_length():
          on_books,
          "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
          lambda: f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
-         f"at which ALiBi is {percent(math.expm1(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0]))} from itself at its own",
+         f"at which ALiBi is {of_nats(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0])} from itself at its own",
          by_places,
          lambda: f"It depends on the tokens: by tokens a parameter {trend()}",
          lambda: f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
@@ -282,7 +297,6 @@ def recalls():
         raise Missing("tasks")
     learned = {name: one for name, one in sorted(found.items()) if was_learned(one)}
     unlearned = ", ".join(name for name in sorted(found) if name not in learned)
-    seeds = [seeds_of(one) for one in found.values()]
     variants = [variant for one in found.values() for variant in one["variants"] if variant["parameters"]]
     sizes, tokens = (sorted({f"{round(variant[key] / 1e6, 1):g}" for variant in variants}, key=float) for key in ("parameters", "train_targets"))
     few = {name: [f"{TITLES[arm]} {ok} of {of}" for arm in arms_of(one) for ok, of in [learned_by(one, arm)] if ok < of] for name, one in learned.items()}
@@ -294,7 +308,7 @@ def recalls():
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
     return Answer(
         f"right answers at {FAR}x, of the best method (in brackets: of those not told apart from it): {'; '.join(f'{name} {ahead_at(one)}' for name, one in by_best)}",
-        f"{min(seeds)}{f' to {max(seeds)}' if max(seeds) > min(seeds) else ''} seed{'s' if max(seeds) > 1 else ''}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
+        f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
         f"{'M or '.join(tokens)}M tokens; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))}",
         [f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
          f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
@@ -334,11 +348,11 @@ def which_slopes():
     c, biases = Comparison("slopes", "runs"), Comparison("biases")
     better, worse = (c.judged(verdict, 2048) for verdict in ("better", "worse"))
     rest = c.judged("within noise", 2048)
-    at_16x = {name: math.expm1(c.point(name, 2048)["difference"]) for name in worse}
+    at_16x = [c.point(name, 2048)["difference"] for name in worse]
     short = "; ".join(f"{name} {middle(c.against(name, 2048))} at 16x, {middle(c.against(name, 128))} at 1x" for name in better) or "none is better"
     return Answer(
         f"from the published ones' perplexity: {short}. Of {len(worse) + len(rest)} others {len(worse)} are worse at 16x"
-        + (f" ({percent(min(at_16x.values()))} to {percent(max(at_16x.values()))})" if at_16x else "") + f", {len(rest)} not told apart from the published ones",
+        + (f" ({of_nats(min(at_16x))} to {of_nats(max(at_16x))})" if at_16x else "") + f", {len(rest)} not told apart from the published ones",
         sure(c),
         [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
          "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
@@ -384,11 +398,11 @@ def which_optimizer():
     cases, runs = [case for case in optimizer_cases() if case[1]], Comparison("optimizers", "quickstart-8k", "runs")
     loss = {name: variant["points"][0]["loss"] for name, variant in runs.variants.items()}
 
-    def share(until, of=statistics.median):
-        return ("at most " if until[2] else "") + f"{of(until[1]):.2f}"
+    def bound(until):
+        return "at most " if until[2] else ""
 
-    def of_each(kind, place):
-        return [f"{kind} {share(each[place])} ({where})" for where, *each in cases if each[place]]
+    def of_each(kind, column):
+        return [f"{kind} {bound(each[column])}{statistics.median(each[column][1]):.2f} ({where})" for where, *each in cases if each[column]]
 
     shares = [statistics.median(normuon[1]) for _, normuon, _ in cases]
     least = min((normuon for _, normuon, _ in cases), key=lambda until: statistics.median(until[1]))
@@ -396,8 +410,8 @@ def which_optimizer():
         f"NorMuon for the matrices of the blocks: AdamW's loss after {min(shares):.2f}{' (or less)' if least[2] else ''} to {max(shares):.2f} of AdamW's time, early in training",
         "3 seeds; 2M tokens, 0.5 tokens a parameter or fewer",
         [f"Share of AdamW's time: {', '.join(of_each('NorMuon', 0) + of_each('Muon', 1))}",
-         "NorMuon, by seed and timing round: " + "; ".join(f"{'at most ' if until[2] else ''}{by_seed_and_round(until[1]).replace(', by seed and timing round', '')} of the time, "
-                                                           f"{'at most ' if until[2] else ''}{statistics.mean(until[0]):.2f} of the tokens ({where})" for where, until, _ in cases),
+         "NorMuon, by seed and timing round: "
+         + "; ".join(f"{bound(until)}{median_and_spread(until[1])} of the time, {bound(until)}{statistics.mean(until[0]):.2f} of the tokens ({where})" for where, until, _ in cases),
          f"After as many tokens (4.2M parameters, 8k tokens a step): NorMuon {loss['normuon-1']:.3f}, Muon {loss['muon-1']:.3f}, AdamW {loss['adamw-1']:.3f} nats"])
 
 

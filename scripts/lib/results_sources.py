@@ -1,10 +1,8 @@
 """Figures that the sources state, each beside what was measured here, or why nothing was."""
-import math
-
+from results_measured import WITH_FAULT, Comparison, TrainShort, by_round, by_seed_and_round, full, load, nats, percent, place, within
 from budgets import read_runs, relative_steps, time_until
 from paired import percent as of_nats, ranged
 from results_folder import context_reach
-from results_measured import WITH_FAULT, Comparison, TrainShort, by_round, by_seed_and_round, full, load, nats, percent, place, within
 
 
 def spread(values):
@@ -97,7 +95,7 @@ def appendix_b():
         in_full.append(f"{name} {ranged(*costs, of_nats)}")
     return (f"L = 128 at 16x, sliding by {c.all['protocol']['split_stride']}: {within(p, 'early_gain', nats)} nats from fewer "
             f"early tokens, {within(p, 'context_gain', nats)} from the longer context (above 0: better), so perplexity with full "
-            f"context {percent(math.expm1(-p['context_gain']))}; others' with full context: {', '.join(in_full)}. "
+            f"context {of_nats(-p['context_gain'])}; others' with full context: {', '.join(in_full)}. "
             f"{c.size()}; {text['tokens_scored']:,} targets only ({text['selection']}): the intervals are over "
             f"seeds only. L = 512 at 16x, over targets in the last half of both lengths' windows, so that 257 to 512 tokens become more: "
             f"{of_late_targets()}")

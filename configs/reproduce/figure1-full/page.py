@@ -11,7 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import tried_rates  # noqa: E402
-from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, usable_lengths  # noqa: E402
+from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent, ranged  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
@@ -26,11 +26,6 @@ def at_1x(variant):
 
 def was_run(variant):
     return variant["parameters"] > 0
-
-
-def only_measured_otherwise(variant):
-    """Whether it is another arm's model, which is the same at 1x."""
-    return "stretch" in variant["changes"].get("evaluate", {})
 
 
 def source_of(variant):
@@ -277,17 +272,7 @@ def gradient_section(folder):
         said.append(f"at {length:,} they had {of[0]} and have {of[1]} (changed by {apart(each)})")
     print(f"\n## The gradient of forget gates\n\nIn bf16 a term of the gates' gradient was once left out. It is 0 in exact arithmetic; without it rounding errors add up over all later tokens: at 512\ntokens the "
           f"gradient was wrong by about half of its norm. Runs and trials of forgetting on Python source were made again since then, on a CPU (those before on an H100): {numbered(now)}\n"
-          f"{'; '.join(said)}.{old_gradient(folder / 'books')}")
-
-
-def old_gradient(case):
-    """Names the runs of forgetting that were made before the gradient was mended: on a device, as none since then."""
-    file = case / "runs" / "comparison.json"
-    if not file.exists():
-        return ""
-    runs = [run for run in json.loads(file.read_text(encoding="utf-8"))["runs"] if run["variant"] == "forgetting" and not run["failure"]]
-    before = [run["seed"] for run in runs if any(not protocol["device"].startswith("cpu") for protocol, _ in kept_curves(case / "measured", run))]
-    return f" On books {numbered(before)} of forgetting {'are' if len(before) > 1 else 'is'} still of before." if before else ""
+          f"{'; '.join(said)}.")
 
 
 def heads_table(folder):
