@@ -76,11 +76,22 @@ def usable_lengths(measured, comparison, name):
 
 
 def usable_as_measured(comparison, name):
-    """The same by the program's own rule (src/report/context.cc), where it measured one."""
+    """The same by the program's own rule (src/evaluate/figures.cc), by which each length gains over the longest usable one below it; "-" where it measured none."""
     return median_of([run["usable_length"] for run in comparison["runs"] if run["variant"] == name and run.get("usable_length")])
 
 
+def usable_step_by_step(measured, comparison, name):
+    """The same of kept curves; "-" where one is older than that rule."""
+    runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
+    found = [curve.get("usable_length") or {} for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
+    return median_of([one["tokens"] for one in found] if all("over_usable" in one for one in found) else [])
+
+
 def median_of(lengths):
+    """And the least and the most; of two both, for neither is in the middle."""
     if not lengths:
         return "-"
-    return f"{statistics.median_low(lengths):,} " + ("(one seed)" if len(lengths) == 1 else f"({min(lengths):,} .. {max(lengths):,})")
+    if len(lengths) == 2 and lengths[0] != lengths[1]:
+        return f"{min(lengths):,} and {max(lengths):,} (two seeds)"
+    spread = "one seed" if len(lengths) == 1 else f"each of {len(lengths)} seeds" if min(lengths) == max(lengths) else f"{min(lengths):,} .. {max(lengths):,}"
+    return f"{statistics.median_low(lengths):,} ({spread})"

@@ -1,8 +1,9 @@
 # Figure 1 of Press et al. 2021 with models that have seen 20 tokens a parameter. Hours: stop it and start it again as you like. Cases are files
-# of configs/reproduce/figure1-full/, for example CASES="default books" (scripts/unpack-books); a judge trained on long sequences finds key tokens,
-# once: CASE/key_tokens.json says which they are.
+# of configs/reproduce/figure1-full/, for example CASES="default-1024 default-trend"; without them the default corpus, and books where they are
+# unpacked (scripts/unpack-books). A judge trained on long sequences finds key tokens, once: CASE/key_tokens.json says which they are.
 refuse_own_texts "$@"
-for case in ${CASES:-default}; do
+[ ! -e data/books/valid.jsonl ] || with_books=" books"
+for case in ${CASES:-default${with_books-}}; do
   text="${case%%-*}" base=configs/compare/base.json judge="runs/reproduce/$name/judge-$text" plan="runs/reproduce/$name/$case"
   [ "$text" = default ] || base="configs/$text.json"
   mkdir -p "$plan" "$out/$case"

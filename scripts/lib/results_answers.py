@@ -64,8 +64,16 @@ def in_short():
     beyond = map(called, reading(c, extrapolating(c)))
     best = min((name for name in c.variants if c.made(name)), key=lambda name: c.perplexity(name, 512))
     level = [called(name) for name, variant in c.variants.items() if name != best and not only_measured_otherwise(variant) and not_shown(c, name, 512, best)]
-    return (f"In short: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
-            + f" ({sure(c)}).")
+    return (f"In short, on Python source: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
+            + f" ({sure(c)}).{optional(in_short_on_books)}")
+
+
+def in_short_on_books():
+    """The same methods from ALiBi at the longest length, on the other text."""
+    books = full("books")
+    names = sorted((name for name in reading(full("default"), extrapolating(full("default"))) if name != "alibi" and name in present(books, [name])), key=lambda name: books.perplexity(name, 8192))
+    return (f" On books all differ less: at 16x, from ALiBi's perplexity, {', '.join(f'{called(name)} {middle(books.against(name, 8192))}' for name in names)}"
+            + (f", {called(names[0])} and {called(names[1])} not told apart" if len(names) > 1 and not_shown(books, names[1], 8192, names[0]) else "") + ".")
 
 
 def change_or_level(c, name, length):
@@ -135,16 +143,25 @@ def longer_texts():
     at_2x = sorted((name for name in until if c.perplexity(name, 1024) < FAR_ABOVE * c.perplexity("alibi", 1024)), key=lambda name: c.perplexity(name, 1024))
     return Answer(
         f"perplexity at 16x: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
-        sure(c, *reading(c, good)),
+        f"Python source; {sure(c, *reading(c, good))}",
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
          f"Does not rise either, but is far above: {', '.join(others) or 'none'}",
          f"Does not rise, but reads no longer context (all of its gain is fewer early tokens): {', '.join(f'{called(name)} {c.perplexity(name, 8192):.2f}' for name in good if name not in reading(c, good)) or 'none'}",
          f"At 2x, perplexity: {', '.join(f'{called(name)} {c.perplexity(name, 1024):.2f}' + (' (no difference shown from ALiBi)' if not_shown(c, name, 1024) else '') for name in at_2x)}",
          lambda: f"Forget gates from KERPLE's log at 16x: {c.apart('forgetting', 'kerple-log', 8192)}",
+         longer_books,
          f"Others are at most {100 * HOLDS:.0f} % above their own perplexity at 1x up to this length (in brackets: at 8,192): "
          + "; ".join(f"{called(name)} {until[name]:,} ({percent(c.grown(name, 8192))})" for name in ends),
          lambda: f"Rotary with YaRN at evaluation, from ALiBi's perplexity: {c.against('rotary-yarn', 1024)} at 2x, {c.against('rotary-yarn', 2048)} at 4x, {c.against('rotary-yarn', 8192)} at 16x",
          fine_tuned])
+
+
+def longer_books():
+    """Those that hold, on the other text: from their own 1x, and from ALiBi."""
+    books = full("books")
+    names = [name for name in flat_methods(books) if books.perplexity(name, 8192) < FAR_ABOVE * books.perplexity("alibi", 8192)]
+    return (f"Books, at 16x: {', '.join(f'{called(name)} {books.perplexity(name, 8192):.1f} ({middle(books.change(name, 8192))} from 1x' + (f'; from ALiBi {books.against(name, 8192)}' if name != 'alibi' else '') + ')' for name in names)}. "
+            f"Forget gates from KERPLE's log {books.apart('forgetting', 'kerple-log', 8192)}. Longer context is shown to bring something to {', '.join(called(name) for name in reading(books, names)) or 'none'}")
 
 
 def reading(c, names):
@@ -166,7 +183,7 @@ def most_tokens():
     tokens, points = by_budget(full("default-trend").all)[-1]
     said = [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
     rows = optional(apart_by_rows, "default-rows-40")
-    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; with each row drawn by itself sinusoidal {middle(rows)}" if rows else "")
+    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; with each row drawn by itself and at {OTHER_RATE:g} sinusoidal {middle(rows)}" if rows else "")
 
 
 def at_trained_length():
@@ -186,7 +203,7 @@ def at_trained_length():
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
         f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(most_tokens)}",
-        sure(c, *shown),
+        f"Python source; {sure(c, *shown)}",
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {apart}",
          on_books,
@@ -208,8 +225,8 @@ def apart_by_rows(case):
 def by_places():
     """What more places of the text in a step change, at one rate."""
     each = [optional(apart_by_rows, case) for case in ("default-rows", "default-rows-40")]
-    return (f"It depends on the places of the text that a step sees: with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, sinusoidal is from ALiBi "
-            + ", ".join(filter(None, each)))
+    return (f"It may depend on the places of the text that a step sees (one seed; less than seeds differ): with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, "
+            f"sinusoidal is from ALiBi {', '.join(filter(None, each))}")
 
 
 def behind(name, length):
@@ -236,9 +253,16 @@ def how_short():
         sure(c, "alibi-s1"),
         ["The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
          + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
+         lambda: split_of(c, [f"alibi-s{s}" for s in SHARES_OF_LENGTH.values()], 1024, "Of the change from their own trained length to 1,024, longer context is, in nats"),
          f"Each row drawn by itself, at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
          f"Time to the loss of sinusoidal positions trained at 768, of their time: ALiBi trained at 128 {t.time('alibi-128', 768)}, at 768 {t.time('alibi-768', 768)}",
          drawn_rows])
+
+
+def split_of(c, names, length, head):
+    """What longer context brings at that length over the trained one, where it was measured."""
+    said = [f"{name} {within(c.point(name, length), 'context_gain', nats)}" for name in names if c.point(name, length).get("context_gain") is not None]
+    return f"{head}: {', '.join(said)}" if said else ""
 
 
 def drawn_rows():
@@ -266,7 +290,27 @@ def uses_context():
         sure(c),
         [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
          lambda: in_full("Trained on 128 tokens", "default-128", 2048),
-         lambda: in_full("Books", "books", 8192)])
+         lambda: in_full("Books", "books", 8192),
+         key_tokens,
+         far_context])
+
+
+def key_tokens():
+    """ALiBi at the trained length and at the longest, on the tokens that a judge finds to need long context."""
+    c = full("default")
+    points = {point["length"]: point["key"] for point in c.variants["alibi"]["points"] if "key" in point}
+    near, far = points[512], points[8192]
+    return (f"On key tokens, which a judge trained on long sequences predicts better with long context, perplexity falls from {math.exp(near['loss']):.2f} at 512 to {math.exp(far['loss']):.2f} at 8,192; "
+            f"longer context brings them {within(far, 'context_gain', nats)} nats")
+
+
+def far_context():
+    """What single distances bring is much less than all of them do."""
+    reached = {run["useful_context"] for run in full("default").all["runs"] if run["variant"] == "alibi" and run.get("useful_context")}
+    if not reached:
+        raise Missing("figure1-full")
+    return (f"Distance by distance the same runs show less, for a smaller sample is read there: text more than {' or '.join(sorted(reached))} before a token is not shown to help it "
+            "(\"useful context\")")
 
 
 def right_answers(comparison):
@@ -337,8 +381,9 @@ def other_bias():
     brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in names)
     return Answer(
         f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(early_kerple)}",
-        sure(trained, *names),
-        [f"From ALiBi's perplexity: {said(trained, names, (512, 8192))}",
+        f"Python source; {sure(trained, *names)}",
+        [f"Python source, from ALiBi's perplexity: {said(trained, names, (512, 8192))}",
+         lambda: f"Books: {said(full('books'), present(full('books'), names), (512, 8192))}",
          early,
          "Not known: whether forget gates and KERPLE's log stay ahead after more tokens, at rates that were tried over all tokens, or with `batch.draw=rows`",
          f"Forget gates: {WITH_FAULT}"])
@@ -352,9 +397,10 @@ def which_slopes():
     short = "; ".join(f"{name} {middle(c.against(name, 2048))} at 16x, {middle(c.against(name, 128))} at 1x" for name in better) or "none is better"
     return Answer(
         f"from the published ones' perplexity: {short}. Of {len(worse) + len(rest)} others {len(worse)} are worse at 16x"
-        + (f" ({of_nats(min(at_16x))} to {of_nats(max(at_16x))})" if at_16x else "") + f", {len(rest)} not told apart from the published ones",
+        + (f" ({of_nats(min(at_16x))} to {of_nats(max(at_16x))})" if at_16x else "") + f", {len(rest)} not told apart from the published ones; all at the learning rate that suits the published ones",
         sure(c),
         [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
+         lambda: split_of(c, ("press", *better), 2048, "Of the gain at 16x over 1x, longer context is, in nats"),
          "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
          f"Learned ones in another experiment ({sure(biases)}), at 16x from the published ones: {biases.against('learned_slopes', 2048)}"])
 
@@ -373,10 +419,14 @@ def sparse_answer():
          f"After 20 tokens a parameter, at 16x: {', '.join(f'{called(name)} {trained.against(name, 8192)}' for name in at_end)}"])
 
 
-def what_it_costs():
+def step_times():
     """Steps in turns, from biases; with all keys."""
-    measured, names = load("biases", "steps.json"), ("kerple_log", "t5", "sinusoidal", "forgetting", "rotary", "fire")
-    times = {name: relative_steps(measured["seconds"], name, "alibi") for name in names}
+    measured = load("biases", "steps.json")
+    return {name: relative_steps(measured["seconds"], name, "alibi") for name in ("kerple_log", "t5", "sinusoidal", "forgetting", "rotary", "fire")}
+
+
+def what_it_costs():
+    times = step_times()
     return Answer(
         f"a training step, of ALiBi's time: {', '.join(f'{called(name)} {statistics.median(of):.2f}' for name, of in times.items())}",
         f"{len(times['rotary'])} rounds in turns; 4.2M parameters, trained on 128; Xeon with AMX",
@@ -478,7 +528,12 @@ def picture_of_race():
     return bars("alibi with NorMuon: how many times sooner than compiled PyTorch", f"until the loss that PyTorch ends with; red line: as fast; {counted(len(race['lengths'][0]['rounds']))}; {race['machine']}", rows, lambda value: f"{value:.2f}", line=1)
 
 
-PICTURES = {"context.svg": picture_of_gains, "optimizers.svg": picture_of_optimizers, "pytorch.svg": picture_of_race}  # in data/results/pictures
+def picture_of_cost():
+    rows = [(called(name), statistics.median(of), min(of), max(of)) for name, of in step_times().items()]
+    return bars("A training step, of ALiBi's time", "4.2M parameters, trained on 128; rounds in turns, median, least and most; Xeon with AMX; the red line is ALiBi", rows, lambda value: f"{value:.2f}", line=1)
+
+
+PICTURES = {"context.svg": picture_of_gains, "cost.svg": picture_of_cost, "optimizers.svg": picture_of_optimizers, "pytorch.svg": picture_of_race}  # in data/results/pictures
 
 ANSWERS = [  # question, answer, folder of its figures, its picture there
     ("Which method for texts longer than those it was trained on?", longer_texts, "figure1-full", "default/runs/perplexity.svg"),
@@ -487,7 +542,7 @@ ANSWERS = [  # question, answer, folder of its figures, its picture there
     ("Does ALiBi use the longer context?", uses_context, "figure1-full", "../pictures/context.svg"),
     ("Which method recalls what its context says?", recalls, "tasks", "recall/task-recall.svg"),
     ("Is another bias better than ALiBi's?", other_bias, "figure1-full", "default/runs/perplexity.svg"),
-    ("What does another method cost?", what_it_costs, "biases", "perplexity.svg"),
+    ("What does another method cost?", what_it_costs, "biases", "../pictures/cost.svg"),
     ("Which slopes?", which_slopes, "slopes", "runs/perplexity.svg"),
     ("Is sparse attention as good?", sparse_answer, "patterns", "perplexity.svg"),
     ("Which optimizer?", which_optimizer, "optimizers", "../pictures/optimizers.svg"),

@@ -7,7 +7,7 @@ from curves import usable_as_measured  # of configs/reproduce, which callers hav
 from paired import from_reference, ranged
 from whole_file import write_whole
 
-OWN_README = ("books", "figure1", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
+OWN_README = ("books", "train-short", "slopes", "one-pass", "retrofit", "complexity", "optimizers", "against-pytorch", "figure1-full", "tasks")  # written by hand, or by their scripts
 
 ABOUT_SPEED = "cost"  # an experiment
 COMMANDS = {"quickstart": "scripts/quickstart"}  # of experiments that scripts/reproduce does not know
@@ -71,6 +71,12 @@ def speed_section(found):
     return "\nTraining, one run after another, not in turns:\n\n" + table(["", "tokens/s: median (least .. most)", "peak memory"], rows)
 
 
+def usable_of_text(curve):
+    """With its interval over the text, by the rule that curves have now."""
+    usable = curve.get("usable_length") or {}
+    return ranged(*(usable[key] for key in ("tokens", "low", "high")), lambda tokens: f"{tokens:,}") if usable.get("over_usable") else "-"
+
+
 def curves_section(folder, file, found):
     """Pictures of a comparison or a curve, and its perplexities by length."""
     compared = "variants" in found
@@ -86,10 +92,10 @@ def curves_section(folder, file, found):
         values = {point["length"]: point[measure] for point in curve["points"] if point[measure] is not None}
         cells = [f"{values[length]:{'.1f' if values[length] >= 100 else '.2f'}}" if length in values else "-" for length in lengths]
         rows.append([curve["name"] or curve["position"], f"{curve['trained_length']:,}", *cells])
-    usable = [usable_as_measured(found, curve["name"]) for curve in curves] if compared else []
+    usable = [usable_as_measured(found, curve["name"]) if compared else usable_of_text(curve) for curve in curves]
     heads = [f"{length:,}" for length in lengths]
     if any(length != "-" for length in usable):
-        rows, heads = [[*row, length] for row, length in zip(rows, usable)], [*heads, "usable length of the seeds: median (least .. most)"]
+        rows, heads = [[*row, length] for row, length in zip(rows, usable)], [*heads, f"usable length{' of the seeds: median (least .. most)' if compared else ''}"]
     seeds = len(found.get("seeds", [0]))
     means = f", means over {seeds} seeds" if seeds > 1 else ", one seed" if compared else ""
     text += table([f"{measure.replace('_', ' ')} at", "trained at", *heads], rows)

@@ -11,7 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import tried_rates  # noqa: E402
-from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
+from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise, usable_lengths, usable_step_by_step  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent, ranged  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
@@ -101,16 +101,38 @@ def first_lines(comparison):
           "; ".join(f"{v['name']} {holds_until(v)}" for v in variants.values() if was_run(v)) + ".\n")
     lowest = {v["name"]: min((p for p in beyond(v) if p["loss"] is not None), key=lambda p: p["loss"])["length"] for v in variants.values() if was_run(v)}
     print("Perplexity is lowest at (of the lengths measured, tokens): " + "; ".join(f"{name} {length:,}" for name, length in lowest.items()) + ".\n")
+    if reference["trained_length"] == PAPER_LENGTH:
+        beside_papers_breaks(variants, lowest)
+
+
+PAPER_LENGTH = 512
+PAPER_BREAKS = {"sinusoidal": "20 to 50", "rotary": "100 to 200", "t5": "600 to 800", "alibi": "none"}  # tokens beyond that length up to which perplexity does not rise
+
+
+def beside_papers_breaks(variants, lowest):
+    """Where perplexity rises above that at 1x, beside the paper's figures."""
+    said = []
+    for name, theirs in PAPER_BREAKS.items():
+        if name not in variants or not was_run(variants[name]):
+            continue
+        last, end = holds_up_to(variants[name])
+        mine = "none" if end is None else f"{last - PAPER_LENGTH:,} to {end['length'] - PAPER_LENGTH:,}"
+        said.append(f"{name} {mine} ({theirs})" + (f", lowest at {lowest[name] - PAPER_LENGTH:,}" if end and lowest[name] > PAPER_LENGTH else ""))
+    print(f"Perplexity is {100 * HOLDS:.0f} % above that at 1x from this many tokens beyond {PAPER_LENGTH} on (in brackets those after which it rises in Press et al. 2021): {'; '.join(said)}.\n")
 
 
 def curves_table(case, comparison):
     lengths = [point["length"] for point in comparison["variants"][0]["points"]]
-    print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " | usable length |\n|---" + "|---" * (len(lengths) + 1) + "|")
+    print("| perplexity at | " + " | ".join(f"{length:,}" for length in lengths) + " | usable length (over 1x) |\n|---" + "|---" * (len(lengths) + 1) + "|")
     for variant in filter(was_run, comparison["variants"]):
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
         print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + f" | {'-' if 'last_trained_length' in variant else usable_lengths(case / 'measured', comparison, variant['name'])} |")
-    print(f"\nUsable length: the longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than "
+    print(f"\nUsable length (over 1x): the longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than "
           f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; at least the length of training. Median of the seeds (least .. most).")
+    stepwise = {variant["name"]: usable_step_by_step(case / "measured", comparison, variant["name"]) for variant in filter(was_run, comparison["variants"]) if "last_trained_length" not in variant}
+    if any(length != "-" for length in stepwise.values()):
+        print("Where each length must gain that much over the longest usable one below it, which is what `alibi evaluate` prints (older curves lack it): "
+              + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
 
 
 def other_judge(case):
@@ -136,7 +158,7 @@ def key_table(case, comparison):
     if rule["tokens"] == 0:
         return
     print("The short window is shorter than those of training, so not all of them need more than 1x. The last column counts those in the later half of windows of both "
-          "lengths.\n\n| method | perplexity of key tokens at 1x | at the longest length | what longer context brings them there, nats |\n|---|---|---|---|")
+          "lengths.\n\n| method | perplexity of key tokens at 1x | from the reference's | at the longest length | from the reference's | what longer context brings them there, nats |\n|---|---|---|---|---|---|")
     for variant in comparison["variants"]:
         points = [point for point in beyond(variant) if "key" in point]
         if not points:
@@ -145,7 +167,13 @@ def key_table(case, comparison):
         gain = "-"  # at the trained length no context is longer
         if last["length"] > variant["trained_length"]:
             gain = of_estimate(*(last["key"][key] for key in ("context_gain", "context_gain_low", "context_gain_high")), lambda nats: f"{nats:+.3f}")
-        print(f"| {arm(comparison, variant['name'])} | {math.exp(points[0]['key']['loss']):.2f} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {gain} |")
+        print(f"| {arm(comparison, variant['name'])} | {math.exp(points[0]['key']['loss']):.2f} | {key_difference(points[0])} | {math.exp(last['key']['loss']):.2f} ({last['length']:,}) | {key_difference(last)} | {gain} |")
+
+
+def key_difference(point):
+    """Perplexity of key tokens from the reference's at that length, paired by seed, as the comparison has it."""
+    key = point["key"]
+    return "-" if key.get("difference") is None else of_estimate(*(key[name] for name in ("difference", "difference_low", "difference_high")), percent)
 
 
 def patterns_line(comparison):
@@ -271,7 +299,7 @@ def gradient_section(folder):
         of = [", ".join(f"{math.exp(one[seed]):.2f}" for seed in sorted(now.keys() & earlier.keys())) for one in (earlier, now)]
         said.append(f"at {length:,} they had {of[0]} and have {of[1]} (changed by {apart(each)})")
     print(f"\n## The gradient of forget gates\n\nIn bf16 a term of the gates' gradient was once left out. It is 0 in exact arithmetic; without it rounding errors add up over all later tokens: at 512\ntokens the "
-          f"gradient was wrong by about half of its norm. Runs and trials of forgetting on Python source were made again since then, on a CPU (those before on an H100): {numbered(now)}\n"
+          f"gradient was wrong by about half of its norm. These older curves cannot be made again. Runs and trials of forgetting on Python source were made again since then, on a CPU (those before on an H100): {numbered(now)}\n"
           f"{'; '.join(said)}.")
 
 
@@ -338,7 +366,8 @@ def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     lowest = dict(lowest_by_budget(comparison))
     lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest.items()]
-    print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
+    never = [method for method in dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]) if not any(method in of.split(" and ") for of in lowest.values())]
+    print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}{'; never ' + ', '.join(never) if never else ''}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
           "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
@@ -377,18 +406,19 @@ def case_section(case):
 def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
-Every method trains on the same tokens, in the same batches, with the same seeds. Each takes the best of the learning rates tried: short trials with
-one seed, chosen on one half of the held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their
-sections say. Intervals are of 95 %, over the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide
-interval of two.
+Every method trains on the same tokens, in the same batches, with the same seeds, but not all on the same device: sections name them; what a
+device alone changes is not measured. Each takes the best of the three or four learning rates tried: short trials with one seed, chosen on one half of the
+held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their sections say. Intervals are of 95 %, over
+the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide interval of two.
 
-Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Trained at 512, sinusoidal breaks
-20 to 50 tokens beyond 1x, rotary 100 to 200, T5's bias 600 to 800; ALiBi does not. Here sinusoidal is far behind at 512 already: its learning
-rate ("Other rates"), the places of the text in a step ("each row drawn by itself") and the tokens ("By tokens a parameter") each change that.
+Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here sinusoidal is far behind at
+512 already. Its learning rate ("Other rates") and the tokens ("By tokens a parameter") change that; the places of the text in a step ("each row
+drawn by itself") may: one seed, and less than seeds differ.
 
-`CASES="default books default-128 default-1024 default-rows default-rows-40 default-trend" scripts/reproduce figure1-full` trains what is missing, on a CPU or a GPU,
-and makes this page; its last sections have commands of their own. `default` alone takes some ten hours on two cores (`--output results/mine`).
-Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here cannot be downloaded.
+`scripts/reproduce figure1-full` trains what is missing of `default`, and of `books` where these are unpacked, on a CPU or a GPU, and makes this page.
+`CASES="default-128 default-1024 default-rows default-rows-40 default-trend default-larger"` before it takes those; the last sections have commands of their own. `default` alone
+takes some ten hours on two cores (`--output results/mine`). Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here
+cannot be downloaded.
 
 To choose a method, read its usable length: "holds" says only that perplexity does not rise, also where longer context brings nothing.""")
     print("Names: " + ", ".join(f"{name} is {TITLES[name]}" for name in ("forgetting", "kerple-log", "t5", "none", "window-sinks")) + ".")

@@ -6,11 +6,12 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from curves import median_of  # noqa: E402
 from paired import percent, ranged  # noqa: E402
 
 
 def mean_and_seeds(nats):
-    return ranged(statistics.mean(nats), min(nats), max(nats), percent)
+    return ranged(statistics.mean(nats), min(nats), max(nats), percent, before="by seed ")
 
 
 class Exchanged:
@@ -22,6 +23,7 @@ class Exchanged:
         self.losses = [{curve["name"]: {point["length"]: point["loss"] for point in curve["points"] if point["loss"] is not None}
                         for curve in file["curves"]} for file in files]
         self.lengths = list(self.losses[0]["exchanged"])
+        self.usable = {curve["name"]: median_of([of["usable_length"]["tokens"] for file in files for of in file["curves"] if of["name"] == curve["name"]]) for curve in files[0]["curves"]}
         self.parameters = next(curve["parameters"] for curve in files[0]["curves"] if curve["name"] == "exchanged")
         self.tokens = tomllib.loads(pathlib.Path(__file__).with_name("retrofit.toml").read_text(encoding="utf-8"))["tokens"]  # before the exchange
 

@@ -29,6 +29,8 @@ def main(folder):
   what it was with the table; at {furthest // trained} times that length, where the table has no positions, {of.apart('exchanged', furthest, 'learned', trained)}.
 - From a model that had the biases from the first step, for as many tokens in all, it is {of.apart('exchanged', trained, 'alibi', trained)} at the trained length,
   {of.apart('exchanged', furthest, 'alibi', furthest)} at {furthest // trained} times that.
+- Usable length (loss at most 0.01 nats above its best, each length with a gain from longer context): exchanged {of.usable['exchanged']}, biases from the start
+  {of.usable['alibi']}. What the exchanged model gains at longer lengths is fewer early tokens.
 
 Means, least and most of {len(of.losses)} seeds; rates chosen on one half of the held-out documents, all else reported on the other.
 `scripts/reproduce retrofit` wrote this.

@@ -8,10 +8,12 @@ import pathlib
 import statistics
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import median_and_spread, of_whole_budgets, read_runs, read_steps, relative_steps, time_until, tried_rates  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
 from paired import from_reference, losses  # noqa: E402
+from results_folder import split_section  # noqa: E402
 
 
 def pooled_spread(groups):
@@ -67,6 +69,7 @@ intervals of 95 % over seeds, paired; all at the learning rate that suits `press
 |---|{'---|' * (len(lengths) + 1)}""")
     for name, points in variants.items():
         print(f"| {name} | {' | '.join('-' if point['perplexity'] is None else format(point['perplexity'], '.2f') for point in points)} | {usable_as_measured(comparison, name)} |")
+    print(split_section(comparison).rstrip("\n"))
     print(f"""
 Standard deviations of the loss, in nats a token: over the {len(draws)} draws within a seed, and over seeds with one set of slopes (each
 pooled: the root of the mean variance).

@@ -84,11 +84,20 @@ def learned_by(comparison, arm):
     return sum(share >= least for share in shares), len(shares)
 
 
+def knows(comparison, arm, times=1):
+    """Whether more answers to the task itself are right at that multiple of the trained length than by guessing, by LEARNED."""
+    shares = by_seed(comparison, 0, arm, times * trained_length(comparison), "share")
+    return bool(shares) and statistics.mean(shares.values()) >= GUESSED.get(comparison["tasks"][0]["name"], 0) + LEARNED
+
+
 def differences(comparison, task, arms, length):
-    """(better, worse, mean, low, high) of two arms each, by the seeds that both have, the largest first; low and high are None of one seed."""
+    """(better, worse, mean, low, high) of two arms each, by the seeds that both have, the largest first; low and high are None of one seed. Two arms of
+    which neither knows the task are not compared by its right answers."""
     what, found = measured_by(comparison, task, arms, length), []
     for i, first in enumerate(arms):
         for second in arms[i + 1:]:
+            if what == "share" and not knows(comparison, first) and not knows(comparison, second):
+                continue
             values = [by_seed(comparison, task, arm, length, what) for arm in (first, second)]
             better, worse = (first, second) if what == "share" else (second, first)
             mean, low, high = interval(differences_of(*values))
@@ -101,10 +110,10 @@ def differences(comparison, task, arms, length):
 
 
 def leaders(comparison, arms):
-    """Of the task itself at FAR times the trained length: the arms that no other is ahead of beyond noise; none where hardly an answer is right, or where
-    fewer than two seeds of an arm were run."""
+    """Of the task itself at FAR times the trained length: the arms that know it and that no other is ahead of beyond noise; none where hardly an answer is
+    right, or where fewer than two seeds of an arm were run."""
     length = FAR * trained_length(comparison)
     if measured_by(comparison, 0, arms, length) != "share" or any(len(by_seed(comparison, 0, arm, length, "share")) < 2 for arm in arms):
         return []
     behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low > 0}
-    return [arm for arm in arms if arm not in behind]
+    return [arm for arm in arms if arm not in behind and knows(comparison, arm)]

@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, leaders, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, knows, leaders, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
 from paired import ranged  # noqa: E402
@@ -108,6 +108,32 @@ def cell(comparison, arm, first):
     return f"{mark}{far}{mark} ({near}{some})"
 
 
+def separations(found, arms):
+    """Of each task: whether a method is ahead of another beyond noise, or why none is."""
+    lines = []
+    for name, one in found.items():
+        length = FAR * trained_length(one)
+        ahead = [each for each in differences(one, 0, arms[name], length) if each[3] is not None and each[3] > 0]
+        by_answers = measured_by(one, 0, arms[name], length) == "share"
+        if by_answers and (known := [each for each in ahead if knows(one, each[0], FAR)]):
+            better, worse, mean, *_ = known[0]
+            said = f"yes, {len(known)} pair{'s' if len(known) > 1 else ''} of methods, most {TITLES[better]} from {TITLES[worse]}: by {100 * mean:.0f} points"
+        elif not was_learned(one):
+            said = f"no: no method has learned it; {millions(trained_tokens(one))} tokens were tried"
+        elif seeds_of(one) < 2:
+            said = "not known: one seed"
+        elif not by_answers:
+            said = "not by right answers: no method gives them beyond the trained length" + ("; by the loss of the answer, yes" if ahead else "")
+        else:
+            said = f"no: what a method learns of it differs as much by seed ({', '.join(f'{TITLES[arm]} {of_seeds(one, arm)}' for arm in arms[name] if knows(one, arm))} % right at 1x)"
+        lines.append(f"- {name}: {said}.")
+    return "\n".join(lines)
+
+
+def of_seeds(comparison, arm):
+    return " / ".join(f"{100 * share:.0f}" for share in by_seed(comparison, 0, arm, trained_length(comparison), "share").values())
+
+
 def by_distance(found, arms):
     """Right answers to what is farthest from the question and to what is nearest, where a task asks at several depths."""
     for name, one in found.items():
@@ -147,13 +173,13 @@ def main(folder):
         missing.append(name)
         del found[name]
     if not found:
-        print(f"# Synthetic tasks that separate methods\n\nNot run yet: {', '.join(missing)}.")
+        print(f"# Synthetic tasks\n\nNot run yet: {', '.join(missing)}.")
         return
     sizes = [variant["parameters"] / 1e6 for one in found.values() for variant in one["variants"] if variant["parameters"]]
     arms = {name: arms_of(one) for name, one in found.items()}
     learned = {name: one for name, one in found.items() if was_learned(one)}
-    print(f"# Synthetic tasks that separate methods\n\nRight answers at {FAR} times the trained length, and in brackets at it (1x). Bold: the best.\n"
-          "Italics: not shown to be behind it (with three seeds a difference of 40 points may not be shown). Nothing is marked where a method has one seed.\n")
+    print(f"# Synthetic tasks\n\nRight answers at {FAR} times the trained length, and in brackets at it (1x). Bold: the best.\n"
+          "Italics: not shown to be behind it (with three seeds a difference of 40 points may not be shown). Not marked: methods that hardly know the task at\n1x, and all where a method has one seed.\n")
     first_table(learned, arms)
     print(f"""
 - Learned: more right at 1x than halfway from guessing to all. The answers of others at {FAR}x say little about length.
@@ -165,10 +191,15 @@ def main(folder):
 All methods train on the same texts in the same order, at one learning rate; no other was tried. `scripts/reproduce tasks` trains what is missing
 and makes this page; `configs/reproduce/tasks/tasks.toml` says what each task trains on, [data](../../README.md#tasks) what it asks.
 
+## Does it separate methods at {FAR}x?
+
+{separations(found, arms)}
+
 ## Differences beyond noise
 
 Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Losses are compared where no method
-has {percent(LEARNED)} of the answers right.
+has {percent(LEARNED)} of the answers right, right answers where one of the two methods knows the task (at 1x {percent(LEARNED)} more than by guessing). With 15 pairs a task,
+some of these differences are there by chance: no correction is made for their number.
 
 | task | seeds | difference at {FAR}x | by |
 |---|---|---|---|""")
@@ -180,8 +211,8 @@ has {percent(LEARNED)} of the answers right.
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
-        print(f"\nNo method has learned {', '.join(unlearned)} in so few tokens: at 1x none has {percent(LEARNED)} of the answers right. A method ahead there knows more of\n"
-              "what answers look like, or finds what stands just before the question (needles, by depth).")
+        print(f"\nNo method has learned {', '.join(unlearned)}: at 1x none has {percent(LEARNED)} of the answers right; more tokens were not tried. A method ahead there\n"
+              "knows more of what answers look like, or finds what stands just before the question (needles, by depth).")
     if "recall" in found and len(found["recall"]["tasks"]) > 1:
         for line in as_many_pairs(found["recall"], arms["recall"]):
             print(f"\nA longer text of recall also holds more pairs. With as many: {line}")

@@ -11,10 +11,12 @@ import pathlib
 import statistics
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import arm_of, losses_of, mean_and_spread, median_and_spread, read_runs, read_steps, relative_steps, time_until, tried_rates, whole_budgets  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
 from paired import apart, differences_of, from_reference  # noqa: E402
+from results_folder import split_section  # noqa: E402
 
 
 def from_to(values, text):
@@ -118,6 +120,7 @@ class Case:
                f"({from_to(sizes[::-1], lambda size: f'{tokens / size:.0f}')} a parameter), {len(self.comparison['seeds'])} seeds; steps timed on {self.processor}, {len(next(iter(self.steps.values())))} rounds.\n")
         yield f"![perplexity against length]({self.name}/perplexity.svg)\n"
         yield from self.figures()
+        yield split_section({"variants": list(self.arms.values())}).rstrip("\n")
         yield "\nBudgets, each with a schedule that decays to its end:\n"
         yield from self.smaller_budgets()
         yield ""
@@ -130,7 +133,8 @@ HOW = """
 Models this small are late to learn positions: with sinusoidal and with learned ones they are far behind ALiBi when trained at the same
 length, where the papers' larger models are level: how much sooner ALiBi is than the others says more of small models than of lengths. ALiBi's own
 lengths differ in more than length in the first comparison: with as many tokens a step, shorter windows are more of them, from more places of the
-text. In the second, which reshapes batches as Composer does, all lengths see the same few places in a step.
+text. In the second, which reshapes batches as Composer does, all lengths see the same few places in a step, and `learned` has as many tokens for more
+parameters, those of its table.
 
 Intervals are of 95 % over seeds, paired. Learning rates were tried with half of the tokens and chosen on one half of the held-out documents, for
 each arm or for one like it (tables at the end); all is reported on the other half. A step's time: median, least and most of rounds in turns. The time until
