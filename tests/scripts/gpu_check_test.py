@@ -5,6 +5,7 @@ usage: python3 tests/scripts/gpu_check_test.py
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,7 +111,7 @@ class GpuCheck(unittest.TestCase):
     def test_all_parts_are_on_one_page_with_their_ceilings(self):
         self.check()
         page = self.read("README.md")
-        for words in ("## tests", "## attention", "## steps", "## short-run", "## sanitizer", "- copy: 4.250 TB/s (a copy of 16 MiB)",
+        for words in ("## tests", "## attention", "## steps", "| quickstart.json | - | 64 | 128 | 1,000 | 50 % | 1.00 |", "## short-run", "## sanitizer", "- copy: 4.250 TB/s (a copy of 16 MiB)",
                       "700.000 TFLOP/s, 4.000 TB/s", "2.00x (plain against PyTorch mask)", "nothing failed", "commit abc1234",
                       "compute-sanitizer is not installed here: not run", "ncu is not installed here: not run", "Not begun: nothing."):
             self.assertIn(words, page)
@@ -172,6 +173,9 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("train", self.started()[-4])
 
     def test_what_the_minutes_are_too_few_for_is_named(self):
+        self.check("--only", "steps", "--minutes", "0.9", "--again")
+        self.assertIn("| quickstart.json | - | 64 | 128 | left out for time | | |", self.read("README.md"))
+        shutil.rmtree(self.root / "out/check")
         text = self.check("--only", "steps,short-run", "--minutes", "1", code=1)
         self.assertIn("not begun for time, call again: short-run", text)
         self.assertIn("not begun for time, call again: nothing", self.check("--only", "steps,short-run", "--minutes", "1"))

@@ -406,8 +406,8 @@ def case_section(case):
 def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
-Every method trains on the same tokens, in the same batches, with the same seeds, but not all on the same device: sections name them; what a
-device alone changes is not measured. Each takes the best of the three or four learning rates tried: short trials with one seed, chosen on one half of the
+Every method trains on the same tokens, in the same batches, with the same seeds, but not all on the same device: sections name them. What a device
+alone changes, of two runs: [tests/bench](../../../tests/bench/RESULTS.md#on-a-cuda-device), about 1 %. Each takes the best of the three or four learning rates tried: short trials with one seed, chosen on one half of the
 held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their sections say. Intervals are of 95 %, over
 the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide interval of two.
 
