@@ -183,7 +183,7 @@ def most_tokens():
     tokens, points = by_budget(full("default-trend").all)[-1]
     said = [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
     rows = optional(apart_by_rows, "default-rows-40")
-    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; with each row drawn by itself and at {OTHER_RATE:g} sinusoidal {middle(rows)}" if rows else "")
+    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; at another rate and with more places a step sinusoidal {middle(rows)}" if rows else "")
 
 
 def at_trained_length():
@@ -350,11 +350,13 @@ def recalls():
         of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none") if method in arms_of(learned["needle"])}
         depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
+    led = [f"{name} {ahead_at(one)}" for name, one in by_best if leaders(one, arms_of(one))]
     return Answer(
-        f"right answers at {FAR}x, of the best method (in brackets: of those not told apart from it): {'; '.join(f'{name} {ahead_at(one)}' for name, one in by_best)}",
+        f"right answers at {FAR}x, of the best method (in brackets: of those not told apart from it): {'; '.join(led) or 'too few seeds'}",
         f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
         f"{'M or '.join(tokens)}M tokens; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))}",
-        [f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
+        ["Does a task separate methods, and why not: [tasks](tasks/#does-it-separate-methods-at-4x)",
+         f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
          f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
          "Not learned by all seeds (more right at the trained length than halfway from guessing to all), so that their answers say little about length: "
          + "; ".join(f"{name} {', '.join(arms)}" for name, arms in few.items() if arms),

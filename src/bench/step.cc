@@ -41,7 +41,8 @@ class Stepper {
     const torch::Tensor loss =
         training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
                       {.chunk_rows = config_.runtime.loss_chunk_rows,
-                       .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch})
+                       .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch,
+                       .starts_backward = true})
             .objective;
     loss.backward();
     const std::vector<torch::Tensor> gradients = gradients_of(parameters_);

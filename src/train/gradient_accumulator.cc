@@ -185,7 +185,8 @@ torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const Placed
   const std::int64_t targets = batch.target_count();
   LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows,
                    .z_loss = config_.guard.z_loss,
-                   .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch};
+                   .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch,
+                   .starts_backward = true};
   // Of the whole batch, so that a part's gradients need no factor, which bf16 would round.
   mean.divisor = std::max(1.0, static_cast<double>(targets));
   mean.left_out = targets < std::ssize(batch.targets);

@@ -348,12 +348,14 @@ TEST(AttentionCheckCuda, KernelsOfTheDevicePassItAndAutoTakesThem) {
     for (const BiasForms& bias : kForms) {
       for (const bool learned : {false, true}) {
         for (const std::int64_t width : {8, 64, 96, 128, 256}) {
-          const auto problem = with([&](AttentionProblem& p) {
-            p.bias = bias, p.bias_gradient = learned, p.head_width = width;
-          });
-          if (!kernel.supports(problem, device)) continue;
-          EXPECT_EQ(fault_of_attention(kernel, problem, device), "")
-              << kind_of_problem(kernel, problem, device);
+          for (const bool pattern : {false, true}) {
+            const auto problem = with([&](AttentionProblem& p) {
+              p.bias = bias, p.bias_gradient = learned, p.head_width = width, p.pattern = pattern;
+            });
+            if (!kernel.supports(problem, device)) continue;
+            EXPECT_EQ(fault_of_attention(kernel, problem, device), "")
+                << kind_of_problem(kernel, problem, device);
+          }
         }
       }
     }

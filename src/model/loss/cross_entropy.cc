@@ -57,6 +57,7 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
       head.weight_gradient(g_RV, h_RC, dweight_VC, first > 0);
     }
     if (needs_gradient) context->save_for_backward({dhidden_NC, dweight_VC});
+    context->saved_data["starts_backward"] = options.starts_backward;
     const torch::Tensor mean = total / divisor;
     const torch::Tensor objective =
         options.z_loss > 0 ? mean + options.z_loss * squares / divisor : mean.clone();
@@ -66,6 +67,8 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
+    if (context->saved_data["starts_backward"].toBool())
+      return {saved[0], saved[1], torch::Tensor(), torch::Tensor(), torch::Tensor()};
     return {times(saved[0], gradients[0]), times(saved[1], gradients[0]), torch::Tensor(),
             torch::Tensor(), torch::Tensor()};
   }

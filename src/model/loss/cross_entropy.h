@@ -20,6 +20,9 @@ struct LossOptions {
   double divisor = 0;     // the sums over rows become means by it; 0: the number of rows
   bool left_out = false;  // rows whose target is negative count nothing; else there are none
   bool packs = true;      // the weight, where it can be; LibTorch's products otherwise
+  // Backward starts at the objective, whose own gradient is then 1: gradients are given as they
+  // are, without a pass over V x C numbers (a device can't be asked for a factor, or would wait).
+  bool starts_backward = false;
 };
 
 struct TrainingLoss {

@@ -122,7 +122,10 @@ void Optimizer::update(const std::vector<torch::Tensor>& gradients, std::int64_t
       group.gradients.push_back(gradients[index]);
     }
     group.rule.update(group, config_,
-                      {step, learning_rate * group.rule.learning_rate_factor, products_});
+                      {.number = step,
+                       .learning_rate = learning_rate * group.rule.learning_rate_factor,
+                       .products = products_,
+                       .together = !group.parameters.front().is_cpu()});
     group.gradients.clear();
   }
   // LibTorch's fused updates do not count as a change, nor does what comes from other ranks; what

@@ -25,6 +25,9 @@ struct UpdateStep {
   std::int64_t number = 1;   // counts from 1: moments that start at 0 are corrected by it
   double learning_rate = 0;  // of the group
   torch::ScalarType products = torch::kFloat;  // of matrices, where an update has any
+  // Matrices of one shape at once, in few operators: for a device, where launching one for each
+  // matrix takes longer than its work. How many they are may decide last bits.
+  bool together = false;
 };
 
 // fp32, 0 before the first update.

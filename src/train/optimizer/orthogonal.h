@@ -1,7 +1,8 @@
-// A matrix made orthogonal, about: directions that differ in length come out alike. A is m x n,
-// fp32 or fp64; so is the result.
+// A matrix made orthogonal, about: directions that differ in length come out alike. A is m x n, or
+// b x m x n: each of b matrices by itself; fp32 or fp64; so is the result.
 //
-// Of a wide matrix the rows come out orthogonal, of a tall one the columns. What is 0 stays 0.
+// Of a wide matrix the rows come out orthogonal, of a tall one the columns. What is 0 stays 0. Of b
+// matrices at once last bits may differ from those of each alone.
 #pragma once
 
 #include "device/tensor.h"
@@ -18,5 +19,8 @@ torch::Tensor newton_schulz(const torch::Tensor& matrix, torch::ScalarType produ
 // lengths and D such that the rows have length 1 again (MUD1 of Southworth and Thomas 2026, arXiv
 // 2603.17970). Rows that are orthogonal stay as they are.
 torch::Tensor decorrelated(const torch::Tensor& matrix);
+
+// Square root of the sum of squares of each matrix, 0-dim or b x 1 x 1.
+torch::Tensor frobenius_norm(const torch::Tensor& matrix);
 
 }  // namespace alibi

@@ -164,6 +164,23 @@ TEST(CrossEntropy, RowsLeftOutCountNothing) {
   }
 }
 
+// Seen failing with the factor asked for all the same.
+TEST(CrossEntropy, WhereBackwardStartsNoFactorIsAskedFor) {
+  const Example e = example(30, 8, 40);
+  const auto gradients = [&](bool starts, double factor) {
+    return run(e, [&](const Example& x) {
+      const LossOptions options{.chunk_rows = 7, .z_loss = 0.5, .starts_backward = starts};
+      return factor * training_loss(x.hidden_NC, x.weight_VC, x.targets_N, options).objective;
+    });
+  };
+  // run() takes 2.5 times of it.
+  const Result usual = gradients(false, 0.4), start = gradients(true, 3),
+               scaled = gradients(false, 3);
+  EXPECT_TRUE(torch::equal(start.hidden, usual.hidden));
+  EXPECT_TRUE(torch::equal(start.weight, usual.weight));
+  EXPECT_FALSE(torch::equal(scaled.weight, usual.weight));
+}
+
 TEST(ZLoss, IsNoPartOfTheCrossEntropyThatIsReported) {
   const Example e = example(30, 8, 40);
   const TrainingLoss with =

@@ -3,8 +3,13 @@
 // the shorter side, with the decay of all else, and with NorMuon's rows not scaled back.
 #include <gtest/gtest.h>
 
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/strings.h"
 #include "device/libtorch.h"
@@ -113,6 +118,75 @@ TEST(Muon, FollowsTheFormulaOfEveryKind) {
                                     expected[i].weight, 1e-5, 1e-5))
             << name_of(kind) << ", matrix " << i << ", step " << step;
       }
+    }
+  }
+}
+
+// As many blocks of a model as are asked for.
+NamedParameters some_blocks(int count) {
+  NamedParameters all;
+  torch::manual_seed(5);
+  for (int i = 0; i < count; ++i)
+    for (const auto& [name, parameter] : some_model())
+      if (name.starts_with("block_0.") && parameter.dim() == 2 && !name.ends_with("norm_1.weight"))
+        all.emplace_back(cat("block_", i, name.substr(7)),
+                         random_parameter(parameter.sizes().vec()));
+  return all;
+}
+
+ParameterGroup group_of(const NamedParameters& parameters, const OptimizerConfig& config) {
+  ParameterGroup group;
+  const std::vector<ParameterShape> shapes = shapes_of(parameters);
+  group.rule = rule_for(shapes.front(), config);
+  group.state.resize(group.rule.state.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    group.names.push_back(shapes[i].name);
+    group.parameters.push_back(parameters[i].second.detach());
+    for (std::size_t kind = 0; kind < group.state.size(); ++kind)
+      group.state[kind].push_back(group.rule.state[kind].by_row
+                                      ? torch::zeros({shapes[i].sizes.front()})
+                                      : torch::zeros(shapes[i].sizes));
+  }
+  return group;
+}
+
+// How many products of several matrices a way to update takes, and the group after two steps.
+std::pair<int, ParameterGroup> updated_group(OptimizerAlgorithm kind, int blocks, bool together) {
+  static thread_local int products;
+  products = 0;
+  const at::CallbackHandle counting =
+      at::addThreadLocalCallback(at::RecordFunctionCallback([](const at::RecordFunction& function) {
+                                   if (std::string(function.name()) == "aten::bmm" ||
+                                       std::string(function.name()) == "aten::baddbmm")
+                                     ++products;
+                                   return std::unique_ptr<at::ObserverContext>();
+                                 }).scopes({at::RecordScope::FUNCTION}));
+  const NamedParameters parameters = some_blocks(blocks);
+  const OptimizerConfig config = config_of(kind);
+  ParameterGroup group = group_of(parameters, config);
+  for (const std::int64_t step : {1, 2}) {
+    group.gradients = gradients_at(step, parameters);
+    group.rule.update(group, config, {.number = step, .learning_rate = 0.02, .together = together});
+  }
+  at::removeCallback(counting);
+  return {products, group};
+}
+
+// Seen failing with the first rows' momentum for all, with moments not written back, and with
+// a product for each matrix.
+TEST(Muon, MatricesOfOneShapeTogetherAreAsEachAlone) {
+  for (const OptimizerAlgorithm kind : kMatrixKinds) {
+    const auto [none, alone] = updated_group(kind, 3, false);
+    const auto [some, together] = updated_group(kind, 3, true);
+    EXPECT_EQ(none, 0);
+    EXPECT_GT(some, 0);
+    EXPECT_EQ(some, updated_group(kind, 1, true).first) << "blocks that are updated at once";
+    for (std::size_t i = 0; i < alone.parameters.size(); ++i) {
+      EXPECT_TRUE(torch::allclose(together.parameters[i], alone.parameters[i], 1e-5, 1e-6))
+          << name_of(kind) << alone.names[i];
+      for (std::size_t state = 0; state < alone.state.size(); ++state)
+        EXPECT_TRUE(torch::allclose(together.state[state][i], alone.state[state][i], 1e-5, 1e-6))
+            << name_of(kind) << alone.names[i];
     }
   }
 }

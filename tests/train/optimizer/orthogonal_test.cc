@@ -42,6 +42,23 @@ TEST(NewtonSchulz, AppliesItsPolynomialToSingularValues) {
   }
 }
 
+// Each by itself, whatever stands beside it. Seen failing with one norm for all.
+TEST(Orthogonal, MatricesAtOnceAreEachByItself) {
+  for (const Shape& shape : kShapes) {
+    const torch::Tensor one = random_matrix(shape), zero = torch::zeros_like(one);
+    const torch::Tensor all = torch::stack({one, 100 * one.flip(0), zero});
+    const std::string what = cat(shape.first, " x ", shape.second);
+    const torch::Tensor found = newton_schulz(all, torch::kFloat), solved = decorrelated(all);
+    ASSERT_EQ(found.sizes(), all.sizes()) << what;
+    for (const std::int64_t i : {0, 1}) {
+      EXPECT_LT(relative_error(found[i], polynomial_of_singular_values(all[i])), 1e-4) << what;
+      EXPECT_LT(relative_error(solved[i], one_pass_of_mud(all[i])), 1e-4) << what;
+    }
+    EXPECT_EQ(found[2].abs().max().item<double>(), 0) << what;
+    EXPECT_EQ(solved[2].abs().max().item<double>(), 0) << what;
+  }
+}
+
 // What the header says of it.
 TEST(NewtonSchulz, SingularValuesComeOutNearOne) {
   for (double small = 0.01; small < 0.7; small *= 1.02) {
