@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -134,20 +136,22 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
 }
 
 // What an update of matrices by Muon's kin takes beside the state, when activations are gone: some
-// copies of one for each thread (optimizer/muon.cc), of a single one on a device.
+// copies of one for each thread (optimizer/muon.cc), of those of one shape on a device.
 std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
   if (!c.optimizer.updates_matrices()) return 0;
-  constexpr std::int64_t kCopies = 4;
-  std::int64_t matrices = 0, largest = 0;
+  constexpr std::int64_t kCopies = 4, kStackedCopies = 6;  // with the stack and its gradients
+  std::int64_t matrices = 0, largest = 0, most_alike = 0;
+  std::map<std::vector<std::int64_t>, std::int64_t> alike;
   for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary)) {
     if (stacked_rows(parameter).empty()) continue;
     ++matrices;
     largest = std::max(largest, parameter.count());
+    most_alike = std::max(most_alike, alike[parameter.sizes] += parameter.count());
   }
   const bool by_threads = c.runtime.device == Device::kCpu || (c.runtime.device == Device::kAuto &&
                                                                open_device(Device::kAuto).is_cpu());
-  const std::int64_t threads = by_threads ? set_threads(0) : 1;
-  return std::min(matrices, threads) * kCopies * 4 * largest;
+  if (by_threads) return std::min<std::int64_t>(matrices, set_threads(0)) * kCopies * 4 * largest;
+  return kStackedCopies * 4 * std::min(most_alike, std::max(kMatricesTogether, largest));
 }
 
 }  // namespace

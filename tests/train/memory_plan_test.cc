@@ -7,6 +7,7 @@
 #include "commands/cli_fixture.h"
 #include "config/load.h"
 #include "device/device.h"
+#include "train/optimizer/optimizer.h"
 #include "train/shards.h"
 
 namespace alibi {
@@ -49,9 +50,11 @@ TEST(MemoryPlan, CountsTheSmallerStateOfMuonAndWhatTheFullestRankOwns) {
 
 // Seen failing without it.
 TEST(MemoryPlan, CountsWhatAnUpdateByMuonTakesWhereActivationsAreFew) {
-  const auto activations = [&](const std::string& kind, std::int64_t tokens) {
-    const Config c = config({"model.layers=2", "model.width=1024", "tokenizer.kind=bytes",
-                             "runtime.precision=bf16", "optimizer.kind=" + kind});
+  const auto activations = [&](const std::string& kind, std::int64_t tokens, int layers = 2,
+                               const std::string& device = "cpu") {
+    const Config c =
+        config({cat("model.layers=", layers), "model.width=1024", "tokenizer.kind=bytes",
+                "runtime.precision=bf16", "optimizer.kind=" + kind, "runtime.device=" + device});
     return estimate_memory(c, 259, tokens).activations;
   };
   const std::int64_t matrix = std::int64_t{4} * 4096 * 1024;
@@ -59,6 +62,8 @@ TEST(MemoryPlan, CountsWhatAnUpdateByMuonTakesWhereActivationsAreFew) {
   EXPECT_LT(activations("adamw", 64), 4 * threads * matrix);
   EXPECT_EQ(activations("muon", 64), 4 * threads * matrix);
   EXPECT_EQ(activations("muon", 1 << 20), activations("adamw", 1 << 20));
+  EXPECT_EQ(activations("muon", 64, 2, "cuda"), 6 * 2 * matrix) << "those of a shape at once";
+  EXPECT_EQ(activations("muon", 64, 100, "cuda"), 6 * 4 * kMatricesTogether);
 }
 
 // A matrix that fills a bucket comes to one rank from all: four times 4096 x 1024. Seen failing

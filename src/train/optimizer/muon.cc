@@ -102,10 +102,9 @@ void update_alike(Matrices& m, const OptimizerConfig& config, const UpdateStep& 
                     step_factor(m.weights.front(), step.learning_rate));
 }
 
-// Stacks of at most kTogether numbers: what is stacked, its products and its direction need that
-// memory a few times over.
+// What is stacked, its products and its direction need the memory of a stack a few times over
+// (train/memory_plan.cc).
 void update_by_shape(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step) {
-  constexpr std::int64_t kTogether = 32 << 20;
   const torch::NoGradGuard guard;
   std::map<std::pair<std::int64_t, std::int64_t>, Matrices> by_shape;
   const auto update_all = [&](Matrices& matrices) {
@@ -124,7 +123,7 @@ void update_by_shape(ParameterGroup& group, const OptimizerConfig& config, const
       alike.momenta.push_back(part(group.state[0][i]));
       if (config.kind == OptimizerAlgorithm::kNorMuon)
         alike.row_moments.push_back(part(group.state[1][i]));
-      if ((std::ssize(alike.weights) + 1) * weight.numel() > kTogether) update_all(alike);
+      if ((std::ssize(alike.weights) + 1) * weight.numel() > kMatricesTogether) update_all(alike);
       first += rows;
     }
   }

@@ -21,6 +21,9 @@ namespace alibi {
 
 struct ParameterGroup;
 
+// Numbers, at most, of the matrices that a device updates at once; a larger one goes alone.
+inline constexpr std::int64_t kMatricesTogether = 32 << 20;
+
 struct UpdateStep {
   std::int64_t number = 1;   // counts from 1: moments that start at 0 are corrected by it
   double learning_rate = 0;  // of the group
