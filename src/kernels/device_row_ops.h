@@ -2,7 +2,7 @@
 // numbers and pointers into its memory. What they compute is in kernels/row_ops.h and
 // kernels/norm_rows.h.
 //
-// Letters: R and N rows, V vocabulary, C width, P partial sums.
+// Letters: R and N rows, V vocabulary, C and W width, P partial sums.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,16 @@ struct DeviceNormGradient {
   const float* reciprocal_N = nullptr;
   std::uint16_t* dx_NC = nullptr;  // out
   float* sums_P2C = nullptr;       // out: of gains, of biases
+};
+
+// fill_dropout of every row (base/random.h).
+struct DeviceDropout {
+  int rows = 0, width = 0;
+  std::uint32_t key_low = 0, key_high = 0;
+  std::uint32_t dropped_below = 0;       // of words of 32 bits
+  float kept = 1;                        // what stands for a number that is not dropped
+  const std::int64_t* rows_N = nullptr;  // each row's counter
+  float* mask_NW = nullptr;              // out, rows behind each other
 };
 
 // A row belongs to one warp up to this width, beyond it to the eight warps of a block.

@@ -5,6 +5,11 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/strings.h"
+#include "device/cuda_library.h"
+#include "device/device.h"
+#include "device/expect_queued.h"
+#include "device/first_use.h"
 #include "device/libtorch.h"
 
 namespace alibi {
@@ -58,8 +63,60 @@ torch::Tensor dropout_mask_by_operators(RandomKey key, const torch::Tensor& rows
   return kept_NW.to(torch::kFloat).mul_(static_cast<float>(1.0 / (1.0 - p)));
 }
 
+torch::Tensor device_dropout_mask(const RowQueue& queue, RandomKey key, const torch::Tensor& rows_N,
+                                  std::int64_t width, double p) {
+  ensure(p >= 0 && p < 1, "a dropout probability lies in [0, 1)");
+  const torch::Tensor mask_NW =
+      torch::empty({rows_N.numel(), width}, rows_N.options().dtype(torch::kFloat));
+  if (mask_NW.numel() == 0) return mask_NW;
+  const torch::Tensor counters_N = rows_N.contiguous();
+  const DeviceDropout a{.rows = static_cast<int>(rows_N.numel()),
+                        .width = static_cast<int>(width),
+                        .key_low = static_cast<std::uint32_t>(key.value),
+                        .key_high = static_cast<std::uint32_t>(key.value >> 32),
+                        .dropped_below = static_cast<std::uint32_t>(p * 0x1p32),
+                        .kept = static_cast<float>(1.0 / (1.0 - p)),
+                        .rows_N = counters_N.data_ptr<std::int64_t>(),
+                        .mask_NW = mask_NW.data_ptr<float>()};
+  expect_queued(*queue.module, queue.module->dropout(a, queue.stream), "the dropout kernel",
+                without_kernels());
+  return mask_NW;
+}
+
+// More than one round of a block's threads, a tail, and counters of more than 32 bits.
+std::string fault_of_device_dropout(const RowQueue& queue, torch::Device device) {
+  constexpr std::int64_t kWidth = 1030;
+  const RandomKey key = RandomKey{3}.with("the first use");
+  const torch::Tensor rows_N = torch::tensor({0L, 1L, 77L, (1L << 33) + 5}, torch::kLong);
+  const torch::Tensor expected = dropout_mask(key, rows_N, kWidth, 0.3);
+  const torch::Tensor found = device_dropout_mask(queue, key, rows_N.to(device), kWidth, 0.3).cpu();
+  const torch::Tensor differs = (found != expected).nonzero();
+  if (differs.size(0) == 0) return "";
+  const std::int64_t row = differs[0][0].item<std::int64_t>(),
+                     column = differs[0][1].item<std::int64_t>();
+  return cat("the mask at row ", row, ", column ", column, " is ", found[row][column].item<float>(),
+             ", expected ", expected[row][column].item<float>());
+}
+
+namespace {
+
+// Null where there is none, or none that is right.
+const RowModule* row_module(torch::Device device) {
+  const RowModule* const module = device.is_cuda() ? row_kernels().module : nullptr;
+  if (module == nullptr) return nullptr;
+  const std::string fault =
+      first_use().fault(cat("the dropout kernel on ", device.str()), without_kernels(), [&] {
+        return fault_of_device_dropout({module, current_stream(device)}, device);
+      });
+  return fault.empty() ? module : nullptr;
+}
+
+}  // namespace
+
 torch::Tensor dropout_mask(RandomKey key, const torch::Tensor& rows_N, std::int64_t width,
                            double p) {
+  if (const RowModule* const module = row_module(rows_N.device()))
+    return device_dropout_mask({module, current_stream(rows_N.device())}, key, rows_N, width, p);
   if (!rows_N.is_cpu()) return dropout_mask_by_operators(key, rows_N, width, p);
   torch::Tensor mask = torch::empty({rows_N.numel(), width}, torch::kFloat);
   float* const data = mask.data_ptr<float>();

@@ -4,6 +4,7 @@
 #include "device/row_module.h"
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/device_block.h"
+#include "kernels/cuda/dropout.h"
 #include "kernels/cuda/launch_errors.h"
 #include "kernels/cuda/layer_norm.h"
 
@@ -70,6 +71,19 @@ int norm_gradient(const DeviceNormGradient& a, void* stream) {
   return cudaGetLastError();
 }
 
+__global__ void __launch_bounds__(32 * DropoutRow<DeviceBlock>::kWarps)
+    run_dropout(const __grid_constant__ DeviceDropout a) {
+  __shared__ __align__(16) std::byte shared[16];  // of no use to it
+  DeviceBlock block(shared);
+  DropoutRow<DeviceBlock>(a, block).run();
+}
+
+int dropout(const DeviceDropout& a, void* stream) {
+  run_dropout<<<static_cast<unsigned>(a.rows), 32 * DropoutRow<DeviceBlock>::kWarps, 0,
+                static_cast<cudaStream_t>(stream)>>>(a);
+  return cudaGetLastError();
+}
+
 bool runs() {
   cudaFuncAttributes ignored;
   const bool found = cudaFuncGetAttributes(&ignored, run_cross_entropy) == cudaSuccess;
@@ -81,6 +95,7 @@ constexpr RowModule kModule{.runs = runs,
                             .cross_entropy = cross_entropy,
                             .norm = norm,
                             .norm_gradient = norm_gradient,
+                            .dropout = dropout,
                             .error_text = launch_error_text,
                             .is_own = launch_is_own};
 

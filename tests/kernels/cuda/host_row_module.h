@@ -3,6 +3,7 @@
 
 #include "device/row_module.h"
 #include "kernels/cuda/cross_entropy_example.h"
+#include "kernels/cuda/dropout_example.h"
 #include "kernels/cuda/layer_norm_example.h"
 
 namespace alibi {
@@ -22,6 +23,11 @@ inline const RowModule& host_row_module() {
                                 .norm_gradient =
                                     [](const DeviceNormGradient& a, void*) {
                                       run_norm_gradient(a);
+                                      return 0;
+                                    },
+                                .dropout =
+                                    [](const DeviceDropout& a, void*) {
+                                      run_dropout(a);
                                       return 0;
                                     },
                                 .error_text = [](int) { return "no error of the host's"; }};
