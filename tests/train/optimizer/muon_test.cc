@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "device/libtorch.h"
+#include "support/number_reads.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/orthogonal_formulas.h"
 
@@ -161,6 +162,7 @@ std::pair<int, ParameterGroup> updated_group(OptimizerAlgorithm kind, int blocks
                                      ++products;
                                    return std::unique_ptr<at::ObserverContext>();
                                  }).scopes({at::RecordScope::FUNCTION}));
+  const NumberReads reads;
   const NamedParameters parameters = some_blocks(blocks);
   const OptimizerConfig config = config_of(kind);
   ParameterGroup group = group_of(parameters, config);
@@ -169,6 +171,7 @@ std::pair<int, ParameterGroup> updated_group(OptimizerAlgorithm kind, int blocks
     group.rule.update(group, config, {.number = step, .learning_rate = 0.02, .together = together});
   }
   at::removeCallback(counting);
+  EXPECT_TRUE(!together || NumberReads::count() == 0) << "a device would be waited for";
   return {products, group};
 }
 
