@@ -81,10 +81,10 @@ def usable_as_measured(comparison, name):
 
 
 def usable_step_by_step(measured, comparison, name):
-    """The same of kept curves; "-" where one is older than that rule."""
+    """The same of kept curves, of those seeds whose curve is not older than that rule."""
     runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
     found = [curve.get("usable_length") or {} for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
-    return median_of([one["tokens"] for one in found] if all("over_usable" in one for one in found) else [])
+    return median_of([one["tokens"] for one in found if "over_usable" in one])
 
 
 def median_of(lengths):

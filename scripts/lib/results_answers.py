@@ -72,7 +72,8 @@ def in_short_on_books():
     """The same methods from ALiBi at the longest length, on the other text."""
     books = full("books")
     names = sorted((name for name in reading(full("default"), extrapolating(full("default"))) if name != "alibi" and name in present(books, [name])), key=lambda name: books.perplexity(name, 8192))
-    return (f" On books all differ less: at 16x, from ALiBi's perplexity, {', '.join(f'{called(name)} {middle(books.against(name, 8192))}' for name in names)}"
+    few = {name: f" ({counted(books.made(name))})" if books.made(name) < 3 else "" for name in names}
+    return (f" On books these differ less at 16x: from ALiBi's perplexity {', '.join(f'{called(name)} {middle(books.against(name, 8192))}{few[name]}' for name in names)}"
             + (f", {called(names[0])} and {called(names[1])} not told apart" if len(names) > 1 and not_shown(books, names[1], 8192, names[0]) else "") + ".")
 
 
@@ -102,7 +103,7 @@ def both_at_other_rate(length):
 def other_rate(case, length):
     """Sinusoidal from ALiBi, each at the rate chosen, and where it takes another."""
     mine, its = (losses(full(case).all, name, length)[0] for name in ("sinusoidal", "alibi"))
-    return f"{of_nats(mine - its)} at the learning rate chosen, {sinusoidal_at_other_rate(case, length)} (seed 0)"
+    return f"{of_nats(mine - its)} at the learning rate that a short trial chose, {sinusoidal_at_other_rate(case, length)}"
 
 
 def trend():
@@ -160,8 +161,9 @@ def longer_books():
     """Those that hold, on the other text: from their own 1x, and from ALiBi."""
     books = full("books")
     names = [name for name in flat_methods(books) if books.perplexity(name, 8192) < FAR_ABOVE * books.perplexity("alibi", 8192)]
-    return (f"Books, at 16x: {', '.join(f'{called(name)} {books.perplexity(name, 8192):.1f} ({middle(books.change(name, 8192))} from 1x' + (f'; from ALiBi {books.against(name, 8192)}' if name != 'alibi' else '') + ')' for name in names)}. "
-            f"Forget gates from KERPLE's log {books.apart('forgetting', 'kerple-log', 8192)}. Longer context is shown to bring something to {', '.join(called(name) for name in reading(books, names)) or 'none'}")
+    return (f"Books, at 16x from 1x, and from ALiBi: {', '.join(f'{called(name)} {middle(books.change(name, 8192))}' + (f', {books.against(name, 8192)}' if name != 'alibi' else '') for name in names)}. "
+            f"Forget gates from KERPLE's log {books.apart('forgetting', 'kerple-log', 8192)}. Longer context brings, in nats: "
+            + ", ".join(f"{called(name)} {within(books.point(name, 8192), 'context_gain', nats)}" for name in names))
 
 
 def reading(c, names):
@@ -180,10 +182,14 @@ def fine_tuned():
 
 def most_tokens():
     """Sinusoidal and rotary from ALiBi after the most tokens."""
-    tokens, points = by_budget(full("default-trend").all)[-1]
-    said = [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
+    _, points = by_budget(full("default-trend").all)[-1]
+    return [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
+
+
+def after_most_tokens():
     rows = optional(apart_by_rows, "default-rows-40")
-    return f". After {tokens:.0f} tokens a parameter (one seed): {', '.join(said)}" + (f"; at another rate and with more places a step sinusoidal {middle(rows)}" if rows else "")
+    return (f". After {by_budget(full('default-trend').all)[-1][0]:.0f} tokens a parameter (one seed): {', '.join(most_tokens())}"
+            + (f"; at another rate and with more places a step sinusoidal {middle(rows)}" if rows else ""))
 
 
 def at_trained_length():
@@ -202,16 +208,16 @@ def at_trained_length():
     apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
-        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(most_tokens)}",
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(after_most_tokens)}",
         f"Python source; {sure(c, *shown)}",
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {apart}",
          on_books,
          "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
-         lambda: f"How far sinusoidal is behind depends on its learning rate: {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
+         lambda: f"How far sinusoidal is behind depends on its learning rate (seed 0): {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
          f"at which ALiBi is {of_nats(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0])} from itself at its own",
          by_places,
-         lambda: f"It depends on the tokens: by tokens a parameter {trend()}",
+         lambda: f"Sinusoidal's distance from ALiBi depends on the tokens: by tokens a parameter {trend()}",
          lambda: f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
          lowest])
 
@@ -248,12 +254,12 @@ def how_short():
     shares = [f"{words} {middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}{' (no difference shown)' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else ''}" for words, s in SHARES_OF_LENGTH.items()]
     drawn = " and ".join(middle(t.apart(f"alibi-{length}", "alibi-768", 768)) for length in (256, 128))
     return Answer(
-        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}. With rows from as many places of the text as there are rows (`batch.draw=rows`), trained "
-        f"on 256 and 128 from training on 768, at 768: {drawn}, for these have more places",
+        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}. Where each row of a step comes from its own place of the text (`batch.draw=rows`), shorter training means more "
+        f"places: at 768, trained on 256 and 128 from training on 768 {drawn}; rates differ, too",
         sure(c, "alibi-s1"),
         ["The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
          + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
-         lambda: split_of(c, [f"alibi-s{s}" for s in SHARES_OF_LENGTH.values()], 1024, "Of the change from their own trained length to 1,024, longer context is, in nats"),
+         lambda: split_of(c, [f"alibi-s{s}" for s in SHARES_OF_LENGTH.values()], 1024, "Of the change from its own trained length to 1,024, longer context is, in nats, by share of the length"),
          f"Each row drawn by itself, at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
          f"Time to the loss of sinusoidal positions trained at 768, of their time: ALiBi trained at 128 {t.time('alibi-128', 768)}, at 768 {t.time('alibi-768', 768)}",
          drawn_rows])
@@ -261,7 +267,7 @@ def how_short():
 
 def split_of(c, names, length, head):
     """What longer context brings at that length over the trained one, where it was measured."""
-    said = [f"{name} {within(c.point(name, length), 'context_gain', nats)}" for name in names if c.point(name, length).get("context_gain") is not None]
+    said = [f"{name.removeprefix('alibi-s')} {within(c.point(name, length), 'context_gain', nats)}" for name in names if c.point(name, length).get("context_gain") is not None]
     return f"{head}: {', '.join(said)}" if said else ""
 
 
@@ -286,13 +292,24 @@ def uses_context():
         return f"{title} ({counted(of.made('alibi'))}): {within(point, 'context_gain', nats)} and {within(point, 'early_gain', nats)}"
 
     return Answer(
-        f"of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}",
+        f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}; smaller or less trained models "
+        "not, or it harms them",
         sure(c),
         [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
          lambda: in_full("Trained on 128 tokens", "default-128", 2048),
          lambda: in_full("Books", "books", 8192),
+         in_smaller,
          key_tokens,
          far_context])
+
+
+def in_smaller():
+    """Where longer context was not shown to help, or is shown to harm."""
+    slopes, short, early = Comparison("slopes", "runs"), TrainShort("composer"), Comparison("appendix-b")
+    of = [("slopes", slopes, "press", 2048), ("train-short, trained on a half of 1,024", short, "alibi-s0.5", 1024), ("appendix-b", early, early.all["reference"], early.all["variants"][0]["points"][-1]["length"])]
+    said = [f"{where} ({c.size(name).split(',')[0]}, {c.tokens_per_parameter(name):.{1 if c.tokens_per_parameter(name) < 10 else 0}f} tokens a parameter) {within(c.point(name, length), 'context_gain', nats)}"
+            for where, c, name, length in of]
+    return f"In other experiments longer context brings ALiBi, in nats: {', '.join(said)}"
 
 
 def key_tokens():
@@ -301,7 +318,7 @@ def key_tokens():
     points = {point["length"]: point["key"] for point in c.variants["alibi"]["points"] if "key" in point}
     near, far = points[512], points[8192]
     return (f"On key tokens, which a judge trained on long sequences predicts better with long context, perplexity falls from {math.exp(near['loss']):.2f} at 512 to {math.exp(far['loss']):.2f} at 8,192; "
-            f"longer context brings them {within(far, 'context_gain', nats)} nats")
+            f"of that, {near['loss'] - far['loss']:.2f} nats, longer context brings {within(far, 'context_gain', nats)}")
 
 
 def far_context():
@@ -309,8 +326,7 @@ def far_context():
     reached = {run["useful_context"] for run in full("default").all["runs"] if run["variant"] == "alibi" and run.get("useful_context")}
     if not reached:
         raise Missing("figure1-full")
-    return (f"Distance by distance the same runs show less, for a smaller sample is read there: text more than {' or '.join(sorted(reached))} before a token is not shown to help it "
-            "(\"useful context\")")
+    return (f"Measured distance by distance (\"useful context\"), text more than {' or '.join(sorted(reached))} before a token is not shown to help it")
 
 
 def right_answers(comparison):
@@ -352,7 +368,7 @@ def recalls():
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
     led = [f"{name} {ahead_at(one)}" for name, one in by_best if leaders(one, arms_of(one))]
     return Answer(
-        f"right answers at {FAR}x, of the best method (in brackets: of those not told apart from it): {'; '.join(led) or 'too few seeds'}",
+        f"right answers at {FAR}x, of the best method (in brackets: of those that know the task and are not told apart from it), of tasks that a method learned with every seed: {'; '.join(led) or 'too few seeds'}",
         f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
         f"{'M or '.join(tokens)}M tokens; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))}",
         ["Does a task separate methods, and why not: [tasks](tasks/#does-it-separate-methods-at-4x)",
@@ -360,7 +376,7 @@ def recalls():
          f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
          "Not learned by all seeds (more right at the trained length than halfway from guessing to all), so that their answers say little about length: "
          + "; ".join(f"{name} {', '.join(arms)}" for name, arms in few.items() if arms),
-         f"Learned by no method in so few tokens: {unlearned}" if unlearned else "",
+         f"Known to no method (under 10 % right at the trained length): {unlearned}" if unlearned else "",
          depths])
 
 
@@ -388,7 +404,8 @@ def other_bias():
          lambda: f"Books: {said(full('books'), present(full('books'), names), (512, 8192))}",
          early,
          "Not known: whether forget gates and KERPLE's log stay ahead after more tokens, at rates that were tried over all tokens, or with `batch.draw=rows`",
-         f"Forget gates: {WITH_FAULT}"])
+         f"Forget gates: {WITH_FAULT}",
+         "In figure1-full on Python source forget gates ran on a CPU, those beside them on an H100: [what a device alone changes](figure1-full/)"])
 
 
 def which_slopes():
@@ -404,6 +421,7 @@ def which_slopes():
         [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
          lambda: split_of(c, ("press", *better), 2048, "Of the gain at 16x over 1x, longer context is, in nats"),
          "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
+         "Differences are there at 1x already: what differs in the change from 1x to 16x is on the [page](slopes/)",
          f"Learned ones in another experiment ({sure(biases)}), at 16x from the published ones: {biases.against('learned_slopes', 2048)}"])
 
 
@@ -430,10 +448,9 @@ def step_times():
 def what_it_costs():
     times = step_times()
     return Answer(
-        f"a training step, of ALiBi's time: {', '.join(f'{called(name)} {statistics.median(of):.2f}' for name, of in times.items())}",
+        f"a training step, of ALiBi's time (in brackets: by round): {', '.join(f'{called(name)} {median_and_spread(of)}' for name, of in times.items())}",
         f"{len(times['rotary'])} rounds in turns; 4.2M parameters, trained on 128; Xeon with AMX",
-        [f"By round: {', '.join(f'{called(name)} {median_and_spread(of)}' for name, of in times.items())}",
-         "Memory and speed on a device: not measured by method",
+        ["Memory on a CPU: [cost](cost/). On a device steps were not timed in turns by method",
          "What an export can express differs, too: [configs/GUIDE.md](../../configs/GUIDE.md), \"Export\""])
 
 
@@ -498,9 +515,9 @@ def from_a_table():
     near, far = of.lengths[0], of.lengths[-1]
     after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
     return Answer(
-        f"after a twentieth more tokens, from the perplexity with the table at its trained length, {middle(after[0])} there and {middle(after[1])} at 16x, where the table has no "
-        f"positions; from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
-        f"{counted(len(of.losses))}, least .. most; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
+        f"with loss, and without use of longer context (usable length {of.usable['exchanged'].split(' (')[0]}): after a twentieth more tokens, from the perplexity with the table at its trained length, "
+        f"{middle(after[0])} there and {middle(after[1])} at 16x, where the table has no positions; from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
+        f"{counted(len(of.losses))}; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
         [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
          f"From a model trained with ALiBi throughout: {behind_alibi[0]} and {behind_alibi[1]}; the table's own model {of.apart('learned', near, 'alibi', near)} at the trained length. None went on with its table"])
 

@@ -42,7 +42,8 @@ def split_section(found):
         last = variant["points"][-1]
         if last["length"] > variant["trained_length"] and last.get("context_gain") is not None and last.get("early_gain") is not None:
             rows.append([variant["name"], *(ranged(*(last[key + end] for end in ("", "_low", "_high")), lambda nats: f"{nats:+.4f}") for key in ("early_gain", "context_gain"))])
-    return f"\nOf the gain at {found['variants'][0]['points'][-1]['length']:,} over the trained length, nats:\n\n" + table(["", "fewer early tokens", "longer context"], rows) if rows else ""
+    return (f"\nOf the gain at {found['variants'][0]['points'][-1]['length']:,} over the trained length, nats (longer context: of targets in the second half of their window of both lengths; "
+            "fewer early tokens: the rest):\n\n") + table(["", "fewer early tokens", "longer context"], rows) if rows else ""
 
 
 def context_reach(words):
@@ -71,6 +72,16 @@ def speed_section(found):
     return "\nTraining, one run after another, not in turns:\n\n" + table(["", "tokens/s: median (least .. most)", "peak memory"], rows)
 
 
+def sizes(variants):
+    """Parameters and tokens, where all have about the same."""
+    trained = [variant for variant in variants if variant["parameters"]]
+    if not trained or max(variant["train_targets"] for variant in trained) > 1.01 * min(variant["train_targets"] for variant in trained):
+        return ""
+    first = trained[0]
+    each = first["train_targets"] / first["parameters"]
+    return f"{first['parameters'] / 1e6:.2g}M parameters ({first['name']}), {first['train_targets'] / 1e6:.2g}M tokens, {each:.{1 if each < 10 else 0}f} a parameter.\n\n"
+
+
 def usable_of_text(curve):
     """With its interval over the text, by the rule that curves have now."""
     usable = curve.get("usable_length") or {}
@@ -83,7 +94,7 @@ def curves_section(folder, file, found):
     curves = found["variants"] if compared else found["curves"]
     place = os.path.dirname(file)
     pictures = sorted(name for name in os.listdir(os.path.join(folder, place)) if name.endswith(".svg"))[::-1]
-    text = verdict(found) if compared else ""
+    text = sizes(curves) + verdict(found) if compared else ""
     text += "".join(f"![{name[:-4]} against length]({os.path.join(place, name)})\n\n" for name in pictures)
     lengths = sorted({point["length"] for curve in curves for point in curve["points"]})
     measure = "bits_per_byte" if found.get("measure") == "bits_per_byte" else "perplexity"
@@ -99,7 +110,7 @@ def curves_section(folder, file, found):
     seeds = len(found.get("seeds", [0]))
     means = f", means over {seeds} seeds" if seeds > 1 else ", one seed" if compared else ""
     text += table([f"{measure.replace('_', ' ')} at", "trained at", *heads], rows)
-    text += f"\nTokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
+    text += f"\nColumns: tokens of context{means}. Intervals, losses, speed and memory: [{file}]({file}).\n"
     if compared:
         text += split_section(found) + reach_section(found) + speed_section(found) + costs_section(os.path.join(folder, place), found)
     return text

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -141,12 +142,16 @@ std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
   if (!c.optimizer.updates_matrices()) return 0;
   constexpr std::int64_t kCopies = 4, kStackedCopies = 6;  // with the stack and its gradients
   std::int64_t matrices = 0, largest = 0, most_alike = 0;
-  std::map<std::vector<std::int64_t>, std::int64_t> alike;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> alike;
   for (const ParameterShape& parameter : parameter_shapes(c.model, vocabulary)) {
-    if (stacked_rows(parameter).empty()) continue;
+    const std::vector<std::int64_t> parts = stacked_rows(parameter);
+    if (parts.empty()) continue;
     ++matrices;
     largest = std::max(largest, parameter.count());
-    most_alike = std::max(most_alike, alike[parameter.sizes] += parameter.count());
+    for (const std::int64_t rows : parts) {
+      const std::int64_t columns = parameter.sizes.back();
+      most_alike = std::max(most_alike, alike[{rows, columns}] += rows * columns);
+    }
   }
   const bool by_threads = c.runtime.device == Device::kCpu || (c.runtime.device == Device::kAuto &&
                                                                open_device(Device::kAuto).is_cpu());

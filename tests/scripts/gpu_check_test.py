@@ -173,8 +173,8 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("train", self.started()[-4])
 
     def test_what_the_minutes_are_too_few_for_is_named(self):
-        self.check("--only", "steps", "--minutes", "0.9", "--again")
-        self.assertIn("| quickstart.json | - | 64 | 128 | left out for time | | |", self.read("README.md"))
+        self.check("--only", "steps", "--minutes", "0.2", code=1)
+        self.assertIn("**shape-quickstart-64 failed** (left out)", self.read("README.md"))
         shutil.rmtree(self.root / "out/check")
         text = self.check("--only", "steps,short-run", "--minutes", "1", code=1)
         self.assertIn("not begun for time, call again: short-run", text)

@@ -51,10 +51,11 @@ TEST(MemoryPlan, CountsTheSmallerStateOfMuonAndWhatTheFullestRankOwns) {
 // Seen failing without it.
 TEST(MemoryPlan, CountsWhatAnUpdateByMuonTakesWhereActivationsAreFew) {
   const auto activations = [&](const std::string& kind, std::int64_t tokens, int layers = 2,
-                               const std::string& device = "cpu") {
+                               const std::string& device = "cpu", int mlp_width = 4096) {
     const Config c =
         config({cat("model.layers=", layers), "model.width=1024", "tokenizer.kind=bytes",
-                "runtime.precision=bf16", "optimizer.kind=" + kind, "runtime.device=" + device});
+                "runtime.precision=bf16", "optimizer.kind=" + kind, "runtime.device=" + device,
+                cat("model.mlp_width=", mlp_width)});
     return estimate_memory(c, 259, tokens).activations;
   };
   const std::int64_t matrix = std::int64_t{4} * 4096 * 1024;
@@ -63,6 +64,7 @@ TEST(MemoryPlan, CountsWhatAnUpdateByMuonTakesWhereActivationsAreFew) {
   EXPECT_EQ(activations("muon", 64), 4 * threads * matrix);
   EXPECT_EQ(activations("muon", 1 << 20), activations("adamw", 1 << 20));
   EXPECT_EQ(activations("muon", 64, 2, "cuda"), 6 * 2 * matrix) << "those of a shape at once";
+  EXPECT_EQ(activations("muon", 64, 2, "cuda", 1024), 6 * 3 * matrix) << "queries, keys and all";
   EXPECT_EQ(activations("muon", 64, 100, "cuda"), 6 * 4 * kMatricesTogether);
 }
 

@@ -106,7 +106,7 @@ def first_lines(comparison):
 
 
 PAPER_LENGTH = 512
-PAPER_BREAKS = {"sinusoidal": "20 to 50", "rotary": "100 to 200", "t5": "600 to 800", "alibi": "none"}  # tokens beyond that length up to which perplexity does not rise
+PAPER_BREAKS = {"sinusoidal": "20 to 50", "rotary": "100 to 200", "t5": "600 to 800", "alibi": "never"}  # tokens beyond that length up to which perplexity does not rise
 
 
 def beside_papers_breaks(variants, lowest):
@@ -116,9 +116,9 @@ def beside_papers_breaks(variants, lowest):
         if name not in variants or not was_run(variants[name]):
             continue
         last, end = holds_up_to(variants[name])
-        mine = "none" if end is None else f"{last - PAPER_LENGTH:,} to {end['length'] - PAPER_LENGTH:,}"
-        said.append(f"{name} {mine} ({theirs})" + (f", lowest at {lowest[name] - PAPER_LENGTH:,}" if end and lowest[name] > PAPER_LENGTH else ""))
-    print(f"Perplexity is {100 * HOLDS:.0f} % above that at 1x from this many tokens beyond {PAPER_LENGTH} on (in brackets those after which it rises in Press et al. 2021): {'; '.join(said)}.\n")
+        mine = f"never, up to {last - PAPER_LENGTH:,}" if end is None else f"between {last - PAPER_LENGTH:,} and {end['length'] - PAPER_LENGTH:,}"
+        said.append(f"{name} {mine}" + (f", lowest {lowest[name] - PAPER_LENGTH:,} beyond" if end and lowest[name] > PAPER_LENGTH else "") + f" ({theirs})")
+    print(f"Tokens beyond {PAPER_LENGTH} until perplexity is {100 * HOLDS:.0f} % above that at 1x (in brackets: until it rises in Press et al. 2021): {'; '.join(said)}.\n")
 
 
 def curves_table(case, comparison):
@@ -131,8 +131,8 @@ def curves_table(case, comparison):
           f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; at least the length of training. Median of the seeds (least .. most).")
     stepwise = {variant["name"]: usable_step_by_step(case / "measured", comparison, variant["name"]) for variant in filter(was_run, comparison["variants"]) if "last_trained_length" not in variant}
     if any(length != "-" for length in stepwise.values()):
-        print("Where each length must gain that much over the longest usable one below it, which is what `alibi evaluate` prints (older curves lack it): "
-              + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
+        print("Where each length must gain that much over the longest usable one below it, which is what `alibi evaluate` prints (`usable_length` of curves that are not "
+              "named here is of an older rule): " + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
 
 
 def other_judge(case):
@@ -158,7 +158,7 @@ def key_table(case, comparison):
     if rule["tokens"] == 0:
         return
     print("The short window is shorter than those of training, so not all of them need more than 1x. The last column counts those in the later half of windows of both "
-          "lengths.\n\n| method | perplexity of key tokens at 1x | from the reference's | at the longest length | from the reference's | what longer context brings them there, nats |\n|---|---|---|---|---|---|")
+          "lengths. Rows of fewer seeds are compared with alibi of the same seeds.\n\n| method | perplexity of key tokens at 1x | from alibi's | at the longest length | from alibi's | what longer context brings them there, nats |\n|---|---|---|---|---|---|")
     for variant in comparison["variants"]:
         points = [point for point in beyond(variant) if "key" in point]
         if not points:
@@ -200,7 +200,7 @@ def seeds_line(comparison):
         return f" ({', '.join(waiting)} not run yet)" if waiting else ""
     runs = {variant["name"]: len(losses_at_1x(comparison, variant["name"])) for variant in comparison["variants"]}
     fewer = [f"{name} {count}" for name, count in runs.items() if count < len(comparison["seeds"])]
-    return f" planned; so far fewer of {', '.join(fewer)}" if fewer else ""
+    return f"; fewer so far: {', '.join(fewer)}" if fewer else ""
 
 
 def devices_line(case, comparison):
@@ -319,8 +319,8 @@ def heads_table(folder):
         print(f"| {length} | {method} | {rate} | {', '.join(f'{distance:.1f}' for distance in first)} | {', '.join(f'{heads[0]:.1f}' for heads in others)} |")
         nearest[method, int(length)] = first[0]
     if (short := nearest.get(("sinusoidal", 128))) and (long := nearest.get(("sinusoidal", 512))):
-        print(f"\nIn a window 4 times as long sinusoidal's nearest head attends {long / short:.1f} times as far back. That fits what sinusoidal lacks at 512: heads "
-              "that look at the\nlast few tokens, which a slope of ALiBi gives from the first step. One seed; ALiBi at 512 was not looked at.")
+        print(f"\nIn a window 4 times as long the nearest head of sinusoidal's first layer attends {long / short:.1f} times as far back. Whether it is behind at 512 for lack of "
+              "heads that\nlook at the last few tokens, which a slope of ALiBi gives from the first step, is not shown: one seed; ALiBi at 512 was not looked at.")
 
 
 def trained_shorter(folder):
@@ -367,7 +367,7 @@ def trend_table(comparison):
     lowest = dict(lowest_by_budget(comparison))
     lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest.items()]
     never = [method for method in dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]) if not any(method in of.split(" and ") for of in lowest.values())]
-    print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}{'; never ' + ', '.join(never) if never else ''}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
+    print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}{'; never ' + ', '.join(never) if lowest and never else ''}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
           "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
@@ -406,14 +406,14 @@ def case_section(case):
 def main(folder):
     print("""# Figure 1 at 20 tokens a parameter
 
-Every method trains on the same tokens, in the same batches, with the same seeds, but not all on the same device: sections name them. What a device
-alone changes, of two runs: [tests/bench](../../../tests/bench/RESULTS.md#on-a-cuda-device), about 1 %. Each takes the best of the three or four learning rates tried: short trials with one seed, chosen on one half of the
+Every method trains on the same tokens, in the same batches, with the same seeds, but not all on the same device: sections name them. A device alone
+changed perplexity by 0.2 % (ALiBi) and 1.3 % (sinusoidal) at 512, by 0.3 and 3.9 % at 8,192 ([two runs](../../../tests/bench/RESULTS.md#on-a-cuda-device)). Each takes the best of the three or four learning rates tried: short trials with one seed, chosen on one half of the
 held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their sections say. Intervals are of 95 %, over
 the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide interval of two.
 
 Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here sinusoidal is far behind at
 512 already. Its learning rate ("Other rates") and the tokens ("By tokens a parameter") change that; the places of the text in a step ("each row
-drawn by itself") may: one seed, and less than seeds differ.
+drawn by itself") may, but that is one seed, and the change is smaller than the spread between seeds.
 
 `scripts/reproduce figure1-full` trains what is missing of `default`, and of `books` where these are unpacked, on a CPU or a GPU, and makes this page.
 `CASES="default-128 default-1024 default-rows default-rows-40 default-trend default-larger"` before it takes those; the last sections have commands of their own. `default` alone

@@ -24,6 +24,8 @@ class Exchanged:
                         for curve in file["curves"]} for file in files]
         self.lengths = list(self.losses[0]["exchanged"])
         self.usable = {curve["name"]: median_of([of["usable_length"]["tokens"] for file in files for of in file["curves"] if of["name"] == curve["name"]]) for curve in files[0]["curves"]}
+        last = [next(curve["points"][-1] for curve in file["curves"] if curve["name"] == "exchanged") for file in files]
+        self.context_gains = [point["context_gain"] for point in last]  # of the exchanged model at the longest length, by seed
         self.parameters = next(curve["parameters"] for curve in files[0]["curves"] if curve["name"] == "exchanged")
         self.tokens = tomllib.loads(pathlib.Path(__file__).with_name("retrofit.toml").read_text(encoding="utf-8"))["tokens"]  # before the exchange
 

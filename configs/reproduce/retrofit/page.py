@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 from exchanged import Exchanged
+from paired import ranged  # exchanged.py has its folder on the path
 
 
 def rates_table(trials):
@@ -30,9 +31,10 @@ def main(folder):
 - From a model that had the biases from the first step, for as many tokens in all, it is {of.apart('exchanged', trained, 'alibi', trained)} at the trained length,
   {of.apart('exchanged', furthest, 'alibi', furthest)} at {furthest // trained} times that.
 - Usable length (loss at most 0.01 nats above its best, each length with a gain from longer context): exchanged {of.usable['exchanged']}, biases from the start
-  {of.usable['alibi']}. What the exchanged model gains at longer lengths is fewer early tokens.
+  {of.usable['alibi']}. Longer context changes the loss of the exchanged model at {furthest:,} by
+  {ranged(-sum(of.context_gains) / len(of.context_gains), -max(of.context_gains), -min(of.context_gains), lambda nats: f'{nats:+.3f}', before='by seed ')} nats; the rest of its change is fewer early tokens.
 
-Means, least and most of {len(of.losses)} seeds; rates chosen on one half of the held-out documents, all else reported on the other.
+{of.parameters / 1e6:.2g}M parameters, {of.tokens / 1e6:.1f}M tokens of Python source before the exchange, trained on {trained}. Means, least and most of {len(of.losses)} seeds; rates chosen on one half of the held-out documents, all else reported on the other.
 `scripts/reproduce retrofit` wrote this.
 
 ![perplexity against length, one seed](seed-0/curve.svg)

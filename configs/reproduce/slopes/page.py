@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import median_and_spread, of_whole_budgets, read_runs, read_steps, relative_steps, time_until, tried_rates  # noqa: E402
 from curves import usable_as_measured  # noqa: E402
-from paired import from_reference, losses  # noqa: E402
+from paired import apart, by_seed, differences_of, from_reference, interval, losses  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
 
@@ -29,6 +29,13 @@ def verdicts(comparison, variants, length):
                  for point in points if point["length"] == length and point.get("verdict") == verdict]
         if named:
             yield f"- {title} at {length:,} tokens: {', '.join(named)}."
+
+
+def changes_shown(comparison, names, length):
+    """Of the change from the trained length on, in nats, against the published slopes' own."""
+    trained = comparison["variants"][0]["trained_length"]
+    each = {name: differences_of(dict(enumerate(by_seed(comparison, name, "press", length))), dict(enumerate(by_seed(comparison, name, "press", trained)))) for name in names if name != "press"}
+    return {name: apart(nats) for name, nats in each.items() if len(nats) > 2 and interval(nats)[1] * interval(nats)[2] > 0}
 
 
 def rates(folder):
@@ -49,6 +56,8 @@ def main(folder):
     whole = comparison["variants"][0]
     print("# Which slopes\n")
     print("\n".join(verdicts(comparison, variants, lengths[-1])))
+    shown = ", ".join(f"{name} {by}" for name, by in changes_shown(comparison, variants, lengths[-1]).items())
+    print(f"- Differences are there at {lengths[0]:,} already: from the published slopes' change from {lengths[0]:,} to {lengths[-1]:,} tokens only these are shown to differ: {shown or 'none'}.")
     learning = relative_steps(steps, "learned", "press")
     print(f"- A step with learned slopes takes {median_and_spread(learning)} of one with fixed slopes (median, least and most of {len(learning)} rounds in turns, "
           f"on {processor}).")

@@ -84,6 +84,11 @@ def learned_by(comparison, arm):
     return sum(share >= least for share in shares), len(shares)
 
 
+def learned_by_all(comparison, arm):
+    learned, seeds = learned_by(comparison, arm)
+    return 0 < seeds == learned
+
+
 def knows(comparison, arm, times=1):
     """Whether more answers to the task itself are right at that multiple of the trained length than by guessing, by LEARNED."""
     shares = by_seed(comparison, 0, arm, times * trained_length(comparison), "share")
@@ -111,9 +116,9 @@ def differences(comparison, task, arms, length):
 
 def leaders(comparison, arms):
     """Of the task itself at FAR times the trained length: the arms that know it and that no other is ahead of beyond noise; none where hardly an answer is
-    right, or where fewer than two seeds of an arm were run."""
+    right, where no arm has learned it with every seed, or where fewer than two seeds of an arm were run."""
     length = FAR * trained_length(comparison)
-    if measured_by(comparison, 0, arms, length) != "share" or any(len(by_seed(comparison, 0, arm, length, "share")) < 2 for arm in arms):
+    if not any(learned_by_all(comparison, arm) for arm in arms) or measured_by(comparison, 0, arms, length) != "share" or any(len(by_seed(comparison, 0, arm, length, "share")) < 2 for arm in arms):
         return []
     behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low > 0}
     return [arm for arm in arms if arm not in behind and knows(comparison, arm)]

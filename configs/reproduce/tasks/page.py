@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, knows, leaders, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, knows, leaders, learned_by_all, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
 from paired import ranged  # noqa: E402
@@ -118,14 +118,18 @@ def separations(found, arms):
         if by_answers and (known := [each for each in ahead if knows(one, each[0], FAR)]):
             better, worse, mean, *_ = known[0]
             said = f"yes, {len(known)} pair{'s' if len(known) > 1 else ''} of methods, most {TITLES[better]} from {TITLES[worse]}: by {100 * mean:.0f} points"
+            if all(learned_by_all(one, each[0]) and not learned_by_all(one, each[1]) for each in known):
+                said += ", but only from methods that not every seed has learned at 1x"
+            elif (both := sum(learned_by_all(one, each[0]) and learned_by_all(one, each[1]) for each in known)) < len(known):
+                said += f"; {both} of them between methods that every seed has learned at 1x"
         elif not was_learned(one):
-            said = f"no: no method has learned it; {millions(trained_tokens(one))} tokens were tried"
+            said = f"no method knows it; {millions(trained_tokens(one))} tokens were tried"
         elif seeds_of(one) < 2:
             said = "not known: one seed"
         elif not by_answers:
-            said = "not by right answers: no method gives them beyond the trained length" + ("; by the loss of the answer, yes" if ahead else "")
+            said = f"not by right answers: no method gives them at {FAR}x" + ("; by the loss of the answer, yes" if ahead else "")
         else:
-            said = f"no: what a method learns of it differs as much by seed ({', '.join(f'{TITLES[arm]} {of_seeds(one, arm)}' for arm in arms[name] if knows(one, arm))} % right at 1x)"
+            said = f"no pair whose better method knows it at {FAR}x differs beyond noise; by seed ({', '.join(f'{TITLES[arm]} {of_seeds(one, arm)}' for arm in arms[name] if knows(one, arm))} % right at 1x)"
         lines.append(f"- {name}: {said}.")
     return "\n".join(lines)
 
@@ -179,9 +183,11 @@ def main(folder):
     arms = {name: arms_of(one) for name, one in found.items()}
     learned = {name: one for name, one in found.items() if was_learned(one)}
     print(f"# Synthetic tasks\n\nRight answers at {FAR} times the trained length, and in brackets at it (1x). Bold: the best.\n"
-          "Italics: not shown to be behind it (with three seeds a difference of 40 points may not be shown). Not marked: methods that hardly know the task at\n1x, and all where a method has one seed.\n")
+          "Italics: not shown to be behind it (with three seeds a difference of 40 points may not be shown). Not marked: methods that do not know the task (at\n"
+          f"1x {percent(LEARNED)} more right than by guessing), and tasks that no method has learned with every seed or where one has a single seed.\n")
     first_table(learned, arms)
     print(f"""
+- recall_few_pairs: half of recall's pairs, idle words between them; flip_flop_rare and flip_flop_dense: more and fewer instructions to be ignored.
 - Learned: more right at 1x than halfway from guessing to all. The answers of others at {FAR}x say little about length.
 - By guessing, {' and '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())} are right; of the others hardly any.
 - Right answers in % at {FAR}x to what is farthest from the question / nearest to it: {'; '.join(by_distance(learned, arms)) or 'not asked'}.
@@ -198,7 +204,7 @@ and makes this page; `configs/reproduce/tasks/tasks.toml` says what each task tr
 ## Differences beyond noise
 
 Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Losses are compared where no method
-has {percent(LEARNED)} of the answers right, right answers where one of the two methods knows the task (at 1x {percent(LEARNED)} more than by guessing). With 15 pairs a task,
+has {percent(LEARNED)} of the answers right, right answers where one of the two methods knows the task. With up to 15 pairs a task,
 some of these differences are there by chance: no correction is made for their number.
 
 | task | seeds | difference at {FAR}x | by |
@@ -211,7 +217,7 @@ some of these differences are there by chance: no correction is made for their n
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
-        print(f"\nNo method has learned {', '.join(unlearned)}: at 1x none has {percent(LEARNED)} of the answers right; more tokens were not tried. A method ahead there\n"
+        print(f"\nNo method knows {', '.join(unlearned)}: at 1x none has {percent(LEARNED)} of the answers right; more tokens were not tried. A method ahead there\n"
               "knows more of what answers look like, or finds what stands just before the question (needles, by depth).")
     if "recall" in found and len(found["recall"]["tasks"]) > 1:
         for line in as_many_pairs(found["recall"], arms["recall"]):

@@ -120,7 +120,8 @@ class Case:
                f"({from_to(sizes[::-1], lambda size: f'{tokens / size:.0f}')} a parameter), {len(self.comparison['seeds'])} seeds; steps timed on {self.processor}, {len(next(iter(self.steps.values())))} rounds.\n")
         yield f"![perplexity against length]({self.name}/perplexity.svg)\n"
         yield from self.figures()
-        yield split_section({"variants": list(self.arms.values())}).rstrip("\n")
+        trained = [{**variant, "name": arm} for arm, variant in self.arms.items() if variant["train_targets"] >= self.whole["train_targets"]]
+        yield split_section({"variants": trained}).rstrip("\n")
         yield "\nBudgets, each with a schedule that decays to its end:\n"
         yield from self.smaller_budgets()
         yield ""

@@ -67,8 +67,11 @@ class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    if (context->saved_data["starts_backward"].toBool())
+    if (context->saved_data["starts_backward"].toBool()) {
+      ensure(!gradients[0].is_cpu() || gradients[0].item<double>() == 1,
+             "backward starts at the objective");
       return {saved[0], saved[1], torch::Tensor(), torch::Tensor(), torch::Tensor()};
+    }
     return {times(saved[0], gradients[0]), times(saved[1], gradients[0]), torch::Tensor(),
             torch::Tensor(), torch::Tensor()};
   }

@@ -123,7 +123,7 @@ void update_by_shape(ParameterGroup& group, const OptimizerConfig& config, const
       alike.momenta.push_back(part(group.state[0][i]));
       if (config.kind == OptimizerAlgorithm::kNorMuon)
         alike.row_moments.push_back(part(group.state[1][i]));
-      if ((std::ssize(alike.weights) + 1) * weight.numel() > kMatricesTogether) update_all(alike);
+      if ((std::ssize(alike.weights) + 1) * weight.numel() > step.together) update_all(alike);
       first += rows;
     }
   }
@@ -134,7 +134,7 @@ void update_by_shape(ParameterGroup& group, const OptimizerConfig& config, const
 // shares a product out also decides its last bits, so a process that owns a single matrix must not
 // give it all threads: there are always two places in the loop.
 void update(ParameterGroup& group, const OptimizerConfig& config, const UpdateStep& step) {
-  if (step.together) return update_by_shape(group, config, step);
+  if (step.together > 0) return update_by_shape(group, config, step);
   const std::int64_t count = std::ssize(group.parameters);
   const auto update_some = [&](std::int64_t begin, std::int64_t end) {
     const torch::NoGradGuard guard;  // of this thread

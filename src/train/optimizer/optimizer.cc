@@ -125,7 +125,7 @@ void Optimizer::update(const std::vector<torch::Tensor>& gradients, std::int64_t
                       {.number = step,
                        .learning_rate = learning_rate * group.rule.learning_rate_factor,
                        .products = products_,
-                       .together = !group.parameters.front().is_cpu()});
+                       .together = group.parameters.front().is_cpu() ? 0 : kMatricesTogether});
     group.gradients.clear();
   }
   // LibTorch's fused updates do not count as a change, nor does what comes from other ranks; what

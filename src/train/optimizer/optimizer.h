@@ -21,16 +21,17 @@ namespace alibi {
 
 struct ParameterGroup;
 
-// Numbers, at most, of the matrices that a device updates at once; a larger one goes alone.
+// What a device takes of UpdateStep::together.
 inline constexpr std::int64_t kMatricesTogether = 32 << 20;
 
 struct UpdateStep {
   std::int64_t number = 1;   // counts from 1: moments that start at 0 are corrected by it
   double learning_rate = 0;  // of the group
   torch::ScalarType products = torch::kFloat;  // of matrices, where an update has any
-  // Matrices of one shape at once, in few operators: for a device, where launching one for each
-  // matrix takes longer than its work. How many they are may decide last bits.
-  bool together = false;
+  // Matrices of one shape at once, as many as have so many numbers (a larger one alone), in few
+  // operators: for a device, where launching one for each matrix takes longer than its work. How
+  // many they are may decide last bits, and with them the number of ranks. 0: each alone.
+  std::int64_t together = 0;
 };
 
 // fp32, 0 before the first update.
@@ -45,7 +46,8 @@ struct ParameterRule {
   double weight_decay = 0;
   double learning_rate_factor = 1;
   std::vector<StateTensor> state;
-  // Updates a group in place. A parameter's result does not depend on which others are with it.
+  // Updates a group in place. A parameter's result does not depend on which others are with it, but
+  // for UpdateStep::together.
   void (*update)(ParameterGroup& group, const OptimizerConfig& config,
                  const UpdateStep& step) = nullptr;
   // The update reads a parameter whole, so that one process owns it. Else it goes element by

@@ -14,8 +14,11 @@ torch::Tensor wide(const torch::Tensor& matrix) {
   return is_tall(matrix) ? matrix.mT().contiguous() : matrix;
 }
 
+// Several one behind the other: lists of them are taken in few operators only where they lie in
+// memory as the weights do.
 torch::Tensor as_given(const torch::Tensor& wide, const torch::Tensor& matrix) {
-  return (is_tall(matrix) ? wide.mT() : wide).to(matrix.scalar_type());
+  const torch::Tensor given = (is_tall(matrix) ? wide.mT() : wide).to(matrix.scalar_type());
+  return matrix.dim() == 2 ? given : given.contiguous();
 }
 
 torch::Tensor with_unit_rows(const torch::Tensor& matrix) {
