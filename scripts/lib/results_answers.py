@@ -72,7 +72,7 @@ def in_short_on_books():
     """The same methods from ALiBi at the longest length, on the other text."""
     books = full("books")
     names = sorted((name for name in reading(full("default"), extrapolating(full("default"))) if name != "alibi" and name in present(books, [name])), key=lambda name: books.perplexity(name, 8192))
-    few = {name: f" ({counted(books.made(name))})" if books.made(name) < 3 else "" for name in names}
+    few = {name: f" ({counted(books.made(name))})" if books.made(name) < 3 else " (no difference shown)" if not_shown(books, name, 8192) else "" for name in names}
     return (f" On books these differ less at 16x: from ALiBi's perplexity {', '.join(f'{called(name)} {middle(books.against(name, 8192))}{few[name]}' for name in names)}"
             + (f", {called(names[0])} and {called(names[1])} not told apart" if len(names) > 1 and not_shown(books, names[1], 8192, names[0]) else "") + ".")
 
@@ -396,9 +396,13 @@ def other_bias():
     def said(c, names, lengths):
         return "; ".join(f"{called(name)} {c.against(name, lengths[0])} at 1x, {c.against(name, lengths[1])} at 16x" for name in names)
 
+    def briefly_on_books():
+        books = full("books")
+        return f". On books at 16x: {', '.join(change_or_level(books, name, 8192) for name in present(books, names))}"
+
     brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in names)
     return Answer(
-        f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(early_kerple)}",
+        f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(briefly_on_books)}{optional(early_kerple)}",
         f"Python source; {sure(trained, *names)}",
         [f"Python source, from ALiBi's perplexity: {said(trained, names, (512, 8192))}",
          lambda: f"Books: {said(full('books'), present(full('books'), names), (512, 8192))}",
@@ -515,7 +519,7 @@ def from_a_table():
     near, far = of.lengths[0], of.lengths[-1]
     after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
     return Answer(
-        f"with loss, and without use of longer context (usable length {of.usable['exchanged'].split(' (')[0]}): after a twentieth more tokens, from the perplexity with the table at its trained length, "
+        f"at a cost, and without use of longer context (usable length {of.usable['exchanged'].split(' (')[0]}): after a twentieth more tokens, from the perplexity with the table at its trained length, "
         f"{middle(after[0])} there and {middle(after[1])} at 16x, where the table has no positions; from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
         f"{counted(len(of.losses))}; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
         [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
