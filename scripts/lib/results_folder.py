@@ -1,6 +1,7 @@
 """The README.md of a folder in data/results: its pictures and perplexities."""
 import json
 import os
+import pathlib
 import statistics
 
 from curves import usable_as_measured  # of configs/reproduce, which callers have on their path
@@ -189,14 +190,21 @@ def folder_pages(results, folders):
             yield os.path.join(name, "README.md"), folder_page(results, name, what)
 
 
-def put(results, pages, only_check):
-    """Writes each (name, text), or says which file is not what would be written; the exit code."""
+def put(results, pages, only_check, no_longer=()):
+    """Writes each (name, text) and removes the files that are drawn no longer, or says which file is not what it would be; the exit code."""
     stale = 0
+    for file in no_longer:
+        if not only_check:
+            os.remove(file)
+        else:
+            print(f"results-page: {file} is drawn no longer: run scripts/results-page")
+            stale = 1
     for name, text in pages:
         file = os.path.join(results, name)
         if not only_check:
+            os.makedirs(os.path.dirname(file), exist_ok=True)
             write_whole(file, text)
-        elif not os.path.exists(file) or open(file, encoding="utf-8").read() != text:
+        elif not os.path.exists(file) or pathlib.Path(file).read_text(encoding="utf-8") != text:
             print(f"results-page: {file} is out of date: run scripts/results-page")
             stale = 1
     if not stale:

@@ -384,6 +384,20 @@ class Results(unittest.TestCase):
         shutil.rmtree(self.results / "tasks")
         self.assertIn("Not run yet: ", printed(page.main, self.results / "tasks"))
 
+    # Seen failing: a traceback without the folder, and pictures of experiments that were gone.
+    def test_pictures_are_those_that_can_be_drawn(self):
+        self.copy("figure1-full/default", "against-pytorch")
+        page, pictures = module_of("scripts/results-page"), self.results / "pictures"
+        with unittest.mock.patch.object(sys, "argv", ["results-page"]):
+            printed(page.main)
+            self.assertEqual(sorted(file.name for file in pictures.iterdir()), ["context.svg", "pytorch.svg"])
+            shutil.rmtree(self.results / "against-pytorch")
+        with unittest.mock.patch.object(sys, "argv", ["results-page", "--check"]):
+            self.assertIn("pytorch.svg is drawn no longer", printed(page.main))
+        with unittest.mock.patch.object(sys, "argv", ["results-page"]):
+            printed(page.main)
+        self.assertEqual([file.name for file in pictures.iterdir()], ["context.svg"])
+
     # Seen failing: "not measured yet" for the whole answer.
     def test_an_answer_stands_without_a_part_of_another_case(self):
         self.copy("figure1-full/default")
