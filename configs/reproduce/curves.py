@@ -68,11 +68,21 @@ def usable_length(curve):
                                            if point["loss"] <= best + USABLE and (point["context_gain"] or 0) > LEAST_GAIN and point["context_gain_low"] > 0)])
 
 
+def curves_of(measured, comparison, name):
+    """The last that is kept of each run of a variant."""
+    runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
+    return [curve for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
+
+
 def usable_lengths(measured, comparison, name):
     """Of each seed, in words: the median, the least and the most; "-" where no curve of a run is kept."""
-    runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
-    found = [usable_length(curve) for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
-    return median_of(found)
+    return median_of([usable_length(curve) for curve in curves_of(measured, comparison, name)])
+
+
+def usable_as_printed(curve):
+    """{tokens, low, high} by the program's own rule; None where the curve is older than that rule, or it was not measured."""
+    usable = curve.get("usable_length") or {}
+    return usable if usable.get("over_usable") else None
 
 
 def usable_as_measured(comparison, name):
@@ -82,9 +92,7 @@ def usable_as_measured(comparison, name):
 
 def usable_step_by_step(measured, comparison, name):
     """The same of kept curves, of those seeds whose curve is not older than that rule."""
-    runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
-    found = [curve.get("usable_length") or {} for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
-    return median_of([one["tokens"] for one in found if "over_usable" in one])
+    return median_of([usable["tokens"] for usable in map(usable_as_printed, curves_of(measured, comparison, name)) if usable])
 
 
 def median_of(lengths):

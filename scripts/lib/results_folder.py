@@ -4,7 +4,7 @@ import os
 import pathlib
 import statistics
 
-from curves import usable_as_measured  # of configs/reproduce, which callers have on their path
+from curves import usable_as_measured, usable_as_printed  # of configs/reproduce, which callers have on their path
 from paired import from_reference, ranged
 from whole_file import write_whole
 
@@ -85,8 +85,8 @@ def sizes(variants):
 
 def usable_of_text(curve):
     """With its interval over the text, by the rule that curves have now."""
-    usable = curve.get("usable_length") or {}
-    return ranged(*(usable[key] for key in ("tokens", "low", "high")), lambda tokens: f"{tokens:,}") if usable.get("over_usable") else "-"
+    usable = usable_as_printed(curve)
+    return ranged(*(usable[key] for key in ("tokens", "low", "high")), lambda tokens: f"{tokens:,}") if usable else "-"
 
 
 def curves_section(folder, file, found):

@@ -187,10 +187,9 @@ def patterns_line(comparison):
 
 def gains_table(comparison):
     """Of each method at the longest length."""
-    scored, lengths = comparison["text"]["tokens_scored"], [point["length"] for point in beyond(comparison["variants"][0])]
+    scored = comparison["text"]["tokens_scored"]
     if table := split_section(comparison):
-        print(table.rstrip("\n") + f"\n\nLonger context: the mean gain of the {scored // 4:,} targets (of {scored:,}) that lie in the second half of their window both of {lengths[0]:,} and of "
-              f"{lengths[-1]:,} tokens.\nFewer early tokens: the rest of the gain. `max_tokens` in the case's file sets how many targets are scored.")
+        print(table.rstrip("\n") + f"\n\nLonger context is the mean gain of {scored // 4:,} targets (of {scored:,}); `max_tokens` in the case's file sets how many are scored.")
 
 
 def seeds_line(comparison):
@@ -366,10 +365,10 @@ def trend_table(comparison):
     """Variants are METHOD-SHARE; "-" stands for one that was not run."""
     lowest = dict(lowest_by_budget(comparison))
     lowest_of = [f"{method} at {round(tokens, 1):g}" for tokens, method in lowest.items()]
-    never = [method for method in dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]) if not any(method in of.split(" and ") for of in lowest.values())]
+    methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
+    never = [method for method in methods if not any(method in of.split(" and ") for of in lowest.values())]
     print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}{'; never ' + ', '.join(never) if lowest and never else ''}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
           "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
-    methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
     for tokens, points in by_budget(comparison):
         cells = [f"{points[method]['perplexity']:.2f}" if method in points else "-" for method in methods]

@@ -6,7 +6,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from curves import median_of  # noqa: E402
+from curves import median_of, usable_as_printed  # noqa: E402
 from paired import percent, ranged  # noqa: E402
 
 
@@ -23,7 +23,7 @@ class Exchanged:
         self.losses = [{curve["name"]: {point["length"]: point["loss"] for point in curve["points"] if point["loss"] is not None}
                         for curve in file["curves"]} for file in files]
         self.lengths = list(self.losses[0]["exchanged"])
-        self.usable = {curve["name"]: median_of([of["usable_length"]["tokens"] for file in files for of in file["curves"] if of["name"] == curve["name"]]) for curve in files[0]["curves"]}
+        self.usable = {curve["name"]: median_of([usable["tokens"] for file in files for of in file["curves"] if of["name"] == curve["name"] and (usable := usable_as_printed(of))]) for curve in files[0]["curves"]}
         last = [next(curve["points"][-1] for curve in file["curves"] if curve["name"] == "exchanged") for file in files]
         self.context_gains = [point["context_gain"] for point in last]  # of the exchanged model at the longest length, by seed
         self.parameters = next(curve["parameters"] for curve in files[0]["curves"] if curve["name"] == "exchanged")
