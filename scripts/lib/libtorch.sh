@@ -1,8 +1,9 @@
-# LibTorch from the pinned wheels of wheels.txt, unpacked into one folder of the cache. Sourced by scripts/setup.
+# LibTorch from the pinned wheels of wheels.txt, unpacked into one folder of the cache, and nvcc in another. Sourced by scripts/setup.
 # What is there is recorded in .installed/NAME-VERSION-PART, one empty file each, made after the files themselves.
 
 TORCH_VERSION=2.11.0
 TORCH_FOLDER="$CACHE/torch-$TORCH_VERSION"
+NVCC_FOLDER="$CACHE/nvcc-13.0.88"
 WHEEL_PLATFORM=() # pip's options for another processor than this one
 
 # own_torch: prints where the user's own LibTorch is named, or nothing.
@@ -54,7 +55,7 @@ missing_wheels() {
   local set name version hash
   while read -r set name version hash; do
     case "$1/$set/$name" in
-      py/cpu/torch | cpu/cpu/* | cuda/cpu/* | cuda/cuda/* | arm64/arm64/*) ;;
+      py/cpu/torch | cpu/cpu/* | cuda/cpu/* | cuda/cuda/* | nvcc/nvcc/* | arm64/arm64/*) ;;
       *) continue ;;
     esac
     local installed="$TORCH_FOLDER/.installed/$name-$version"
@@ -64,13 +65,19 @@ missing_wheels() {
   done < <(grep -v '^#' "$LIB/wheels.txt")
 }
 
+missing_nvcc() { TORCH_FOLDER="$NVCC_FOLDER" missing_wheels nvcc; }
+
+install_nvcc() { TORCH_FOLDER="$NVCC_FOLDER" install_wheels nvcc nvcc; }
+
 # install_libtorch PART: "py" (only the Python sources, for the default corpus), "cpu", "cuda", or "arm64" (arm64.sh).
-# A first installation appears with one rename; a later addition writes each file aside.
-install_libtorch() {
+install_libtorch() { install_wheels "$1" "LibTorch $TORCH_VERSION ($1 part)"; }
+
+# install_wheels PART WHAT: into TORCH_FOLDER. A first installation appears with one rename; a later addition writes each file aside.
+install_wheels() {
   local missing target name version hash part
   missing="$(missing_wheels "$1")"
   if [ -z "$missing" ]; then
-    already "LibTorch $TORCH_VERSION ($1 part) in $TORCH_FOLDER"
+    already "$2 in $TORCH_FOLDER"
     return
   fi
   target="$TORCH_FOLDER"

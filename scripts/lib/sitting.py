@@ -48,6 +48,7 @@ def limited(command, seconds, folder, variables):
         return process.communicate()[0], f"cut off after {seconds:.0f} s"
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
+        process.wait()  # what is dead is gone when we are
         raise
 
 

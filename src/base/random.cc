@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/dropout_rule.h"
 #include "base/error.h"
 
 namespace alibi {
@@ -77,13 +78,11 @@ void fill_normal(RandomKey key, double standard_deviation, std::span<float> out)
 }
 
 void fill_dropout(RandomKey key, std::uint64_t row, double p, std::span<float> out) {
-  ensure(p >= 0 && p < 1, "a dropout probability lies in [0, 1)");
-  const auto threshold = static_cast<std::uint64_t>(p * 0x1p32);
-  const auto kept = static_cast<float>(1.0 / (1.0 - p));
+  const DropoutRule rule(p);
   for (std::size_t i = 0; i < out.size(); i += 4) {
     const auto words = philox(key, i / 4, row);
     for (std::size_t j = 0; j < 4 && i + j < out.size(); ++j) {
-      out[i + j] = words[j] < threshold ? 0.0f : kept;
+      out[i + j] = words[j] < rule.dropped_below ? 0.0f : rule.kept;
     }
   }
 }

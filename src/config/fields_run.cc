@@ -295,8 +295,9 @@ Fields key_tokens_fields(EvaluateConfig& e) {
 Fields distributed_fields(DistributedConfig& d) {
   Fields f;
   add(f, "reduce", choice(d.reduce),
-      "How gradients are summed. exact: the same bits at any number of processes, each of which "
-      "updates its share of the weights and keeps that share's optimizer state. fast: by c10d's "
+      "How gradients are summed. exact: the same bits at any number of processes (on CUDA devices "
+      "but for the updates of muon, normuon and mud), each of which updates its share of the "
+      "weights and keeps that share's optimizer state. fast: by c10d's "
       "all-reduce, the whole update made by each; bits depend on the number of processes.")
       .counts_if(d.reduce != Reduce::kExact)
       .may_change();

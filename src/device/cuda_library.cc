@@ -80,8 +80,7 @@ ModuleSymbol open_module(const std::filesystem::path& library, const char* symbo
   std::error_code ignored;
   void* handle = nullptr;
   if (!std::filesystem::exists(library, ignored))
-    opened.reason = cat(library.string(), " is missing: ", kCudaModuleFile,
-                        " is built where nvcc is there, others after scripts/setup --cuda");
+    opened.reason = cat(library.string(), " is missing: scripts/build cuda makes it");
   else if (handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL); handle == nullptr)
     opened.reason = dlerror();
   else if (opened.address = dlsym(handle, symbol); opened.address == nullptr)

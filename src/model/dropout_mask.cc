@@ -4,13 +4,11 @@
 
 #include <array>
 
-#include "base/error.h"
+#include "base/dropout_rule.h"
 #include "base/strings.h"
-#include "device/cuda_library.h"
-#include "device/device.h"
 #include "device/expect_queued.h"
-#include "device/first_use.h"
 #include "device/libtorch.h"
+#include "device/row_queue.h"
 
 namespace alibi {
 namespace {
@@ -53,19 +51,19 @@ std::array<torch::Tensor, 4> philox(RandomKey key, const torch::Tensor& counter_
 
 torch::Tensor dropout_mask_by_operators(RandomKey key, const torch::Tensor& rows_N,
                                         std::int64_t width, double p) {
-  ensure(p >= 0 && p < 1, "a dropout probability lies in [0, 1)");
+  const DropoutRule rule(p);
   const torch::Tensor fours = torch::arange((width + 3) / 4, rows_N.options());
   const auto words = philox(key, fours.unsqueeze(0), rows_N.unsqueeze(1));
   std::vector<torch::Tensor> kept;
   for (const torch::Tensor& word : words)
-    kept.push_back(word.ge(static_cast<std::int64_t>(p * 0x1p32)));
+    kept.push_back(word.ge(static_cast<std::int64_t>(rule.dropped_below)));
   const torch::Tensor kept_NW = torch::stack(kept, 2).flatten(1).narrow(1, 0, width);
-  return kept_NW.to(torch::kFloat).mul_(static_cast<float>(1.0 / (1.0 - p)));
+  return kept_NW.to(torch::kFloat).mul_(rule.kept);
 }
 
 torch::Tensor device_dropout_mask(const RowQueue& queue, RandomKey key, const torch::Tensor& rows_N,
                                   std::int64_t width, double p) {
-  ensure(p >= 0 && p < 1, "a dropout probability lies in [0, 1)");
+  const DropoutRule rule(p);
   const torch::Tensor mask_NW =
       torch::empty({rows_N.numel(), width}, rows_N.options().dtype(torch::kFloat));
   if (mask_NW.numel() == 0) return mask_NW;
@@ -74,8 +72,8 @@ torch::Tensor device_dropout_mask(const RowQueue& queue, RandomKey key, const to
                         .width = static_cast<int>(width),
                         .key_low = static_cast<std::uint32_t>(key.value),
                         .key_high = static_cast<std::uint32_t>(key.value >> 32),
-                        .dropped_below = static_cast<std::uint32_t>(p * 0x1p32),
-                        .kept = static_cast<float>(1.0 / (1.0 - p)),
+                        .dropped_below = rule.dropped_below,
+                        .kept = rule.kept,
                         .rows_N = counters_N.data_ptr<std::int64_t>(),
                         .mask_NW = mask_NW.data_ptr<float>()};
   expect_queued(*queue.module, queue.module->dropout(a, queue.stream), "the dropout kernel",
@@ -98,26 +96,14 @@ std::string fault_of_device_dropout(const RowQueue& queue, torch::Device device)
              ", expected ", expected[row][column].item<float>());
 }
 
-namespace {
-
-// Null where there is none, or none that is right.
-const RowModule* row_module(torch::Device device) {
-  const RowModule* const module = device.is_cuda() ? row_kernels().module : nullptr;
-  if (module == nullptr) return nullptr;
-  const std::string fault =
-      first_use().fault(cat("the dropout kernel on ", device.str()), without_kernels(), [&] {
-        return fault_of_device_dropout({module, current_stream(device)}, device);
-      });
-  return fault.empty() ? module : nullptr;
-}
-
-}  // namespace
-
 torch::Tensor dropout_mask(RandomKey key, const torch::Tensor& rows_N, std::int64_t width,
                            double p) {
-  if (const RowModule* const module = row_module(rows_N.device()))
-    return device_dropout_mask({module, current_stream(rows_N.device())}, key, rows_N, width, p);
-  if (!rows_N.is_cpu()) return dropout_mask_by_operators(key, rows_N, width, p);
+  const torch::Device device = rows_N.device();
+  const auto fault = [&](const RowQueue& queue) { return fault_of_device_dropout(queue, device); };
+  if (const auto queue =
+          checked_row_queue(row_module_of(device), device, "the dropout kernel", fault))
+    return device_dropout_mask(*queue, key, rows_N, width, p);
+  if (!device.is_cpu()) return dropout_mask_by_operators(key, rows_N, width, p);
   torch::Tensor mask = torch::empty({rows_N.numel(), width}, torch::kFloat);
   float* const data = mask.data_ptr<float>();
   const std::int64_t* const rows = rows_N.data_ptr<std::int64_t>();

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/error.h"
-#include "device/cuda_library.h"
 #include "device/device.h"
 #include "device/libtorch.h"
+#include "device/row_queue.h"
 #include "kernels/norm_rows.h"
 #include "kernels/processor.h"
 #include "model/layer_norm_device.h"
@@ -170,7 +170,7 @@ NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm, const RowModul
 }
 
 NormFork fork_norm(const torch::Tensor& x, const LayerNorm& norm) {
-  return fork_norm(x, norm, x.is_cuda() ? row_kernels().module : nullptr);
+  return fork_norm(x, norm, row_module_of(x.device()));
 }
 
 torch::Tensor layer_norm(const torch::Tensor& x, const LayerNorm& norm) {

@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "device/cuda_library.h"
-#include "device/device.h"
 #include "device/expect_queued.h"
 #include "device/first_use.h"
 #include "device/libtorch.h"
+#include "device/row_queue.h"
 #include "model/linear/spread.h"
 
 namespace alibi {
@@ -165,13 +164,10 @@ std::string fault_of_device_norm(const RowQueue& queue, torch::Device device, st
 }
 
 bool device_norm_is_right(const RowModule& module, torch::Device device, std::int64_t width) {
-  return first_use()
-      .fault(cat("the layer-norm kernel (rows of ", width, ") on ", device.str()),
-             without_kernels(),
-             [&] {
-               return fault_of_device_norm({&module, current_stream(device)}, device, width);
-             })
-      .empty();
+  return checked_row_queue(
+             &module, device, cat("the layer-norm kernel (rows of ", width, ")"),
+             [&](const RowQueue& queue) { return fault_of_device_norm(queue, device, width); })
+      .has_value();
 }
 
 }  // namespace alibi

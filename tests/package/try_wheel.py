@@ -1,7 +1,10 @@
 """What a user does first with the installed wheel: trains 20 steps, measures, exports. Run by scripts/package check in an empty folder."""
+import ctypes
 import pathlib
 import subprocess
 import sys
+
+import torch
 
 import alibi_lm
 
@@ -38,6 +41,9 @@ def main():
     assert version[0] == version[1] and alibi_lm.__version__ in version[0], version
     libraries = subprocess.run(["ldd", alibi_lm.program()], capture_output=True, text=True, check=True).stdout
     assert sum("libgomp" in line for line in libraries.splitlines()) == 1 and "not found" not in libraries, libraries
+    # Needs no device: LibTorch's CUDA runtime, which torch has loaded, and the table of kernels.
+    kernels = ctypes.CDLL(str(pathlib.Path(alibi_lm.program()).parent / "libalibi_cuda.so"))
+    assert torch.version.cuda and kernels.alibi_row_module, torch.version.cuda
     print(f"Python {sys.version.split()[0]}: perplexity {points[0]['perplexity']:.1f} at 32, {points[1]['perplexity']:.1f} at 128")
 
 

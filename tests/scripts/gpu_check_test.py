@@ -78,7 +78,7 @@ class GpuCheck(unittest.TestCase):
         for name in ("attention_twin.py", "speed_twin.py"):
             self.put(f"scripts/{name}", TWIN)
         self.put("build/release/bin/alibi", ALIBI)
-        for folder in ("model", "checkpoint", "commands"):
+        for folder in ("model", "checkpoint", "train", "commands"):
             self.put(f"build/release/tests/{folder}/tests_{folder}", TESTS)
         self.put("build/release/commit", "abc1234\n")
         (self.root / "out").mkdir()
@@ -137,7 +137,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_a_program_of_tests_is_one_process(self):
         self.check("--only", "tests")
-        for folder in ("model", "checkpoint", "commands"):
+        for folder in ("model", "checkpoint", "train", "commands"):
             self.assertEqual((self.root / f"tests_{folder}.words").read_text(), "--gtest_filter=*Cuda.*\n")
 
     # Seen failing with is_done() that looks at neither.
@@ -205,10 +205,11 @@ class GpuCheck(unittest.TestCase):
         self.put("cuda/bin/ncu", TOOL)
         self.check("--only", "sanitizer", code=1)
         page = self.read("README.md")
-        for words in ("memcheck: ERROR SUMMARY: 0 errors", "synccheck: ERROR SUMMARY: 0 errors", "**racecheck failed** (1)",
-                      "- ncu: see the log"):
+        for words in ("memcheck, widths of attention: ERROR SUMMARY: 0 errors", "synccheck, rows: ERROR SUMMARY: 0 errors",
+                      "**racecheck, rows failed** (1)", "- ncu: see the log"):
             self.assertIn(words, page)
-        self.assertIn("--tool memcheck", self.read("sanitizer.txt"))
+        for words in ("--tool memcheck", "DropoutMaskCuda.*"):
+            self.assertIn(words, self.read("sanitizer.txt"))
 
     def test_what_is_missing_or_wrong_is_said_before_anything_runs(self):
         self.assertIn("found 'speed', expected some of tests, attention, steps, short-run, sanitizer",

@@ -1,11 +1,14 @@
 // That a step hands its work to a device without waiting for it: on LibTorch's meta device, whose
-// tensors have shapes and no numbers, so that whatever asks for a number throws.
+// tensors have shapes and no numbers, so that whatever asks for a number throws; and on a CUDA
+// device by LibTorch's own record of calls that wait.
 #include <ATen/ops/copy_native.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
 
 #include <atomic>
 
+#include "device/cuda_library.h"
 #include "train/example.h"
 #include "train/gradient_accumulator.h"
 
@@ -61,17 +64,19 @@ TORCH_LIBRARY_IMPL(aten, Meta, shapes) {
 // What trains on a device, without sinks and checkpoints.
 class Steps {
  public:
-  Steps(TrainExample& example, const std::vector<std::string>& changes)
+  Steps(TrainExample& example, const std::vector<std::string>& changes, torch::Device device)
       : config_(example.config("run", changes)),
         text_(prepare_text(config_.data, config_.tokenizer, 1)),
-        state_(config_, text_, torch::kCPU, alone_, std::nullopt),
+        state_(config_, text_, device.is_meta() ? torch::Device(torch::kCPU) : device, alone_,
+               std::nullopt),
         agreement_(alone_),
         emitter_(config_.guard.failed_save),
         reader_(text_.train, config_.batch, 1, config_.data.separate_documents),
         exchange_(alone_, state_.shards, state_.parameters),
-        gradients_(config_, torch::kMeta, state_, exchange_, agreement_, emitter_) {
+        gradients_(config_, device, state_, exchange_, agreement_, emitter_) {
     // Parameters are moved as set_data() does, which refuses this device.
     for (const torch::Tensor& parameter : state_.parameters) {
+      if (!device.is_meta()) break;
       const torch::Tensor moved = torch::empty(parameter.sizes(), torch::kMeta);
       parameter.unsafeGetTensorImpl()->shallow_copy_from(moved.getIntrusivePtr());
     }
@@ -106,30 +111,80 @@ class Steps {
   GradientAccumulator gradients_;
 };
 
+const std::vector<std::vector<std::string>> kCases = {
+    {},
+    {"data.separate_documents=true"},
+    {"runtime.recompute=blocks"},
+    {"model.position=alibi"},
+    {"model.position=rotary"},
+    {"model.position=t5"},
+    {"model.position=kerple"},
+    {"model.position=sinusoidal"},
+    {"model.position=learned"},
+    {"model.position=none"},
+};
+
 TEST(DeviceWaits, AStepCopiesItsBatchOnceAndWaitsOnlyForItsFigures) {
-  const std::vector<std::vector<std::string>> cases = {
-      {},
-      {"data.separate_documents=true"},
-      {"runtime.recompute=blocks"},
-      {"model.position=alibi"},
-      {"model.position=rotary"},
-      {"model.position=t5"},
-      {"model.position=kerple"},
-      {"model.position=sinusoidal"},
-      {"model.position=learned"},
-      {"model.position=none"},
-  };
-  for (const std::vector<std::string>& changes : cases) {
+  for (const std::vector<std::string>& changes : kCases) {
     SCOPED_TRACE(changes.empty() ? "as it is" : changes.back());
     TrainExample example;
     if (!changes.empty()) example.leave_out("model.learned_slopes=true");
-    Steps steps(example, changes);
+    Steps steps(example, changes, torch::kMeta);
     EXPECT_NE(steps.error_of_step(), "") << "the meta device has no figures";  // tables are made
     copies_from_host = 0;
     const std::string error = steps.error_of_step();
     EXPECT_NE(error.find("Cannot copy out of meta tensor"), std::string::npos) << error;
     EXPECT_TRUE(steps.has_gradients()) << error;
     EXPECT_EQ(copies_from_host, 1) << "the batch";
+  }
+}
+
+// LibTorch's warnings of calls that wait for a CUDA device, from here until the end of its life.
+class Waits final : public c10::WarningHandler {
+ public:
+  // The mode has no function to set it but in headers that need a CUDA toolkit:
+  // c10::cuda::warning_state().
+  Waits() {
+    void* const library = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr) return;
+    mode_ = static_cast<int*>(dlsym(library, "_ZZN3c104cuda13warning_stateEvE14warning_state_"));
+    if (mode_ != nullptr) *mode_ = 1;  // SyncDebugMode::L_WARN
+    c10::WarningUtils::set_warning_handler(this);
+  }
+  ~Waits() override {
+    c10::WarningUtils::set_warning_handler(nullptr);
+    if (mode_ != nullptr) *mode_ = 0;
+  }
+  Waits(const Waits&) = delete;
+  Waits& operator=(const Waits&) = delete;
+
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("synchronizing CUDA operation") != std::string::npos) ++count_;
+  }
+  bool are_seen() const { return mode_ != nullptr; }
+  int count() const { return count_; }
+
+ private:
+  int* mode_ = nullptr;
+  int count_ = 0;
+};
+
+// Not yet run on a device.
+TEST(DeviceWaitsCuda, AStepWaitsOnceByLibTorchsOwnCount) {
+  if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  for (std::vector<std::string> changes : kCases) {
+    SCOPED_TRACE(changes.empty() ? "as it is" : changes.back());
+    changes.emplace_back("runtime.precision=bf16");
+    TrainExample example;
+    example.leave_out("model.learned_slopes=true");
+    Steps steps(example, changes, torch::kCUDA);
+    EXPECT_EQ(steps.error_of_step(), "");  // kernels are checked at their first use
+    const Waits waits;
+    ASSERT_TRUE(waits.are_seen());
+    EXPECT_EQ(steps.error_of_step(), "");
+    EXPECT_EQ(waits.count(), 1) << "the step's figures";
+    torch::ones({}, torch::kCUDA).item<float>();
+    EXPECT_EQ(waits.count(), 2) << "what counts them works";
   }
 }
 

@@ -3,16 +3,15 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/strings.h"
-#include "device/cuda_library.h"
-#include "device/device.h"
 #include "device/exact_type.h"
 #include "device/expect_queued.h"
 #include "device/first_use.h"
 #include "device/libtorch.h"
+#include "device/row_queue.h"
 #include "kernels/processor.h"
 #include "kernels/row_ops.h"
 #include "model/linear/spread.h"
@@ -129,32 +128,26 @@ std::string fault_of_device_chunk(const RowQueue& queue, torch::Device device) {
 
 namespace {
 
-// Null where there is none that takes these numbers, or none that is right.
-const RowModule* row_module(const torch::Tensor& x) {
-  if (x.scalar_type() != torch::kBFloat16 || !x.is_cuda()) return nullptr;
+// Nothing where no kernel of a device takes these numbers.
+std::optional<RowQueue> queue_for(const torch::Tensor& x) {
+  if (x.scalar_type() != torch::kBFloat16) return std::nullopt;
   const torch::Device device = x.device();
-  const RowModule* const module = row_kernels().module;
-  if (module == nullptr) return nullptr;
-  const std::string fault =
-      first_use().fault(cat("the cross-entropy kernel on ", device.str()), without_kernels(), [&] {
-        return fault_of_device_chunk({module, current_stream(device)}, device);
-      });
-  return fault.empty() ? module : nullptr;
+  return checked_row_queue(
+      row_module_of(device), device, "the cross-entropy kernel",
+      [&](const RowQueue& queue) { return fault_of_device_chunk(queue, device); });
 }
 
 }  // namespace
 
 std::int64_t rows_at_once(const torch::Tensor& hidden_NC, std::int64_t rows) {
   constexpr std::int64_t kFormulaBytes = 12, kKernelBytes = 2;  // of a logit and its gradient
-  return row_module(hidden_NC) == nullptr ? rows : rows * (kFormulaBytes / kKernelBytes);
+  return queue_for(hidden_NC) ? rows * (kFormulaBytes / kKernelBytes) : rows;
 }
 
 ChunkLoss chunk_loss(const torch::Tensor& logits_RV, const torch::Tensor& target_R1,
                      const ChunkScale& scale, bool needs_gradient) {
-  if (const RowModule* const module = row_module(logits_RV)) {
-    const RowQueue queue{module, current_stream(logits_RV.device())};
-    return device_chunk(queue, logits_RV, target_R1, scale, needs_gradient);
-  }
+  if (const auto queue = queue_for(logits_RV))
+    return device_chunk(*queue, logits_RV, target_R1, scale, needs_gradient);
   const bool bf16 = logits_RV.scalar_type() == torch::kBFloat16;
   const bool fused = bf16 && logits_RV.is_cpu() && has_avx512_bf16();
   return (fused ? fused_chunk : plain_chunk)(logits_RV, target_R1, scale, needs_gradient);

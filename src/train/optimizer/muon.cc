@@ -29,10 +29,15 @@ namespace {
 
 constexpr double kRootMeanSquare = 0.2;  // of a step, at a learning rate of 1
 
-torch::Tensor look_ahead(torch::Tensor momentum, const torch::Tensor& gradient, double decay) {
+// Matrices of one shape, in lists that belong together.
+struct Matrices {
+  std::vector<torch::Tensor> weights, gradients, momenta, row_moments;
+};
+
+std::vector<torch::Tensor> look_ahead(const Matrices& m, double decay) {
   RECORD_USER_SCOPE("alibi::optimizer");
-  momentum.lerp_(gradient, 1 - decay);
-  return gradient.lerp(momentum, decay);
+  at::_foreach_lerp_(m.momenta, m.gradients, 1 - decay);
+  return at::_foreach_lerp(m.gradients, m.momenta, decay);
 }
 
 torch::Tensor orthogonal(const torch::Tensor& matrix, const OptimizerConfig& config,
@@ -53,53 +58,62 @@ torch::Tensor with_even_rows(const torch::Tensor& matrix, torch::Tensor row_mome
   return even * (std::sqrt(smaller) / (frobenius_norm(even) + config.epsilon));
 }
 
-// A direction's factor in a step of its weight.
-double step_factor(const torch::Tensor& weight, double learning_rate) {
-  const auto larger = static_cast<double>(std::max(weight.size(0), weight.size(1)));
-  return -kRootMeanSquare * learning_rate * std::sqrt(larger);
+// Of one matrix, or of several, stacked.
+torch::Tensor direction(const torch::Tensor& ahead, const torch::Tensor& row_moments,
+                        const OptimizerConfig& config, const UpdateStep& step) {
+  const torch::Tensor even = orthogonal(ahead, config, step.products);
+  return row_moments.defined() ? with_even_rows(even, row_moments, config) : even;
 }
 
-void take_step(torch::Tensor weight, const torch::Tensor& direction, double learning_rate,
-               double weight_decay) {
+std::vector<torch::Tensor> directions(const std::vector<torch::Tensor>& ahead, const Matrices& m,
+                                      const OptimizerConfig& config, const UpdateStep& step) {
+  const bool even = !m.row_moments.empty();
+  if (step.together == 0)
+    return {direction(ahead[0], even ? m.row_moments[0] : torch::Tensor(), config, step)};
+  const torch::Tensor row_moments = even ? torch::stack(m.row_moments) : torch::Tensor();
+  const torch::Tensor all = direction(torch::stack(ahead), row_moments, config, step);
+  if (even) at::_foreach_copy_(m.row_moments, row_moments.unbind());
+  return all.unbind();
+}
+
+void take_step(const Matrices& m, const std::vector<torch::Tensor>& directions,
+               double learning_rate, double weight_decay) {
   RECORD_USER_SCOPE("alibi::optimizer");
-  weight.mul_(1 - learning_rate * weight_decay);
-  weight.add_(direction, step_factor(weight, learning_rate));
+  const torch::Tensor& first = m.weights.front();
+  const auto larger = static_cast<double>(std::max(first.size(0), first.size(1)));
+  at::_foreach_mul_(m.weights, 1 - learning_rate * weight_decay);
+  at::_foreach_add_(m.weights, directions, -kRootMeanSquare * learning_rate * std::sqrt(larger));
 }
 
-void update_one(ParameterGroup& group, std::size_t i, const OptimizerConfig& config,
-                const UpdateStep& step) {
-  const torch::Tensor& weight = group.parameters[i];
-  const torch::Tensor ahead = look_ahead(group.state[0][i], group.gradients[i], config.momentum);
+void update_alike(const Matrices& m, const OptimizerConfig& config, const UpdateStep& step,
+                  double weight_decay) {
+  take_step(m, directions(look_ahead(m, config.momentum), m, config, step), step.learning_rate,
+            weight_decay);
+}
+
+// The matrices of parameter i, one after another.
+template <class Use>
+void for_each_matrix(const ParameterGroup& group, std::size_t i, Use use) {
   std::int64_t first = 0;
-  for (const std::int64_t rows : stacked_rows({group.names[i], weight.sizes().vec()})) {
+  for (const std::int64_t rows :
+       stacked_rows({group.names[i], group.parameters[i].sizes().vec()})) {
     const auto part = [&](const torch::Tensor& whole) { return whole.narrow(0, first, rows); };
-    torch::Tensor direction = orthogonal(part(ahead), config, step.products);
-    if (config.kind == OptimizerAlgorithm::kNorMuon)
-      direction = with_even_rows(direction, part(group.state[1][i]), config);
-    take_step(part(weight), direction, step.learning_rate, group.rule.weight_decay);
+    Matrices one{
+        {part(group.parameters[i])}, {part(group.gradients[i])}, {part(group.state[0][i])}, {}};
+    if (group.state.size() > 1) one.row_moments.push_back(part(group.state[1][i]));
+    use(one);
     first += rows;
   }
 }
 
-// Matrices of one shape, in lists that belong together.
-struct Matrices {
-  std::vector<torch::Tensor> weights, gradients, momenta, row_moments;
-};
-
-void update_alike(Matrices& m, const OptimizerConfig& config, const UpdateStep& step,
-                  double weight_decay) {
-  at::_foreach_lerp_(m.momenta, m.gradients, 1 - config.momentum);
-  const torch::Tensor ahead =
-      torch::stack(at::_foreach_lerp(m.gradients, m.momenta, config.momentum));
-  torch::Tensor direction = orthogonal(ahead, config, step.products);
-  if (config.kind == OptimizerAlgorithm::kNorMuon) {
-    const torch::Tensor row_moments = torch::stack(m.row_moments);
-    direction = with_even_rows(direction, row_moments, config);
-    at::_foreach_copy_(m.row_moments, row_moments.unbind());
-  }
-  at::_foreach_mul_(m.weights, 1 - step.learning_rate * weight_decay);
-  at::_foreach_add_(m.weights, direction.unbind(),
-                    step_factor(m.weights.front(), step.learning_rate));
+void add(Matrices& to, const Matrices& more) {
+  const auto append = [](std::vector<torch::Tensor>& list, const std::vector<torch::Tensor>& with) {
+    list.insert(list.end(), with.begin(), with.end());
+  };
+  append(to.weights, more.weights);
+  append(to.gradients, more.gradients);
+  append(to.momenta, more.momenta);
+  append(to.row_moments, more.row_moments);
 }
 
 // What is stacked, its products and its direction need the memory of a stack a few times over
@@ -112,20 +126,12 @@ void update_by_shape(ParameterGroup& group, const OptimizerConfig& config, const
     matrices = {};
   };
   for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-    std::int64_t first = 0;
-    for (const std::int64_t rows :
-         stacked_rows({group.names[i], group.parameters[i].sizes().vec()})) {
-      const auto part = [&](const torch::Tensor& whole) { return whole.narrow(0, first, rows); };
-      const torch::Tensor weight = part(group.parameters[i]);
-      Matrices& alike = by_shape[{rows, weight.size(1)}];
-      alike.weights.push_back(weight);
-      alike.gradients.push_back(part(group.gradients[i]));
-      alike.momenta.push_back(part(group.state[0][i]));
-      if (config.kind == OptimizerAlgorithm::kNorMuon)
-        alike.row_moments.push_back(part(group.state[1][i]));
+    for_each_matrix(group, i, [&](const Matrices& one) {
+      const torch::Tensor& weight = one.weights.front();
+      Matrices& alike = by_shape[{weight.size(0), weight.size(1)}];
+      add(alike, one);
       if ((std::ssize(alike.weights) + 1) * weight.numel() > step.together) update_all(alike);
-      first += rows;
-    }
+    });
   }
   for (auto& [shape, matrices] : by_shape) update_all(matrices);
 }
@@ -139,7 +145,9 @@ void update(ParameterGroup& group, const OptimizerConfig& config, const UpdateSt
   const auto update_some = [&](std::int64_t begin, std::int64_t end) {
     const torch::NoGradGuard guard;  // of this thread
     for (std::int64_t i = begin; i < std::min(end, count); ++i)
-      update_one(group, static_cast<std::size_t>(i), config, step);
+      for_each_matrix(group, static_cast<std::size_t>(i), [&](const Matrices& one) {
+        update_alike(one, config, step, group.rule.weight_decay);
+      });
   };
   at::parallel_for(0, std::max<std::int64_t>(count, 2), 1, update_some);
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/dropout_rule.h"
 #include "base/random.h"
 #include "kernels/cuda/dropout.h"
 #include "kernels/cuda/host_block.h"
@@ -17,12 +18,13 @@ struct DropoutExample {
   }
 
   DeviceDropout work() {
+    const DropoutRule rule(p);
     return {.rows = static_cast<int>(rows.size()),
             .width = width,
             .key_low = static_cast<std::uint32_t>(key.value),
             .key_high = static_cast<std::uint32_t>(key.value >> 32),
-            .dropped_below = static_cast<std::uint32_t>(p * 0x1p32),
-            .kept = static_cast<float>(1 / (1 - p)),
+            .dropped_below = rule.dropped_below,
+            .kept = rule.kept,
             .rows_N = rows.data(),
             .mask_NW = mask.data()};
   }
