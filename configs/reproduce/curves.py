@@ -8,7 +8,7 @@ TITLES = {"alibi": "ALiBi", "rotary": "rotary", "rotary-ntk": "rotary with NTK",
           "kerple-log": "KERPLE's log", "kerple_log": "KERPLE's log", "t5": "T5's bias", "fire": "FIRE", "bam": "BAM", "sandwich": "Sandwich", "hard-alibi": "hard ALiBi",
           "window-sinks": "ALiBi in windows of 256 keys with 4 sinks"}
 HOLDS = 0.01   # a method holds up to the longest length at which its perplexity is at most this share above that at 1x, as at all before
-LEVEL = 0.01   # nats between methods of one seed that are called level
+LEVEL = 0.02   # nats between methods of one seed that are called level: about the standard deviation of such a difference over seeds (rotary from ALiBi, figure1-full)
 USABLE = 0.01  # nats above the best loss, at most
 LEAST_GAIN = 0.001  # nats that longer context brings
 
@@ -76,7 +76,8 @@ def curves_of(measured, comparison, name):
 
 def usable_lengths(measured, comparison, name):
     """Of each seed, in words: the median, the least and the most; "-" where no curve of a run is kept."""
-    return median_of([usable_length(curve) for curve in curves_of(measured, comparison, name)])
+    curves = curves_of(measured, comparison, name)
+    return median_of([usable_length(curve) for curve in curves], max((curve["points"][-1]["length"] for curve in curves), default=None))
 
 
 def usable_as_printed(curve):
@@ -95,11 +96,12 @@ def usable_step_by_step(measured, comparison, name):
     return median_of([usable["tokens"] for usable in map(usable_as_printed, curves_of(measured, comparison, name)) if usable])
 
 
-def median_of(lengths):
-    """And the least and the most; of two both, for neither is in the middle."""
+def median_of(lengths, longest=None):
+    """And the least and the most; of two both, for neither is in the middle. `longest` was measured: what reaches it may reach farther."""
     if not lengths:
         return "-"
     if len(lengths) == 2 and lengths[0] != lengths[1]:
         return f"{min(lengths):,} and {max(lengths):,} (two seeds)"
     spread = "one seed" if len(lengths) == 1 else f"each of {len(lengths)} seeds" if min(lengths) == max(lengths) else f"{min(lengths):,} .. {max(lengths):,}"
-    return f"{statistics.median_low(lengths):,} ({spread})"
+    middle = statistics.median_low(lengths)
+    return f"{'at least ' if middle == longest else ''}{middle:,} ({spread})"

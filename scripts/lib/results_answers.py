@@ -9,12 +9,12 @@ from results_measured import REPOSITORY, WITH_FAULT, Comparison, Missing, TrainS
 
 REPRODUCE = os.path.join(REPOSITORY, "configs", "reproduce")
 sys.path[:0] = [os.path.join(REPRODUCE, name) for name in ("against-pytorch", "retrofit", "tasks")]
-from answers import FAR, LEARNED, arms_of, by_depth, leaders, learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
+from answers import FAR, TIMES, arms_of, by_depth, leaders, learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
 from bars import bars  # noqa: E402
 from budgets import median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
-from curves import HOLDS, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise  # noqa: E402
+from curves import HOLDS, LEVEL, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
 from exchanged import Exchanged  # noqa: E402
-from paired import by_seed, interval, losses, percent as of_nats  # noqa: E402
+from paired import by_seed, interval, losses, percent as of_nats, ranged  # noqa: E402
 from race import OURS, sooner  # noqa: E402
 from results_folder import finished  # noqa: E402
 
@@ -142,8 +142,10 @@ def longer_texts():
     others = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({c.change(name, 8192)})" for name in flat if name not in good]
     best = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({middle(c.change(name, 8192))}{'' if i else ' from 1x'})" for i, name in enumerate(reading(c, good))]
     at_2x = sorted((name for name in until if c.perplexity(name, 1024) < FAR_ABOVE * c.perplexity("alibi", 1024)), key=lambda name: c.perplexity(name, 1024))
+    usable = {called(name): usable_lengths(place("figure1-full", "default", "measured"), c.all, name).split(" (")[0] for name in reading(c, good)}
+    alike = f" (usable length of each {min(usable.values())} tokens)" if len(set(usable.values())) == 1 else f" (usable length: {', '.join(f'{name} {of}' for name, of in usable.items())})"
     return Answer(
-        f"perplexity at 16x: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
+        f"perplexity at 16x: {', '.join(best)}{alike}. All others rise, by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
         f"Python source; {sure(c, *reading(c, good))}",
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
          f"Does not rise either, but is far above: {', '.join(others) or 'none'}",
@@ -151,10 +153,21 @@ def longer_texts():
          f"At 2x, perplexity: {', '.join(f'{called(name)} {c.perplexity(name, 1024):.2f}' + (' (no difference shown from ALiBi)' if not_shown(c, name, 1024) else '') for name in at_2x)}",
          lambda: f"Forget gates from KERPLE's log at 16x: {c.apart('forgetting', 'kerple-log', 8192)}",
          longer_books,
+         on_key_tokens,
          f"Others are at most {100 * HOLDS:.0f} % above their own perplexity at 1x up to this length (in brackets: at 8,192): "
          + "; ".join(f"{called(name)} {until[name]:,} ({percent(c.grown(name, 8192))})" for name in ends),
          lambda: f"Rotary with YaRN at evaluation, from ALiBi's perplexity: {c.against('rotary-yarn', 1024)} at 2x, {c.against('rotary-yarn', 2048)} at 4x, {c.against('rotary-yarn', 8192)} at 16x",
          fine_tuned])
+
+
+def on_key_tokens():
+    """Perplexity of key tokens at the longest length, from ALiBi's, on both texts."""
+    def on(text):
+        c = full(text)
+        keys = {name: c.point(name, 8192)["key"] for name in present(c, ("forgetting", "kerple-log", "rotary-yarn")) if "key" in c.point(name, 8192)}
+        return ", ".join(f"{called(name)} {ranged(*(key[f'difference{end}'] for end in ('', '_low', '_high')), of_nats)}" for name, key in keys.items())
+
+    return f"On key tokens, which a judge finds to need long context, perplexity at 16x from ALiBi's: {on('default')}; on books {on('books')}"
 
 
 def longer_books():
@@ -189,7 +202,7 @@ def most_tokens():
 def after_most_tokens():
     rows = optional(apart_by_rows, "default-rows-40")
     return (f". After {by_budget(full('default-trend').all)[-1][0]:.0f} tokens a parameter (one seed): {', '.join(most_tokens())}"
-            + (f"; at another rate and with more places a step sinusoidal {middle(rows)}" if rows else ""))
+            + (f"; at another rate and with rows drawn one by one sinusoidal {middle(rows)}" if rows else ""))
 
 
 def at_trained_length():
@@ -201,7 +214,7 @@ def at_trained_length():
         return f"Books: {', '.join(f'{called(name)} {books.against(name, 512)}' + (' (1 seed)' if books.made(name) == 1 else '') for name in present(books, shown))}"
 
     def lowest():
-        return ("The lowest of ALiBi, sinusoidal and rotary, by tokens a parameter (one seed; two methods: at most 0.01 nats apart): "
+        return (f"The lowest of ALiBi, sinusoidal and rotary, by tokens a parameter (one seed; two methods: at most {LEVEL:g} nats apart): "
                 + ", ".join(f"{' and '.join(map(called, name.split(' and ')))} at {tokens:.0f}" for tokens, name in lowest_by_budget(full("default-trend").all)))
 
     pairs = [("forgetting", "rotary"), ("rotary", "kerple-log"), ("forgetting", "kerple-log")]
@@ -231,6 +244,8 @@ def apart_by_rows(case):
 def by_places():
     """What more places of the text in a step change, at one rate."""
     each = [optional(apart_by_rows, case) for case in ("default-rows", "default-rows-40")]
+    if not any(each):
+        raise Missing("figure1-full")
     return (f"It may depend on the places of the text that a step sees (one seed; less than seeds differ): with each row drawn by itself, 16 places instead of 4, both at {OTHER_RATE:g}, "
             f"sinusoidal is from ALiBi {', '.join(filter(None, each))}")
 
@@ -252,16 +267,34 @@ SHARES_OF_LENGTH = {"a half": 0.5, "a quarter": 0.25, "an eighth": 0.125, "a six
 def how_short():
     c, t = TrainShort("composer"), TrainShort("table5")
     shares = [f"{words} {middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}{' (no difference shown)' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else ''}" for words, s in SHARES_OF_LENGTH.items()]
-    drawn = " and ".join(middle(t.apart(f"alibi-{length}", "alibi-768", 768)) for length in (256, 128))
     return Answer(
-        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}. Where each row of a step comes from its own place of the text (`batch.draw=rows`), shorter training means more "
-        f"places: at 768, trained on 256 and 128 from training on 768 {drawn}; rates differ, too",
+        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}; all by fewer early tokens, not by longer context",
         sure(c, "alibi-s1"),
         ["The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
          + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
          lambda: split_of(c, [f"alibi-s{s}" for s in SHARES_OF_LENGTH.values()], 1024, "Of the change from its own trained length to 1,024, longer context is, in nats, by share of the length"),
-         f"Each row drawn by itself, at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
+         f"Each row drawn by itself (`batch.draw=rows`), so that shorter training means more places of the text (rates differ, too), at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
          f"Time to the loss of sinusoidal positions trained at 768, of their time: ALiBi trained at 128 {t.time('alibi-128', 768)}, at 768 {t.time('alibi-768', 768)}",
+         drawn_rows])
+
+
+def how_drawn():
+    """Each row of a step from its own place of the text, or rows cut from few long sequences."""
+    c, rows, first = Comparison("windows"), full("default-rows"), full("default")
+
+    def at(length):
+        return of_nats(losses(rows.all, "alibi", length)[0] - losses(first.all, "alibi", length)[0])
+
+    def against_methods():
+        lowest = min((name for name in present(first, ("forgetting", "kerple-log", "rotary"))), key=lambda name: losses(first.all, name, 8192)[0])
+        return (f"Trained so, ALiBi has {math.exp(losses(rows.all, 'alibi', 8192)[0]):.2f} at 8,192, where the best other method has {math.exp(losses(first.all, lowest, 8192)[0]):.2f} ({called(lowest)}) with rows cut from sequences "
+                "(both seed 0). What other methods gain by it: sinusoidal and rotary are in [figure1-full](figure1-full/), forget gates and KERPLE's log were not trained so")
+
+    return Answer(
+        f"each from its own place of the text (`batch.draw=rows`): ALiBi, trained on 512, has {at(512)} at 512 and {at(8192)} at 8,192 from rows cut from 4 sequences of 2,048; as much as the best position method brings",
+        f"1 seed; {first.size('alibi').split(',')[0]}, {first.tokens_per_parameter('alibi'):.0f} tokens a parameter; trained on 128 the same, 2 seeds",
+        [against_methods,
+         "Rows cut from a long sequence are what the reshape of `train_sequence_length_scaling` gives where `batch.draw` is `sequences`, as in Composer; most experiments here train so",
          drawn_rows])
 
 
@@ -291,25 +324,34 @@ def uses_context():
         point = of.point("alibi", length)
         return f"{title} ({counted(of.made('alibi'))}): {within(point, 'context_gain', nats)} and {within(point, 'early_gain', nats)}"
 
+    others = in_others()
+    helped, harmed = (sum(shown(of) for of in others) for shown in (lambda of: of["context_gain_low"] > 0, lambda of: of["context_gain_high"] < 0))
+    in_short = f". Of {len(others)} others, most of them smaller, it is shown to help {helped} and to harm {harmed}" if others else ""
     return Answer(
-        f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}; smaller or less trained models "
-        "not, or it harms them",
+        f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}{in_short}",
         sure(c),
         [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
          lambda: in_full("Trained on 128 tokens", "default-128", 2048),
          lambda: in_full("Books", "books", 8192),
-         in_smaller,
+         f"Of other models (parameters, tokens a parameter, lengths) longer context brings, in nats: {'; '.join(of['said'] for of in others)}" if others else "",
          key_tokens,
          far_context])
 
 
-def in_smaller():
-    """Where longer context was not shown to help, or is shown to harm."""
-    slopes, short, early = Comparison("slopes", "runs"), TrainShort("composer"), Comparison("appendix-b")
-    of = [("slopes", slopes, "press", 2048), ("train-short, trained on a half of 1,024", short, "alibi-s0.5", 1024), ("appendix-b", early, early.all["reference"], early.all["variants"][0]["points"][-1]["length"])]
-    said = [f"{where} ({c.size(name).split(',')[0]}, {c.tokens_per_parameter(name):.{1 if c.tokens_per_parameter(name) < 10 else 0}f} tokens a parameter) {within(c.point(name, length), 'context_gain', nats)}"
-            for where, c, name, length in of]
-    return f"In other experiments longer context brings ALiBi, in nats: {', '.join(said)}"
+def in_others():
+    """What longer context brings other models trained with ALiBi at the longest length of their experiment, where three seeds or more say so."""
+    experiments = [("slopes", Comparison, ("slopes", "runs"), ["press"]), ("train-short", TrainShort, ("composer",), None), ("train-short", TrainShort, ("table5",), None), ("appendix-b", Comparison, ("appendix-b",), None)]
+    found = []
+    for where, kind, folder, names in experiments:
+        c = optional(kind, *folder)
+        if not c:
+            continue
+        for name in names or [name for name in c.variants if name.startswith("alibi")]:
+            last = c.variants[name]["points"][-1]
+            if c.made(name) > 2 and last["length"] > c.variants[name]["trained_length"] and last.get("context_gain_low") is not None:
+                each = c.tokens_per_parameter(name)
+                found.append({**last, "said": f"{where} ({c.size(name).split(' ')[0]}, {each:.{1 if each < 10 else 0}f}, {c.variants[name]['trained_length']:,} to {last['length']:,}) {within(last, 'context_gain', nats)}"})
+    return found
 
 
 def key_tokens():
@@ -322,11 +364,15 @@ def key_tokens():
 
 
 def far_context():
-    """What single distances bring is much less than all of them do."""
-    reached = {run["useful_context"] for run in full("default").all["runs"] if run["variant"] == "alibi" and run.get("useful_context")}
-    if not reached:
+    """How far back text is shown to help, over the seeds."""
+    c = full("default")
+    bins = [one for one in c.variants["alibi"]["far_context"] if one["first"] > 128]
+    if not bins:
         raise Missing("figure1-full")
-    return (f"Measured distance by distance (\"useful context\"), text more than {' or '.join(sorted(reached))} before a token is not shown to help it")
+    reached = {run["useful_context"] for run in c.all["runs"] if run["variant"] == "alibi" and run.get("useful_context")}
+    cut = [f"{one['first']:,} to {one['last']:,} {within(one, 'cut', nats)}" for one in bins]
+    return (f"Where all text is cut off that lies farther back than so many tokens, its loss rises by so many nats: {', '.join(cut)}. "
+            f"A single run, by its text alone, shows only {' or '.join(sorted(reached))} (\"useful context\")")
 
 
 def right_answers(comparison):
@@ -338,15 +384,15 @@ def in_order(shares, place):
     return ", ".join(f"{TITLES[method]} {of[place]:.0f}" for method, of in sorted(shares.items(), key=lambda one: -one[1][place]))
 
 
-def ahead_at(comparison):
-    """The methods with most right answers at FAR times the trained length, and those that are not told apart from them, with theirs."""
-    shares = right_answers(comparison)
-    first = {method: shares[method] for method in leaders(comparison, arms_of(comparison))}
+def ahead_at(comparison, times):
+    """The methods with most right answers at that multiple of the trained length, and those that are not told apart from them, with theirs."""
+    shares, column = right_answers(comparison), TIMES.index(times)
+    first = {method: shares[method] for method in leaders(comparison, arms_of(comparison), times)}
     if not first:
-        return "nobody" if seeds_of(comparison) > 1 and max(of[2] for of in shares.values()) < 100 * LEARNED else "too few seeds"
-    most = max(of[2] for of in first.values())
-    best = {method: of for method, of in first.items() if round(of[2]) == round(most)}
-    others = in_order({method: of for method, of in first.items() if method not in best}, 2)
+        return f"nobody at {times}x"
+    most = max(of[column] for of in first.values())
+    best = {method: of for method, of in first.items() if round(of[column]) == round(most)}
+    others = in_order({method: of for method, of in first.items() if method not in best}, column)
     return f"{', '.join(TITLES[method] for method in best)} {most:.0f} %" + (f" ({others})" if others else "")
 
 
@@ -366,14 +412,15 @@ def recalls():
         of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none") if method in arms_of(learned["needle"])}
         depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
-    led = [f"{name} {ahead_at(one)}" for name, one in by_best if leaders(one, arms_of(one))]
+    led = [f"{name} {ahead_at(one, FAR)} / {ahead_at(one, TIMES[-1])}" for name, one in by_best if leaders(one, arms_of(one))]
     return Answer(
-        f"right answers at {FAR}x, of the best method (in brackets: of those that know the task and are not told apart from it), of tasks that a method learned with every seed: {'; '.join(led) or 'too few seeds'}",
+        f"right answers of the best method at {FAR}x / at {TIMES[-1]}x (in brackets: methods that are not told apart from it): {'; '.join(led) or 'too few seeds'}",
         f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
         f"{'M or '.join(tokens)}M tokens; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))}",
         ["Does a task separate methods, and why not: [tasks](tasks/#does-it-separate-methods-at-4x)",
          f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
          f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
+         f"At {TIMES[-1]}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), TIMES.index(TIMES[-1]))}' for name, one in learned.items())}",
          "Not learned by all seeds (more right at the trained length than halfway from guessing to all), so that their answers say little about length: "
          + "; ".join(f"{name} {', '.join(arms)}" for name, arms in few.items() if arms),
          f"Known to no method (under 10 % right at the trained length): {unlearned}" if unlearned else "",
@@ -390,9 +437,6 @@ def other_bias():
         return (f"After few tokens ([biases](biases/); {sure(short)}), which shows how fast each learns: "
                 + said(short, present(short, ("forgetting", "sandwich", "bam", "kerple_log")), (128, 2048)))
 
-    def early_kerple():
-        return f". After few tokens (0.2 a parameter) KERPLE's log has {middle(Comparison('biases').against('kerple_log', 128))} at 1x"
-
     def said(c, names, lengths):
         return "; ".join(f"{called(name)} {c.against(name, lengths[0])} at 1x, {c.against(name, lengths[1])} at 16x" for name in names)
 
@@ -402,7 +446,7 @@ def other_bias():
 
     brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in names)
     return Answer(
-        f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(briefly_on_books)}{optional(early_kerple)}",
+        f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(briefly_on_books)}",
         f"Python source; {sure(trained, *names)}",
         [f"Python source, from ALiBi's perplexity: {said(trained, names, (512, 8192))}",
          lambda: f"Books: {said(full('books'), present(full('books'), names), (512, 8192))}",
@@ -420,11 +464,12 @@ def which_slopes():
     short = "; ".join(f"{name} {middle(c.against(name, 2048))} at 16x, {middle(c.against(name, 128))} at 1x" for name in better) or "none is better"
     return Answer(
         f"from the published ones' perplexity: {short}. Of {len(worse) + len(rest)} others {len(worse)} are worse at 16x"
-        + (f" ({of_nats(min(at_16x))} to {of_nats(max(at_16x))})" if at_16x else "") + f", {len(rest)} not told apart from the published ones; all at the learning rate that suits the published ones",
+        + (f" ({of_nats(min(at_16x))} to {of_nats(max(at_16x))})" if at_16x else "") + f", {len(rest)} not told apart",
         sure(c),
-        [f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
-         lambda: split_of(c, ("press", *better), 2048, "Of the gain at 16x over 1x, longer context is, in nats"),
-         "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without",
+        ["All at the learning rate that suits the published ones",
+         f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
+         lambda: split_of(c, ("press", *better), 2048, "Of the gain at 16x over 1x, longer context is, in nats (press: the published ones)"),
+         "drawn: at random; equal: one for all heads; bias-max-N: the flattest slope is 2^-N; half-biased: half of the heads without; geometric: 2^(-8 h / H)",
          "Differences are there at 1x already: what differs in the change from 1x to 16x is on the [page](slopes/)",
          f"Learned ones in another experiment ({sure(biases)}), at 16x from the published ones: {biases.against('learned_slopes', 2048)}"])
 
@@ -452,9 +497,10 @@ def step_times():
 def what_it_costs():
     times = step_times()
     return Answer(
-        f"a training step, of ALiBi's time (in brackets: by round): {', '.join(f'{called(name)} {median_and_spread(of)}' for name, of in times.items())}",
+        f"a training step, of ALiBi's time: {', '.join(f'{called(name)} {statistics.median(of):.2f}' for name, of in times.items())}",
         f"{len(times['rotary'])} rounds in turns; 4.2M parameters, trained on 128; Xeon with AMX",
-        ["Memory on a CPU: [cost](cost/). On a device steps were not timed in turns by method",
+        [f"By round, median (least .. most): {', '.join(f'{called(name)} {median_and_spread(of)}' for name, of in times.items())}",
+         "Memory on a CPU: [cost](cost/). On a device steps were not timed in turns by method",
          "What an export can express differs, too: [configs/GUIDE.md](../../configs/GUIDE.md), \"Export\""])
 
 
@@ -519,8 +565,8 @@ def from_a_table():
     near, far = of.lengths[0], of.lengths[-1]
     after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
     return Answer(
-        f"at a cost, and without use of longer context (usable length {of.usable['exchanged'].split(' (')[0]}): after a twentieth more tokens, from the perplexity with the table at its trained length, "
-        f"{middle(after[0])} there and {middle(after[1])} at 16x, where the table has no positions; from a model trained with ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
+        f"at a cost, and without use of longer context (usable length {of.usable['exchanged'].split(' (')[0]}): after a twentieth more tokens {middle(after[0])} at the table's length and {middle(after[1])} at 16x from the "
+        f"perplexity that the table had; from ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
         f"{counted(len(of.losses))}; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
         [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
          f"From a model trained with ALiBi throughout: {behind_alibi[0]} and {behind_alibi[1]}; the table's own model {of.apart('learned', near, 'alibi', near)} at the trained length. None went on with its table"])
@@ -562,6 +608,7 @@ ANSWERS = [  # question, answer, folder of its figures, its picture there
     ("Which method for texts longer than those it was trained on?", longer_texts, "figure1-full", "default/runs/perplexity.svg"),
     ("Which method at the trained length?", at_trained_length, "figure1-full", "default/runs/loss.svg"),
     ("How short may training be?", how_short, "train-short", "composer/perplexity.svg"),
+    ("How should the rows of a step be drawn?", how_drawn, "windows", "perplexity.svg"),
     ("Does ALiBi use the longer context?", uses_context, "figure1-full", "../pictures/context.svg"),
     ("Which method recalls what its context says?", recalls, "tasks", "recall/task-recall.svg"),
     ("Is another bias better than ALiBi's?", other_bias, "figure1-full", "default/runs/perplexity.svg"),

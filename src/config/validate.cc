@@ -259,10 +259,10 @@ void check_protocol(const Config& c, Faults& faults) {
                cat("choose 0 sinks, or a position method of ",
                    positions_where([](const PositionMethod& m) { return m.counts_distances; })));
   }
-  if (faults.sound({"/evaluate/task", "/data/separate_documents"}) && e.task == Task::kPasskey &&
-      c.data.separate_documents) {
-    faults.add("/evaluate/task", "a key is asked for beyond the end of its document",
-               "data.separate_documents keeps this model from seeing it");
+  if (faults.sound({"/evaluate/answers/documents", "/data/separate_documents"}) &&
+      e.task == Task::kPasskey && e.answers.documents > 1 && c.data.separate_documents) {
+    faults.add("/evaluate/answers/documents", "a key is asked for beyond the end of its document",
+               "data.separate_documents keeps this model from seeing it; choose 1 document");
   }
   if (e.answers.depths.empty())
     faults.add("/evaluate/answers/depths", "found an empty list", "write [0, 0.5, 1]");

@@ -176,6 +176,9 @@ inline std::vector<BadConfig> broken_rules() {
       {"{\"model\": {\"position\": \"rotary\"}, "
        "\"evaluate\": {\"protocol\": \"streaming\", \"sinks\": 4}}",
        {"/evaluate/sinks|alibi|t5|none"}},
+      {"{\"evaluate\": {\"task\": \"passkey\", \"answers\": {\"documents\": 2}}, "
+       "\"data\": {\"separate_documents\": true}}",
+       {"/evaluate/answers/documents|data.separate_documents"}},
       {"{\"evaluate\": {\"task\": \"passkey\", \"answers\": {\"depths\": [0, 1.5]}}}",
        {"/evaluate/answers/depths/1|1.5"}},
       {"{\"evaluate\": {\"task\": \"passkey\", \"answers\": {\"depths\": []}}}",

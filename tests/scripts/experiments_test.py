@@ -252,6 +252,8 @@ class UsableLength(unittest.TestCase):
     def test_of_two_seeds_both_are_said(self):
         self.assertEqual([curves.median_of(lengths) for lengths in ([], [512], [4096, 512], [512, 512], [1024, 512, 8192])],
                          ["-", "512 (one seed)", "512 and 4,096 (two seeds)", "512 (each of 2 seeds)", "1,024 (512 .. 8,192)"])
+        self.assertEqual([curves.median_of(lengths, 8192) for lengths in ([8192], [512, 8192, 8192], [512, 512, 8192])],
+                         ["at least 8,192 (one seed)", "at least 8,192 (512 .. 8,192)", "512 (512 .. 8,192)"])
 
 
 class LowestByBudget(unittest.TestCase):
@@ -351,8 +353,9 @@ class Results(unittest.TestCase):
         arms = ["alibi", "rotary", "none"]
         first = {name: results_answers.leaders(one, arms) for name, one in learned.items()}
         self.assertEqual(first, {"needle": ["alibi", "none"], "recall": ["alibi"], "copy": []})
-        self.assertRegex(results_answers.ahead_at(learned["recall"]), r"^KERPLE's log \d+ % \(ALiBi \d+\)$")
-        self.assertEqual(results_answers.ahead_at(learned["copy"]), "nobody")
+        self.assertRegex(results_answers.ahead_at(learned["recall"], 4), r"^KERPLE's log \d+ % \(ALiBi \d+\)$")
+        self.assertRegex(results_answers.ahead_at(learned["recall"], 16), r"^KERPLE's log \d+ %$")  # ALiBi is told apart there
+        self.assertEqual(results_answers.ahead_at(learned["copy"], 4), "nobody at 4x")
         for run in learned["recall"]["runs"]:
             if run["variant"] == "rotary":
                 for cell in run["answers"][0]["cells"]:
@@ -374,6 +377,9 @@ class Results(unittest.TestCase):
         self.assertEqual(page.leaders(found["needle"], arms["needle"]), ["alibi", "none", "forgetting", "kerple-log"])
         said = dict(line.removeprefix("- ").split(": ", 1) for line in page.separations(found, arms).splitlines())
         self.assertEqual({name: text.split()[0].strip(",:") for name, text in said.items()}, {"needle": "yes", "lookup": "no", "copy": "not", "unknown": "no"})
+        near, farther = said["needle"].split(" Only farther off")
+        self.assertRegex(farther, r"at 8x .*forget gates from no positions \d+ \(\d+ \.\. \d+\).*; at 16x ")  # not told apart at 4x
+        self.assertNotIn("Only farther off", said["lookup"])  # no method was learned with every seed
 
     # Seen failing: a traceback for each, and "3 seeds" where an arm had one.
     def test_tasks_have_a_page_with_arms_half_done(self):

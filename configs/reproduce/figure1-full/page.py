@@ -110,15 +110,16 @@ PAPER_BREAKS = {"sinusoidal": "20 to 50", "rotary": "100 to 200", "t5": "600 to 
 
 
 def beside_papers_breaks(variants, lowest):
-    """Where perplexity rises above that at 1x, beside the paper's figures."""
+    """Where perplexity begins to rise, beside the paper's figures."""
     said = []
     for name, theirs in PAPER_BREAKS.items():
         if name not in variants or not was_run(variants[name]):
             continue
-        last, end = holds_up_to(variants[name])
-        mine = f"never, up to {last - PAPER_LENGTH:,}" if end is None else f"between {last - PAPER_LENGTH:,} and {end['length'] - PAPER_LENGTH:,}"
-        said.append(f"{name} {mine}" + (f", lowest {lowest[name] - PAPER_LENGTH:,} beyond" if end and lowest[name] > PAPER_LENGTH else "") + f" ({theirs})")
-    print(f"Tokens beyond {PAPER_LENGTH} until perplexity is {100 * HOLDS:.0f} % above that at 1x (in brackets: until it rises in Press et al. 2021): {'; '.join(said)}.\n")
+        later = [point["length"] for point in beyond(variants[name]) if point["length"] > lowest[name]]
+        mine = f"between {lowest[name] - PAPER_LENGTH:,} and {later[0] - PAPER_LENGTH:,}" if later else f"never, up to {lowest[name] - PAPER_LENGTH:,}"
+        said.append(f"{name} {mine} ({theirs})")
+    print(f"Tokens beyond {PAPER_LENGTH} where perplexity begins to rise, between two of the lengths measured (in brackets: in Press et al. 2021, with models of 247M parameters): {'; '.join(said)}. "
+          "Where a method breaks sooner here than there, these runs do not show why.\n")
 
 
 def curves_table(case, comparison):
@@ -128,11 +129,11 @@ def curves_table(case, comparison):
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
         print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + f" | {'-' if 'last_trained_length' in variant else usable_lengths(case / 'measured', comparison, variant['name'])} |")
     print(f"\nUsable length (over 1x): the longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than "
-          f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; at least the length of training. Median of the seeds (least .. most).")
+          f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; never less than the length of training. Median of the seeds (least .. most). Where gains are hardly above {LEAST_GAIN:g} nats (books), seeds of one "
+          "method differ by all lengths.")
     stepwise = {variant["name"]: usable_step_by_step(case / "measured", comparison, variant["name"]) for variant in filter(was_run, comparison["variants"]) if "last_trained_length" not in variant}
     if any(length != "-" for length in stepwise.values()):
-        print("Where each length must gain that much over the longest usable one below it, which is what `alibi evaluate` prints (`usable_length` of curves that are not "
-              "named here is of an older rule): " + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
+        print("`alibi evaluate` prints a stricter one: each length must gain that much over the usable length before it. By that rule (curves of other methods are older than it): " + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
 
 
 def other_judge(case):
@@ -152,9 +153,9 @@ def key_table(case, comparison):
     rule = comparison.get("key_tokens")
     if not rule:
         return
-    print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under a judge trained on "
-          f"{rule['long_length']:,} tokens falls by more than {rule['least_gain']:g} nats, to less than {rule['most_loss']:g}, when it reads "
-          f"windows of {rule['long_length']:,} tokens instead of {rule['short_length']:,}.\n{other_judge(case)}")
+    print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under another model, the judge, falls by more than {rule['least_gain']:g} nats, to less than "
+          f"{rule['most_loss']:g}, when it reads windows of {rule['long_length']:,} tokens instead of {rule['short_length']:,} (the rule of LongPPL, Fang et al. 2024, which asks for 2 nats: small models gain less). The judge has the shape "
+          f"of these models and rotary positions, and was trained once, on {rule['long_length']:,} tokens (`configs/reproduce/figure1-full/judge.json`); it may favour rotary at 1x.\n{other_judge(case)}")
     if rule["tokens"] == 0:
         return
     print("The short window is shorter than those of training, so not all of them need more than 1x. The last column counts those in the later half of windows of both "
@@ -189,7 +190,7 @@ def gains_table(comparison):
     """Of each method at the longest length."""
     scored = comparison["text"]["tokens_scored"]
     if table := split_section(comparison):
-        print(table.rstrip("\n") + f"\n\nLonger context is the mean gain of {scored // 4:,} targets (of {scored:,}); `max_tokens` in the case's file sets how many are scored.")
+        print(table.rstrip("\n") + f"\n\nLonger context is the mean gain of {scored // 4:,} targets (of {scored:,}); only a quarter of what is scored lies there, and the held-out text is too short for 100,000 of them.")
 
 
 def seeds_line(comparison):
@@ -252,8 +253,10 @@ def other_rates(folder):
     print("""
 ## Other rates, after all of the tokens
 
-Rates are chosen by short trials. Seed 0, Python source, on a CPU; CASE is `default` or `default-128`, whose files `scripts/reproduce figure1-full` writes:
+Rates are chosen by short trials, which may choose wrongly. Seed 0, Python source, on a CPU; CASE is `default` or `default-128`. The first command trains the case anew, and so writes the
+config of each of its runs (those of figures that are kept here are not written):
 
+    CASES=CASE scripts/reproduce figure1-full --output results/mine
     alibi train runs/reproduce/figure1-full/CASE/runs/configs/METHOD-seed0-ID.json --set optimizer.learning_rate=RATE --set run.folder=RUN
     alibi evaluate RUN --text runs/reproduce/figure1-full/CASE/report.jsonl --output CURVE
 
@@ -368,7 +371,7 @@ def trend_table(comparison):
     methods = list(dict.fromkeys(variant["name"].rsplit("-", 1)[0] for variant in comparison["variants"]))
     never = [method for method in methods if not any(method in of.split(" and ") for of in lowest.values())]
     print(f"The lowest at 1x, by tokens a parameter (methods at most {LEVEL:g} nats apart are level): {', '.join(lowest_of)}{'; never ' + ', '.join(never) if lowest and never else ''}. One seed each, so a difference of some percent is not shown; one rate, that of the\ntrials, "
-          "serves all budgets of a method.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
+          "serves all budgets of a method. Forget gates and KERPLE's log, which lead at 20, were not trained at other budgets.\n\nOther targets than above: windows of 2,048 tokens fill the text where above those of 8,192 do.\n")
     print("| tokens a parameter | " + " | ".join(methods) + " | lowest |\n|---" + "|---" * (len(methods) + 1) + "|")
     for tokens, points in by_budget(comparison):
         cells = [f"{points[method]['perplexity']:.2f}" if method in points else "-" for method in methods]
@@ -411,7 +414,8 @@ held-out documents. All figures are of the other half. Arms that go on from othe
 the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide interval of two.
 
 Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here sinusoidal is far behind at
-512 already. Its learning rate ("Other rates") and the tokens ("By tokens a parameter") change that; the places of the text in a step ("each row
+512 already. Its learning rate ("Other rates": over all tokens another rate is better than the one chosen; of rotary, T5's bias, KERPLE's log and
+forget gates no other was tried over all tokens) and the tokens ("By tokens a parameter") change that; the places of the text in a step ("each row
 drawn by itself") may, but that is one seed, and the change is smaller than the spread between seeds.
 
 `scripts/reproduce figure1-full` trains what is missing of `default`, and of `books` where these are unpacked, on a CPU or a GPU, and makes this page.
@@ -419,7 +423,8 @@ drawn by itself") may, but that is one seed, and the change is smaller than the 
 takes some ten hours on two cores (`--output results/mine`). Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here
 cannot be downloaded.
 
-To choose a method, read its usable length: "holds" says only that perplexity does not rise, also where longer context brings nothing.""")
+To choose a method, read its usable length: "holds" says only that perplexity does not rise, also where longer context brings nothing. "At least": it is
+the longest length that was measured.""")
     print("Names: " + ", ".join(f"{name} is {TITLES[name]}" for name in ("forgetting", "kerple-log", "t5", "none", "window-sinks")) + ".")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):

@@ -7,11 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from curves import median_of, usable_as_printed  # noqa: E402
-from paired import percent, ranged  # noqa: E402
-
-
-def mean_and_seeds(nats):
-    return ranged(statistics.mean(nats), min(nats), max(nats), percent, before="by seed ")
+from paired import apart  # noqa: E402
 
 
 class Exchanged:
@@ -30,7 +26,7 @@ class Exchanged:
         self.tokens = tomllib.loads(pathlib.Path(__file__).with_name("retrofit.toml").read_text(encoding="utf-8"))["tokens"]  # before the exchange
 
     def apart(self, name, length, other, at):
-        return mean_and_seeds([seed[name][length] - seed[other][at] for seed in self.losses])
+        return apart([seed[name][length] - seed[other][at] for seed in self.losses])
 
     def perplexity(self, name, length):
         return math.exp(statistics.mean(seed[name][length] for seed in self.losses))

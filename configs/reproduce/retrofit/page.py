@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 from exchanged import Exchanged
-from paired import ranged  # exchanged.py has its folder on the path
+from paired import interval, ranged  # exchanged.py has its folder on the path
 
 
 def rates_table(trials):
@@ -24,6 +24,7 @@ def rates_table(trials):
 def main(folder):
     of = Exchanged(folder)
     trained, furthest = of.lengths[0], of.lengths[-1]
+    mean, low, high = interval([-gain for gain in of.context_gains])
     print(f"""# From learned positions to linear biases
 
 - After a twentieth more tokens with linear biases in place of its table, perplexity at the trained length is {of.apart('exchanged', trained, 'learned', trained)} from
@@ -32,9 +33,10 @@ def main(folder):
   {of.apart('exchanged', furthest, 'alibi', furthest)} at {furthest // trained} times that.
 - Usable length (loss at most 0.01 nats above its best, each length with a gain from longer context): exchanged {of.usable['exchanged']}, biases from the start
   {of.usable['alibi']}. Longer context changes the loss of the exchanged model at {furthest:,} by
-  {ranged(-sum(of.context_gains) / len(of.context_gains), -max(of.context_gains), -min(of.context_gains), lambda nats: f'{nats:+.3f}', before='by seed ')} nats; the rest of its change is fewer early tokens.
+  {ranged(mean, low, high, lambda nats: f'{nats:+.3f}')} nats; the rest of its change is fewer early tokens.
+- No model went on with its table for as many tokens, so what these tokens alone bring is not separated from the exchange.
 
-{of.parameters / 1e6:.2g}M parameters, {of.tokens / 1e6:.1f}M tokens of Python source before the exchange, trained on {trained}. Means, least and most of {len(of.losses)} seeds; rates chosen on one half of the held-out documents, all else reported on the other.
+{of.parameters / 1e6:.2g}M parameters, {of.tokens / 1e6:.1f}M tokens of Python source before the exchange, trained on {trained}. Means of {len(of.losses)} seeds, in brackets intervals of 95 % over seeds, paired; rates chosen on one half of the held-out documents, all else reported on the other.
 `scripts/reproduce retrofit` wrote this.
 
 ![perplexity against length, one seed](seed-0/curve.svg)

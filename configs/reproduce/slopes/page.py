@@ -54,7 +54,9 @@ def main(folder):
     draws = [name for name in variants if name.startswith("drawn")]
     lengths = [point["length"] for point in variants["press"]]
     whole = comparison["variants"][0]
-    print("# Which slopes\n")
+    print("# Which slopes\n\n`press` is the rule of Press et al. 2021, 2^(-8 h / H) with what it takes from the next power of two, here called the published slopes; all others are compared with it. "
+          "`geometric`: 2^(-8 h / H) for any\nnumber of heads; `learned`: trained from the published ones; `drawnN`: drawn at random, draw N; `equal`: one slope for all heads; `bias-max-N`: the flattest slope is 2^-N; "
+          "`half-biased`: half of the heads have none.\n")
     print("\n".join(verdicts(comparison, variants, lengths[-1])))
     shown = ", ".join(f"{name} {by}" for name, by in changes_shown(comparison, variants, lengths[-1]).items())
     print(f"- Differences are there at {lengths[0]:,} already: from the published slopes' change from {lengths[0]:,} to {lengths[-1]:,} tokens only these are shown to differ: {shown or 'none'}.")

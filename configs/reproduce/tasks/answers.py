@@ -11,6 +11,7 @@ from paired import differences_of, interval  # noqa: E402
 LEARNED = 0.1  # share of right answers that tell methods apart
 GUESSED = {"flip_flop": 0.5, "lookup": 1 / 26}  # share of right answers by chance, where it is not nearly 0
 FAR = 4        # methods are told apart at this multiple of the trained length
+TIMES = (1, 2, 4, 8, 16)  # what is asked
 
 
 def planned():
@@ -114,10 +115,10 @@ def differences(comparison, task, arms, length):
     return sorted(found, key=lambda one: -one[2])
 
 
-def leaders(comparison, arms):
-    """Of the task itself at FAR times the trained length: the arms that know it and that no other is ahead of beyond noise; none where hardly an answer is
+def leaders(comparison, arms, times=FAR):
+    """Of the task itself at that multiple of the trained length: the arms that know it and that no other is ahead of beyond noise; none where hardly an answer is
     right, where no arm has learned it with every seed, or where fewer than two seeds of an arm were run."""
-    length = FAR * trained_length(comparison)
+    length = times * trained_length(comparison)
     if not any(learned_by_all(comparison, arm) for arm in arms) or measured_by(comparison, 0, arms, length) != "share" or any(len(by_seed(comparison, 0, arm, length, "share")) < 2 for arm in arms):
         return []
     behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low > 0}

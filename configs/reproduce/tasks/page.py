@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, arms_of, by_depth, by_seed, differences, knows, leaders, learned_by_all, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, LEARNED, TIMES, arms_of, by_depth, by_seed, differences, knows, leaders, learned_by_all, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
 from paired import ranged  # noqa: E402
@@ -45,7 +45,8 @@ def task_rows(folder, comparison, task, arms):
     unit = comparison["tasks"][task]["unit"]
     sizes = ", ".join(f"{point['length'] // first}x {point['size']:,.0f}" for point in points if point["size"] is not None)
     name = comparison["tasks"][task]["name"]
-    print(f"\n### {name}\n\n![right answers of {name} against length]({folder.name}/task-{name}.svg)\n\n{unit.capitalize()}: {sizes}.{trained_note(folder.name, first)}{keys_note(name, points)}\n")
+    asked = "Other sentences fill each length." if unit == "documents" else f"{unit.capitalize()}: {sizes}."
+    print(f"\n### {name}\n\n![right answers of {name} against length]({folder.name}/task-{name}.svg)\n\n{asked}{trained_note(folder.name, first)}{keys_note(name, points)}\n")
     print("| method | " + " | ".join(f"{point['length'] // first}x" for point in points) + " |\n|---|" + "---|" * len(points))
     for arm in arms:
         cells = [f"{over_seeds(by_seed(comparison, task, arm, point['length'], 'share'), percent)}; "
@@ -55,12 +56,25 @@ def task_rows(folder, comparison, task, arms):
         depth_rows(comparison, task, arms, [point["length"] for point in points])
 
 
+def largest_trained(task):
+    return max(int(part["options"].split()[1].split(",")[1]) for part in planned()["tasks"][task]["parts"])
+
+
+def beyond_training(found):
+    """Tasks of which 1x asks larger texts than training had."""
+    for name, one in found.items():
+        first = one["tasks"][0]["variants"][0]["points"][0]
+        unit = one["tasks"][0]["unit"]
+        if unit != "documents" and first["size"] is not None and planned()["tasks"][name]["sequence_length"] == trained_length(one) and first["size"] > largest_trained(name):
+            yield f"{name} {first['size']:.0f} {unit} (training up to {largest_trained(name)})"
+
+
 def trained_note(task, length):
     """The largest size of training, which the sizes asked at 1x may exceed: they fill the trained length."""
     rules = planned()["tasks"][task]
     if rules["sequence_length"] != length:
         return " Of earlier rules than those of tasks.toml."
-    return f" In training up to {max(int(part['options'].split()[1].split(',')[1]) for part in rules['parts'])}."
+    return f" In training up to {largest_trained(task)}."
 
 
 def keys_note(name, points):
@@ -127,11 +141,31 @@ def separations(found, arms):
         elif seeds_of(one) < 2:
             said = "not known: one seed"
         elif not by_answers:
-            said = f"not by right answers: no method gives them at {FAR}x" + ("; by the loss of the answer, yes" if ahead else "")
+            said = f"not by right answers: no method gives them at {FAR}x, though {sum(learned_by_all(one, arm) for arm in arms[name])} of {len(arms[name])} do with every seed at 1x" + ("; by the loss of the answer, yes" if ahead else "")
         else:
-            said = f"no pair whose better method knows it at {FAR}x differs beyond noise; by seed ({', '.join(f'{TITLES[arm]} {of_seeds(one, arm)}' for arm in arms[name] if knows(one, arm))} % right at 1x)"
-        lines.append(f"- {name}: {said}.")
+            said = (f"no, for whether a seed learns it differs more than methods do: no pair whose better method knows it at {FAR}x differs beyond noise (right at 1x, in %, by seed: "
+                    f"{', '.join(f'{TITLES[arm]} {of_seeds(one, arm)}' for arm in arms[name] if knows(one, arm))}); more tokens and other rates were not tried")
+        lines.append(f"- {name}: {said}.{farther(one, arms[name])}")
     return "\n".join(lines)
+
+
+def farther(comparison, arms):
+    """Pairs of methods that every seed has learned and that only longer texts tell apart."""
+    both = [arm for arm in arms if learned_by_all(comparison, arm)]
+
+    def ahead_at(times):
+        return {(better, worse): (mean, low, high) for better, worse, mean, low, high in differences(comparison, 0, both, times * trained_length(comparison))
+                if low is not None and low > 0 and knows(comparison, better, times)}
+
+    def points(pair, of):
+        return f"{TITLES[pair[0]]} from {TITLES[pair[1]]} {ranged(*of, lambda share: f'{100 * share:.0f}')}"
+
+    near, said = ahead_at(FAR), []
+    for times in TIMES:
+        found = {pair: of for pair, of in ahead_at(times).items() if pair not in near} if times > FAR else {}
+        if found and measured_by(comparison, 0, both, times * trained_length(comparison)) == "share":
+            said.append(f"at {times}x {', '.join(points(pair, of) for pair, of in found.items())}")
+    return f" Only farther off, of those that every seed has learned, in points: {'; '.join(said)}." if said else ""
 
 
 def of_seeds(comparison, arm):
@@ -187,15 +221,16 @@ def main(folder):
           f"1x {percent(LEARNED)} more right than by guessing), and tasks that no method has learned with every seed or where one has a single seed.\n")
     first_table(learned, arms)
     print(f"""
-- recall_few_pairs: half of recall's pairs, idle words between them; flip_flop_rare and flip_flop_dense: more and fewer instructions to be ignored.
+- recall_few_pairs: half of recall's pairs, idle words between them; flip_flop_rare and flip_flop_dense: 98 % and 10 % of instructions to be ignored, in training and flip_flop 80 %.
+- 1x is the trained length, filled with the task: {'; '.join(beyond_training(found)) or 'no more than training had'}.
 - Learned: more right at 1x than halfway from guessing to all. The answers of others at {FAR}x say little about length.
 - By guessing, {' and '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())} are right; of the others hardly any.
 - Right answers in % at {FAR}x to what is farthest from the question / nearest to it: {'; '.join(by_distance(learned, arms)) or 'not asked'}.
 
 `alibi prepare --task` writes the texts. Models have {min(sizes):.2f}M to {max(sizes):.2f}M parameters (vocabularies differ). They train on
 {list_of({name: trained_tokens(one) for name, one in found.items()}, millions)} tokens, on texts that fit into the trained length of {list_of({name: trained_length(one) for name, one in found.items()}, str)} tokens, and are asked at up to 16 times that length.
-All methods train on the same texts in the same order, at one learning rate; no other was tried. `scripts/reproduce tasks` trains what is missing
-and makes this page; `configs/reproduce/tasks/tasks.toml` says what each task trains on, [data](../../README.md#tasks) what it asks.
+All methods train on the same texts in the same order, at one learning rate; no other was tried, nor sinusoidal positions, YaRN or NTK. Where a figure has no interval, brackets
+hold the least and the most of the seeds. `scripts/reproduce tasks` trains what is missing and makes this page; `configs/reproduce/tasks/tasks.toml` says what each task trains on, [data](../../README.md#tasks) what it asks.
 
 ## Does it separate methods at {FAR}x?
 
@@ -204,7 +239,7 @@ and makes this page; `configs/reproduce/tasks/tasks.toml` says what each task tr
 ## Differences beyond noise
 
 Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Losses are compared where no method
-has {percent(LEARNED)} of the answers right, right answers where one of the two methods knows the task. With up to 15 pairs a task,
+has {percent(LEARNED)} of the answers right, right answers where the better method knows the task at {FAR}x. With up to 15 pairs a task,
 some of these differences are there by chance: no correction is made for their number.
 
 | task | seeds | difference at {FAR}x | by |
@@ -213,7 +248,8 @@ some of these differences are there by chance: no correction is made for their n
         for task, asked in enumerate(one["tasks"]):
             length = FAR * trained_length(one)
             what = measured_by(one, task, arms[name], length)
-            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(differences(one, task, arms[name], length), what)} | "
+            found_here = [each for each in differences(one, task, arms[name], length) if what == "loss" or knows(one, each[0], FAR)]
+            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what)} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
@@ -224,12 +260,11 @@ some of these differences are there by chance: no correction is made for their n
             print(f"\nA longer text of recall also holds more pairs. With as many: {line}")
     if missing:
         print(f"\nNot run yet: {', '.join(missing)}.")
-    print("\n`passkey` is not among the tasks here: `needle` asks the same in one sentence.")
     unrun = {name: [arm for arm in planned_arms() if arm not in arms[name]] for name in found}
     for waiting in dict.fromkeys(map(tuple, filter(None, unrun.values()))):
         print(f"\nNot run yet, of {', '.join(name for name, of in unrun.items() if tuple(of) == waiting)}: {', '.join(TITLES[arm] for arm in waiting)}.")
     print("\n## Right answers and their loss\n\nShare of exact answers with greedy decoding; loss of the true answer in nats per token. Means over seeds (least .. most), "
-          "of needle,\nneedles and lookup over depths, too.")
+          "of needle,\nneedles, passkey and lookup over depths, too.")
     for name, one in found.items():
         for task in range(len(one["tasks"])):
             task_rows(folder / name, one, task, arms[name])

@@ -1,7 +1,7 @@
 """Writes the comparison of one task of tasks.toml, and has its texts made.
 
-usage: plan.py PROGRAM TASK FOLDER OUTPUT      writes FOLDER/train-N-KEY.jsonl, FOLDER/valid-N-KEY.jsonl and FOLDER/compare.json;
-                                               runs that OUTPUT/measured holds are not made again
+usage: plan.py PROGRAM TASK FOLDER OUTPUT      writes FOLDER/train-N-KEY.jsonl, FOLDER/valid-N-KEY.jsonl and FOLDER/compare.json, of passkey
+                                               FOLDER/filler.txt, too; runs that OUTPUT/measured holds are not made again
        plan.py --list                          prints the tasks
 """
 import hashlib
@@ -29,6 +29,17 @@ def make_texts(program, task, parts, folder):
     return files
 
 
+def make_filler(program, folder):
+    """The sentences of texts that are not trained on, without the lines that hold their pass keys: what `evaluate.task=passkey` hides others in."""
+    made, filler = folder / "filler.jsonl", folder / "filler.txt"
+    if not filler.exists():
+        made.unlink(missing_ok=True)
+        subprocess.run([program, "prepare", "--task", "passkey", "--sizes", "200,200", "--texts", "20", "--seed", "2", "--output", made], check=True)
+        lines = [line.strip() for text in made.read_text(encoding="utf-8").splitlines() for line in json.loads(text)["messages"][0]["content"].splitlines()]
+        filler.write_text(" ".join(line for line in lines if line and "pass key" not in line) + "\n", encoding="utf-8")
+    return str(filler)
+
+
 def main(program, task, folder, output, rules):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,6 +62,8 @@ def main(program, task, folder, output, rules):
         "tasks": {name: {"task": task, "lengths": rules["lengths"], "answers": {"trials": rules["trials"], **answers}}
                   for name, answers in asked.items()},
     }
+    if task == "passkey":
+        comparison["text"] = [make_filler(program, folder)]
     (folder / "compare.json").write_text(json.dumps(comparison, indent=1) + "\n", encoding="utf-8")
 
 
