@@ -145,7 +145,7 @@ def longer_texts():
     usable = {called(name): usable_lengths(place("figure1-full", "default", "measured"), c.all, name).split(" (")[0] for name in reading(c, good)}
     alike = f" (usable length of each {min(usable.values())} tokens)" if len(set(usable.values())) == 1 else f" (usable length: {', '.join(f'{name} {of}' for name, of in usable.items())})"
     return Answer(
-        f"perplexity at 16x: {', '.join(best)}{alike}. All others rise, by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
+        f"perplexity at 16x: {', '.join(best)}{alike}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
         f"Python source; {sure(c, *reading(c, good))}",
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
          f"Does not rise either, but is far above: {', '.join(others) or 'none'}",

@@ -5,6 +5,7 @@ FOLDER/results.json  the same for programs, with every figure; from it a later c
 FOLDER/PART.txt      what a part's programs printed
 FOLDER.tar.gz        all of it, written after each part
 """
+import contextlib
 import datetime
 import json
 import os
@@ -48,7 +49,8 @@ def limited(command, seconds, folder, variables):
         return process.communicate()[0], f"cut off after {seconds:.0f} s"
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()  # what is dead is gone when we are
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it
+            process.wait(5)  # what is dead is gone when we are
         raise
 
 
@@ -69,7 +71,10 @@ class Sitting:
         part = self.parts.get(name)
         return bool(part and part["ended"] and not part["failed"] and part["about"] == self.about)
 
-    def do(self, name, work):
+    def do(self, name, work, again=False):
+        """`earlier`: figures that the part kept before it failed or was cut off, unless all is done anew."""
+        before = self.parts.get(name)
+        self.earlier = before["figures"] if before and before["about"] == self.about and not again else {}
         now = datetime.datetime.now(datetime.timezone.utc)
         self.name, self.start, self.log = name, time.monotonic(), ""
         self.part = self.parts[name] = {"about": self.about, "time": now.strftime("%Y-%m-%d %H:%M UTC"), "seconds": 0, "ended": False,

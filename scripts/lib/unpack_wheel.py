@@ -1,7 +1,8 @@
 """Unpacks a wheel into a folder: unpack_wheel.py WHEEL FOLDER PART
 
 PART: "py" only .py files; "cpu" all but Python's and CUDA's shared libraries and the bundled programs;
-"cuda" all but Python's library and the bundled programs (also right for wheels other than torch).
+"cuda" all but Python's library and the bundled programs. Of wheels other than torch's all three but "py" are the same: all but
+stubs and static libraries.
 Each file is written aside and renamed, keeps the date it has in the wheel (so nothing is rebuilt after unpacking
 again), and is left alone where it is there already with that size and date.
 """

@@ -80,7 +80,10 @@ ModuleSymbol open_module(const std::filesystem::path& library, const char* symbo
   std::error_code ignored;
   void* handle = nullptr;
   if (!std::filesystem::exists(library, ignored))
-    opened.reason = cat(library.string(), " is missing: scripts/build cuda makes it");
+    opened.reason = cat(library.string(), " is missing: ",
+                        library.filename() == kCudaModuleFile
+                            ? "scripts/setup --nvcc, then scripts/build PRESET alibi_cuda make it"
+                            : "built after scripts/setup --cuda");
   else if (handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL); handle == nullptr)
     opened.reason = dlerror();
   else if (opened.address = dlsym(handle, symbol); opened.address == nullptr)

@@ -43,7 +43,8 @@ def main():
     assert sum("libgomp" in line for line in libraries.splitlines()) == 1 and "not found" not in libraries, libraries
     # Needs no device: LibTorch's CUDA runtime, which torch has loaded, and the table of kernels.
     kernels = ctypes.CDLL(str(pathlib.Path(alibi_lm.program()).parent / "libalibi_cuda.so"))
-    assert torch.version.cuda and kernels.alibi_row_module, torch.version.cuda
+    kernels.alibi_row_module.restype = ctypes.POINTER(ctypes.c_int)
+    assert torch.version.cuda.startswith("13.") and kernels.alibi_row_module()[0] > 0, torch.version.cuda  # its first number is its version
     print(f"Python {sys.version.split()[0]}: perplexity {points[0]['perplexity']:.1f} at 32, {points[1]['perplexity']:.1f} at 128")
 
 

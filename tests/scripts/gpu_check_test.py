@@ -210,6 +210,12 @@ class GpuCheck(unittest.TestCase):
             self.assertIn(words, page)
         for words in ("--tool memcheck", "DropoutMaskCuda.*"):
             self.assertIn(words, self.read("sanitizer.txt"))
+        self.check("--only", "sanitizer", code=1)  # what succeeded is kept, what failed is done again
+        self.assertNotIn("--tool memcheck", self.read("sanitizer.txt"))
+        self.assertIn("--tool racecheck", self.read("sanitizer.txt"))
+        self.assertIn("memcheck, rows: ERROR SUMMARY: 0 errors", self.read("README.md"))
+        self.check("--only", "sanitizer", "--again", code=1)
+        self.assertIn("--tool memcheck", self.read("sanitizer.txt"))
 
     def test_what_is_missing_or_wrong_is_said_before_anything_runs(self):
         self.assertIn("found 'speed', expected some of tests, attention, steps, short-run, sanitizer",

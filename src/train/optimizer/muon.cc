@@ -65,13 +65,14 @@ torch::Tensor direction(const torch::Tensor& ahead, const torch::Tensor& row_mom
   return row_moments.defined() ? with_even_rows(even, row_moments, config) : even;
 }
 
-std::vector<torch::Tensor> directions(const std::vector<torch::Tensor>& ahead, const Matrices& m,
+std::vector<torch::Tensor> directions(std::vector<torch::Tensor> ahead, const Matrices& m,
                                       const OptimizerConfig& config, const UpdateStep& step) {
   const bool even = !m.row_moments.empty();
   if (step.together == 0)
     return {direction(ahead[0], even ? m.row_moments[0] : torch::Tensor(), config, step)};
   const torch::Tensor row_moments = even ? torch::stack(m.row_moments) : torch::Tensor();
-  const torch::Tensor all = direction(torch::stack(ahead), row_moments, config, step);
+  const torch::Tensor stacked = torch::stack(std::exchange(ahead, {}));  // memory of one, not two
+  const torch::Tensor all = direction(stacked, row_moments, config, step);
   if (even) at::_foreach_copy_(m.row_moments, row_moments.unbind());
   return all.unbind();
 }

@@ -1,7 +1,7 @@
-# cmake -DNVCC=FILE -DSOURCE=FILE -DINCLUDE=FOLDER -DOUTPUT=FILE -P compile_ptx.cmake: PTX of compute_80, with OUTPUT.d for the
+# cmake -DNVCC=FILE -DFLAGS=LIST -DSOURCE=FILE -DINCLUDE=FOLDER -DOUTPUT=FILE -P compile_ptx.cmake: PTX of compute_80, with OUTPUT.d for the
 # build. nvcc may be too old for the source: then OUTPUT holds what it said, which the tests show when they skip.
 execute_process(
-  COMMAND "${NVCC}" -std=c++20 -O3 --expt-relaxed-constexpr -ptx -arch=compute_80 -I "${INCLUDE}" -MD -MF "${OUTPUT}.d" "${SOURCE}"
+  COMMAND "${NVCC}" ${FLAGS} -ptx -arch=compute_80 -I "${INCLUDE}" -MD -MF "${OUTPUT}.d" "${SOURCE}"
           -o "${OUTPUT}"
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code EQUAL 0)
