@@ -51,33 +51,42 @@ def holds_up_to(variant):
     return last, None
 
 
-def kept_curves(measured, run):
-    """(Protocol, curve) of a run of a comparison, from the folder of kept figures; several where it was measured in several ways."""
+def kept_curve(measured, run):
+    """Protocol and curve of a run of a comparison, from the folder of kept figures: the newest, where it was measured in several ways; None where there is none."""
     trained = pathlib.Path(run["folder"]).name.rsplit("-", 1)[1]  # also a name's, where another variant trained it
-    for file in sorted(pathlib.Path(measured).glob(f"{run['variant']}-seed{run['seed']}-{trained}-*/curve.json")):
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        yield kept["protocol"], kept["curves"][0]
+    files = pathlib.Path(measured).glob(f"{run['variant']}-seed{run['seed']}-{trained}-*/curve.json")
+    kept = max((json.loads(file.read_text(encoding="utf-8")) for file in files), key=lambda one: one["created"], default=None)
+    return kept and (kept["protocol"], kept["curves"][0])
 
 
 def usable_length(curve):
     """The longest length at which the loss is at most USABLE above the curve's best, and longer context than that of training gains more than
     LEAST_GAIN, with an interval over the text above 0; at least that of training."""
     points = [point for point in beyond(curve) if point["loss"] is not None]
-    best = min(point["loss"] for point in points)
+    best = min((point["loss"] for point in points), default=None)
     return max([curve["trained_length"], *(point["length"] for point in points
-                                           if point["loss"] <= best + USABLE and (point["context_gain"] or 0) > LEAST_GAIN and point["context_gain_low"] > 0)])
+                                           if point["loss"] <= best + USABLE and (point["context_gain"] or 0) > LEAST_GAIN and (point["context_gain_low"] or 0) > 0)])
+
+
+def longest_of(points, trained_length):
+    """The longest length beyond training that has a loss, of several models' points; None where none has."""
+    return max((point["length"] for of in points for point in of if point["loss"] is not None and point["length"] > trained_length), default=None)
 
 
 def curves_of(measured, comparison, name):
-    """The last that is kept of each run of a variant."""
+    """Those that are kept of a variant's runs."""
     runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
-    return [curve for run in runs for _, curve in list(kept_curves(measured, run))[-1:]]
+    return [kept[1] for run in runs if (kept := kept_curve(measured, run))]
 
 
 def usable_lengths(measured, comparison, name):
     """Of each seed, in words: the median, the least and the most; "-" where no curve of a run is kept."""
     curves = curves_of(measured, comparison, name)
-    return median_of([usable_length(curve) for curve in curves], max((curve["points"][-1]["length"] for curve in curves), default=None))
+    return median_of([usable_length(curve) for curve in curves], longest_of([curve["points"] for curve in curves], trained_length_of(comparison, name)))
+
+
+def trained_length_of(comparison, name):
+    return next(variant["trained_length"] for variant in comparison["variants"] if variant["name"] == name)
 
 
 def usable_as_printed(curve):
@@ -88,12 +97,14 @@ def usable_as_printed(curve):
 
 def usable_as_measured(comparison, name):
     """The same by the program's own rule (src/evaluate/figures.cc), by which each length gains over the longest usable one below it; "-" where it measured none."""
-    return median_of([run["usable_length"] for run in comparison["runs"] if run["variant"] == name and run.get("usable_length")])
+    runs = [run for run in comparison["runs"] if run["variant"] == name and run.get("usable_length")]
+    return median_of([run["usable_length"] for run in runs], longest_of([run["losses"] for run in runs], trained_length_of(comparison, name)))
 
 
 def usable_step_by_step(measured, comparison, name):
     """The same of kept curves, of those seeds whose curve is not older than that rule."""
-    return median_of([usable["tokens"] for usable in map(usable_as_printed, curves_of(measured, comparison, name)) if usable])
+    curves = [curve for curve in curves_of(measured, comparison, name) if usable_as_printed(curve)]
+    return median_of([usable_as_printed(curve)["tokens"] for curve in curves], longest_of([curve["points"] for curve in curves], trained_length_of(comparison, name)))
 
 
 def median_of(lengths, longest=None):
@@ -101,7 +112,7 @@ def median_of(lengths, longest=None):
     if not lengths:
         return "-"
     if len(lengths) == 2 and lengths[0] != lengths[1]:
-        return f"{min(lengths):,} and {max(lengths):,} (two seeds)"
+        return f"{min(lengths):,} and {'at least ' if max(lengths) == longest else ''}{max(lengths):,} (two seeds)"
     spread = "one seed" if len(lengths) == 1 else f"each of {len(lengths)} seeds" if min(lengths) == max(lengths) else f"{min(lengths):,} .. {max(lengths):,}"
     middle = statistics.median_low(lengths)
     return f"{'at least ' if middle == longest else ''}{middle:,} ({spread})"

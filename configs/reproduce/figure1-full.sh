@@ -13,7 +13,7 @@ for case in ${CASES:-default${with_books-}}; do
   if [ "${#judging[@]}" -gt 0 ]; then
     "$alibi" train "$base" "$steps/judge.json" --resume --set run.folder="$judge"
     "$alibi" evaluate "$judge" "${judging[@]}" --set evaluate.key_tokens.evaluator="$judge" --output "$plan/judged"
-    cp "$plan/judged/key_tokens.json" "$out/$case"
+    cp "$plan/judged/key_tokens.json" "$out/$case/key_tokens.part" && mv "$out/$case/key_tokens.part" "$out/$case/key_tokens.json"
   fi
   compare_at_own_rates "$steps/$case.toml" "$out/$case" "$@"
 done

@@ -12,7 +12,7 @@ sys.path[:0] = [os.path.join(REPRODUCE, name) for name in ("against-pytorch", "r
 from answers import FAR, TIMES, arms_of, by_depth, leaders, learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
 from bars import bars  # noqa: E402
 from budgets import median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
-from curves import HOLDS, LEVEL, TITLES, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
+from curves import HOLDS, LEVEL, TITLES, by_budget, holds_up_to, kept_curve, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
 from exchanged import Exchanged  # noqa: E402
 from paired import by_seed, interval, losses, percent as of_nats, ranged  # noqa: E402
 from race import OURS, sooner  # noqa: E402
@@ -254,7 +254,7 @@ def behind(name, length):
     """Loss from ALiBi's by place in the window: of its 5th to 8th token, and of its last half."""
     bins, measured = {}, place("figure1-full", "default", "measured")
     for method in (name, "alibi"):
-        curves = [curve for run in full("default").all["runs"] if run["variant"] == method and not run["failure"] for _, curve in kept_curves(measured, run)]
+        curves = [curve for run in full("default").all["runs"] if run["variant"] == method and not run["failure"] and (kept := kept_curve(measured, run)) for curve in [kept[1]]]
         of_length = [{b["last"]: b["loss"] for one in curve["loss_by_position"] if one["length"] == length for b in one["bins"]} for curve in curves]
         bins[method] = {last: statistics.mean(one[last] for one in of_length) for last in (8, length)}
     early, late = (bins[name][last] - bins["alibi"][last] for last in (8, length))

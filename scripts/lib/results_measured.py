@@ -73,7 +73,9 @@ class Comparison:
 
     def ratio(self, variant, other, key):
         """Of sums over seeds, with the least and the largest of the seeds' own."""
-        a, b = self.runs(variant, key), self.runs(other, key)
+        done = {name: {run["seed"]: run[key] for run in self.all["runs"] if run["variant"] == name and not run["failure"]} for name in (variant, other)}
+        both = sorted(done[variant].keys() & done[other].keys())
+        a, b = ([done[name][seed] for seed in both] for name in (variant, other))
         each = [x / y for x, y in zip(a, b)]
         return ranged(sum(a) / sum(b), min(each), max(each), lambda share: f"{share:.2f}", before="by seed ")
 

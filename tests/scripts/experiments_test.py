@@ -247,6 +247,7 @@ class UsableLength(unittest.TestCase):
         self.assertEqual(self.of(first, gains, (512, 1.97, 0.03, 0.01)), 256)       # more
         self.assertEqual(self.of(first, (256, 2.5, -0.4, -0.5)), 128)
         self.assertEqual(self.of(first, (256, None, None, None)), 128)
+        self.assertEqual(self.of(first, (256, 1.9, 0.4, None)), 128)                # of too few windows for an interval
 
     # Seen failing: of two seeds the smaller stood as their median.
     def test_of_two_seeds_both_are_said(self):
@@ -372,14 +373,26 @@ class Results(unittest.TestCase):
             for cell in run["answers"][0]["cells"]:
                 cell["share"] = 0.0
         arms = {name: page.arms_of(one) for name, one in found.items()}
-        self.assertEqual([arm for arm in arms["lookup"] if page.knows(found["lookup"], arm)], ["alibi", "forgetting", "kerple-log"])
+        self.assertEqual([arm for arm in arms["lookup"] if page.knows(found["lookup"], arm)], ["forgetting"])  # the last letter alone is right at one depth of five
+        recall = json.loads((self.results / "tasks" / "recall" / "comparison.json").read_text(encoding="utf-8"))
+        self.assertAlmostEqual(page.guessed(recall, 0, 256), sum(1 / k for k in range(1, 22)) / 21)  # of 21 pairs, by a value not named yet
+        self.assertEqual([page.knows(recall, arm) for arm in ("alibi", "rotary", "none")], [True, False, False])
         self.assertEqual(page.leaders(found["lookup"], arms["lookup"]), [])  # no method has learned it with every seed
         self.assertEqual(page.leaders(found["needle"], arms["needle"]), ["alibi", "none", "forgetting", "kerple-log"])
         said = dict(line.removeprefix("- ").split(": ", 1) for line in page.separations(found, arms).splitlines())
-        self.assertEqual({name: text.split()[0].strip(",:") for name, text in said.items()}, {"needle": "yes", "lookup": "no", "copy": "not", "unknown": "no"})
+        self.assertEqual({name: text.split()[0].strip(",:") for name, text in said.items()}, {"needle": "yes", "lookup": "not", "copy": "not", "unknown": "no"})
         near, farther = said["needle"].split(" Only farther off")
         self.assertRegex(farther, r"at 8x .*forget gates from no positions \d+ \(\d+ \.\. \d+\).*; at 16x ")  # not told apart at 4x
         self.assertNotIn("Only farther off", said["lookup"])  # no method was learned with every seed
+
+    # Seen failing: a traceback for each.
+    def test_tasks_have_a_page_where_two_arms_share_one_seed_and_where_nothing_differs(self):
+        self.copy("tasks")
+        page = module_of("configs/reproduce/tasks/page.py")
+        self.fail_runs("tasks/needle/comparison.json", "alibi", [2])
+        self.fail_runs("tasks/needle/comparison.json", "rotary", [1])
+        self.assertIn("| needle | 3 seeds; ", printed(page.main, self.results / "tasks"))
+        self.assertEqual(page.of_differences([], "share"), "no difference beyond noise")
 
     # Seen failing: a traceback for each, and "3 seeds" where an arm had one.
     def test_tasks_have_a_page_with_arms_half_done(self):

@@ -11,7 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "lib")]
 from budgets import tried_rates  # noqa: E402
-from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curves, lowest_by_budget, only_measured_otherwise, usable_lengths, usable_step_by_step  # noqa: E402
+from curves import HOLDS, LEAST_GAIN, LEVEL, TITLES, USABLE, beyond, by_budget, holds_up_to, kept_curve, lowest_by_budget, only_measured_otherwise, usable_lengths, usable_step_by_step  # noqa: E402
 from paired import apart, by_seed, differences_of, losses, percent, ranged  # noqa: E402
 from results_folder import split_section  # noqa: E402
 
@@ -209,8 +209,8 @@ def devices_line(case, comparison):
     for run in comparison["runs"]:
         if run["failure"]:
             continue
-        for protocol, _ in kept_curves(case / "measured", run):
-            device = protocol["device"]
+        if kept := kept_curve(case / "measured", run):
+            device = kept[0]["device"]
             runs.setdefault("a CPU" if device.startswith("cpu") else device, []).append(f"{run['variant']} seed {run['seed']}")
     if not runs:
         return "devices not kept"

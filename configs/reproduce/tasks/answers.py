@@ -8,8 +8,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from paired import differences_of, interval  # noqa: E402
 
-LEARNED = 0.1  # share of right answers that tell methods apart
-GUESSED = {"flip_flop": 0.5, "lookup": 1 / 26}  # share of right answers by chance, where it is not nearly 0
+LEARNED = 0.1  # of the way from guessing to all right: a method that is there knows a task
+# Share of right answers without finding what is asked for, where it is not nearly 0: by the bit seen last (simulated), and of five depths all at the
+# last, where the answer is the last letter or number.
+GUESSED = {"flip_flop": 0.61, "flip_flop_rare": 0.52, "flip_flop_dense": 0.95, "lookup": 1 / 5 + 4 / 5 / 26, "needles": 1 / 5}
 FAR = 4        # methods are told apart at this multiple of the trained length
 TIMES = (1, 2, 4, 8, 16)  # what is asked
 
@@ -63,10 +65,23 @@ def by_depth(comparison, task, arm, length):
     return {depth: statistics.mean(values) for depth, values in sorted(shares.items())}
 
 
+def guessed(comparison, task, length):
+    """Share of right answers without finding what is asked for. Recall asks every key once: one of the values that were not named yet is right, in the mean, H(n) / n times of n pairs."""
+    name = comparison["tasks"][task]["name"]
+    if name.startswith("recall"):
+        pairs = next((round(point["size"]) for point in comparison["tasks"][task]["variants"][0]["points"] if point["length"] == length and point["size"]), None)
+        return sum(1 / k for k in range(1, pairs + 1)) / pairs if pairs else 0
+    return GUESSED.get(name, 0)
+
+
+def share_of(way, guesses):
+    return guesses + way * (1 - guesses)
+
+
 def measured_by(comparison, task, arms, length):
-    """What tells methods apart: right answers, or their loss where hardly any is right."""
+    """What tells methods apart: right answers, or their loss where no method has more of them than by guessing."""
     most = max((statistics.mean(shares.values()) for arm in arms if (shares := by_seed(comparison, task, arm, length, "share"))), default=0)
-    return "share" if most >= LEARNED else "loss"
+    return "share" if most >= share_of(LEARNED, guessed(comparison, task, length)) else "loss"
 
 
 def was_learned(comparison):
@@ -80,7 +95,7 @@ def trained_length(comparison):
 
 def learned_by(comparison, arm):
     """(How many seeds have more right answers to the task itself, at the trained length, than halfway from guessing to all, how many there are)."""
-    least = (1 + GUESSED.get(comparison["tasks"][0]["name"], 0)) / 2
+    least = share_of(1 / 2, guessed(comparison, 0, trained_length(comparison)))
     shares = by_seed(comparison, 0, arm, trained_length(comparison), "share").values()
     return sum(share >= least for share in shares), len(shares)
 
@@ -92,8 +107,9 @@ def learned_by_all(comparison, arm):
 
 def knows(comparison, arm, times=1):
     """Whether more answers to the task itself are right at that multiple of the trained length than by guessing, by LEARNED."""
-    shares = by_seed(comparison, 0, arm, times * trained_length(comparison), "share")
-    return bool(shares) and statistics.mean(shares.values()) >= GUESSED.get(comparison["tasks"][0]["name"], 0) + LEARNED
+    length = times * trained_length(comparison)
+    shares = by_seed(comparison, 0, arm, length, "share")
+    return bool(shares) and statistics.mean(shares.values()) >= share_of(LEARNED, guessed(comparison, 0, length))
 
 
 def differences(comparison, task, arms, length):
@@ -121,5 +137,5 @@ def leaders(comparison, arms, times=FAR):
     length = times * trained_length(comparison)
     if not any(learned_by_all(comparison, arm) for arm in arms) or measured_by(comparison, 0, arms, length) != "share" or any(len(by_seed(comparison, 0, arm, length, "share")) < 2 for arm in arms):
         return []
-    behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low > 0}
+    behind = {worse for _, worse, _, low, _ in differences(comparison, 0, arms, length) if low is not None and low > 0}
     return [arm for arm in arms if arm not in behind and knows(comparison, arm)]

@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, TIMES, arms_of, by_depth, by_seed, differences, knows, leaders, learned_by_all, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, LEARNED, TIMES, arms_of, guessed, by_depth, by_seed, differences, knows, leaders, learned_by_all, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
 from paired import ranged  # noqa: E402
@@ -35,7 +35,7 @@ def of_differences(found, what):
     for better, worse, mean, low, high in found:
         if low is not None and low > 0:
             ahead.setdefault(better, []).append(f"{TITLES[worse]} {ranged(mean, low, high, text)}")
-    return "; ".join(f"{TITLES[better]} ahead of {', '.join(others)}" for better, others in ahead.items()) or ("one seed" if all(low is None for *_, low, _ in found) else "no difference beyond noise")
+    return "; ".join(f"{TITLES[better]} ahead of {', '.join(others)}" for better, others in ahead.items()) or "no difference beyond noise"
 
 
 def task_rows(folder, comparison, task, arms):
@@ -141,10 +141,12 @@ def separations(found, arms):
         elif seeds_of(one) < 2:
             said = "not known: one seed"
         elif not by_answers:
-            said = f"not by right answers: no method gives them at {FAR}x, though {sum(learned_by_all(one, arm) for arm in arms[name])} of {len(arms[name])} do with every seed at 1x" + ("; by the loss of the answer, yes" if ahead else "")
+            all_seeds = sum(learned_by_all(one, arm) for arm in arms[name])
+            said = (f"not by right answers: at {FAR}x no method has more of them than by guessing, " + (f"though {all_seeds} of {len(arms[name])} have learned it with every seed" if all_seeds else
+                    f"and none has learned it with every seed (right at 1x, in %, by seed: {by_seeds(one, arms[name])})") + ("; by the loss of the answer, yes" if ahead else ""))
         else:
-            said = (f"no, for whether a seed learns it differs more than methods do: no pair whose better method knows it at {FAR}x differs beyond noise (right at 1x, in %, by seed: "
-                    f"{', '.join(f'{TITLES[arm]} {of_seeds(one, arm)}' for arm in arms[name] if knows(one, arm))}); more tokens and other rates were not tried")
+            said = (f"no pair whose better method knows it at {FAR}x differs beyond noise; right at 1x, in %, by seed: "
+                    f"{by_seeds(one, arms[name])}; more tokens and other rates were not tried")
         lines.append(f"- {name}: {said}.{farther(one, arms[name])}")
     return "\n".join(lines)
 
@@ -166,6 +168,10 @@ def farther(comparison, arms):
         if found and measured_by(comparison, 0, both, times * trained_length(comparison)) == "share":
             said.append(f"at {times}x {', '.join(points(pair, of) for pair, of in found.items())}")
     return f" Only farther off, of those that every seed has learned, in points: {'; '.join(said)}." if said else ""
+
+
+def by_seeds(comparison, arms):
+    return ", ".join(f"{TITLES[arm]} {of_seeds(comparison, arm)}" for arm in arms if knows(comparison, arm)) or "no method more than by guessing"
 
 
 def of_seeds(comparison, arm):
@@ -218,13 +224,14 @@ def main(folder):
     learned = {name: one for name, one in found.items() if was_learned(one)}
     print(f"# Synthetic tasks\n\nRight answers at {FAR} times the trained length, and in brackets at it (1x). Bold: the best.\n"
           "Italics: not shown to be behind it (with three seeds a difference of 40 points may not be shown). Not marked: methods that do not know the task (at\n"
-          f"1x {percent(LEARNED)} more right than by guessing), and tasks that no method has learned with every seed or where one has a single seed.\n")
+          f"1x less than {percent(LEARNED)} of the way from guessing to all right), and tasks that no method has learned with every seed or where one has a single seed.\n")
     first_table(learned, arms)
     print(f"""
 - recall_few_pairs: half of recall's pairs, idle words between them; flip_flop_rare and flip_flop_dense: 98 % and 10 % of instructions to be ignored, in training and flip_flop 80 %.
 - 1x is the trained length, filled with the task: {'; '.join(beyond_training(found)) or 'no more than training had'}.
 - Learned: more right at 1x than halfway from guessing to all. The answers of others at {FAR}x say little about length.
-- By guessing, {' and '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())} are right; of the others hardly any.
+- Right without finding what is asked for: {', '.join(f'{percent(share)} of {name}' for name, share in GUESSED.items())}, {percent(guessed(found['recall'], 0, trained_length(found['recall']))) + ' of recall at 1x' if 'recall' in found else 'some of recall'}
+  (by the bit seen last; by the last letter or number, which is the answer at the last of five depths; by a value not named yet); of the others hardly any.
 - Right answers in % at {FAR}x to what is farthest from the question / nearest to it: {'; '.join(by_distance(learned, arms)) or 'not asked'}.
 
 `alibi prepare --task` writes the texts. Models have {min(sizes):.2f}M to {max(sizes):.2f}M parameters (vocabularies differ). They train on
@@ -239,7 +246,7 @@ hold the least and the most of the seeds. `scripts/reproduce tasks` trains what 
 ## Differences beyond noise
 
 Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Losses are compared where no method
-has {percent(LEARNED)} of the answers right, right answers where the better method knows the task at {FAR}x. With up to 15 pairs a task,
+has more right than by guessing, right answers where the better method knows the task at {FAR}x. With up to 15 pairs a task,
 some of these differences are there by chance: no correction is made for their number.
 
 | task | seeds | difference at {FAR}x | by |
@@ -249,11 +256,11 @@ some of these differences are there by chance: no correction is made for their n
             length = FAR * trained_length(one)
             what = measured_by(one, task, arms[name], length)
             found_here = [each for each in differences(one, task, arms[name], length) if what == "loss" or knows(one, each[0], FAR)]
-            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what)} | "
+            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what) if seeds_of(one) > 1 else 'one seed'} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
-        print(f"\nNo method knows {', '.join(unlearned)}: at 1x none has {percent(LEARNED)} of the answers right; more tokens were not tried. A method ahead there\n"
+        print(f"\nNo method knows {', '.join(unlearned)}: at 1x none has more right than by guessing; more tokens were not tried. A method ahead there\n"
               "knows more of what answers look like, or finds what stands just before the question (needles, by depth).")
     if "recall" in found and len(found["recall"]["tasks"]) > 1:
         for line in as_many_pairs(found["recall"], arms["recall"]):

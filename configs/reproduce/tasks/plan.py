@@ -36,7 +36,9 @@ def make_filler(program, folder):
         made.unlink(missing_ok=True)
         subprocess.run([program, "prepare", "--task", "passkey", "--sizes", "200,200", "--texts", "20", "--seed", "2", "--output", made], check=True)
         lines = [line.strip() for text in made.read_text(encoding="utf-8").splitlines() for line in json.loads(text)["messages"][0]["content"].splitlines()]
-        filler.write_text(" ".join(line for line in lines if line and "pass key" not in line) + "\n", encoding="utf-8")
+        whole = folder / "filler.part"
+        whole.write_text(" ".join(line for line in lines if line and "pass key" not in line) + "\n", encoding="utf-8")
+        whole.replace(filler)
     return str(filler)
 
 
