@@ -267,22 +267,28 @@ torch::Tensor by_distance(const DeviceAttention& a, const torch::Tensor& sums_BH
   return all.narrow(1, -first, a.keys);
 }
 
+// Of a table whose last place stands for all distances from there on. By sums: LibTorch adds to one
+// index many times over, one number after another, where bits must be the same twice.
+torch::Tensor by_place(const torch::Tensor& sums_HS, std::int64_t places) {
+  const std::int64_t keys = sums_HS.size(1);
+  if (keys <= places) return at::constant_pad_nd(sums_HS, {0, places - keys});
+  const torch::Tensor last_H1 = sums_HS.narrow(1, places - 1, keys - places + 1).sum(1, true);
+  return torch::cat({sums_HS.narrow(1, 0, places - 1), last_H1}, 1);
+}
+
 ScoreBias bias_gradients(const DeviceAttention& a, const BiasSums& sums, const ScoreBias& bias) {
   ScoreBias gradients;
   if (sums.key_terms_BHS.defined())
     gradients.terms_BHS = sum_of_terms(sums.query_terms_BHT, sums.key_terms_BHS, bias.terms_BHS);
   if (!sums.distances_BHXU.defined()) return gradients;
   const torch::Tensor sums_HS = by_distance(a, sums.distances_BHXU);
-  const torch::Tensor distance_S =
-      torch::arange(a.keys, torch::TensorOptions(torch::kLong).device(sums_HS.device()));
-  if (needs_gradient(bias.slopes_H))
+  if (needs_gradient(bias.slopes_H)) {
+    const torch::Tensor distance_S =
+        torch::arange(a.keys, torch::TensorOptions(torch::kLong).device(sums_HS.device()));
     gradients.slopes_H = (sums_HS * distance_S).sum(1).neg().to(bias.slopes_H.scalar_type());
-  if (needs_gradient(bias.table_HL)) {
-    const std::int64_t distances = bias.table_HL.size(1);
-    gradients.table_HL = torch::zeros({a.heads, distances}, sums_HS.options())
-                             .index_add_(1, distance_S.clamp_max(distances - 1), sums_HS)
-                             .to(bias.table_HL.scalar_type());
   }
+  if (needs_gradient(bias.table_HL))
+    gradients.table_HL = by_place(sums_HS, bias.table_HL.size(1)).to(bias.table_HL.scalar_type());
   return gradients;
 }
 

@@ -142,15 +142,18 @@ torch::Tensor VisibleKeys::hidden(const Part& part, torch::Device device) const 
   const torch::Tensor i_R1 = torch::arange(position, position + part.count, whole).unsqueeze(1);
   const torch::Tensor j_S = torch::arange(part.seen, whole);
   torch::Tensor first = torch::zeros({1, 1, 1}, whole);
-  if (first_BT.defined()) first = first_BT.narrow(1, part.first, part.count).unsqueeze(2);
+  if (first_BT.defined())
+    first = first_BT.narrow(1, part.first, part.count).unsqueeze(2).to(device);
   torch::Tensor hidden = ((j_S > i_R1).unsqueeze(0) | (j_S < first)).unsqueeze(1);
   for (std::int64_t r = 0; left_out_RBS.defined() && r < left_out_RBS.size(0); ++r) {
-    const torch::Tensor apart = left_out_RBS[r].narrow(1, position, part.count).unsqueeze(2) -
-                                left_out_RBS[r].narrow(1, 0, part.seen).unsqueeze(1);
+    const torch::Tensor left_out_BS = left_out_RBS[r].to(device);
+    const torch::Tensor apart = left_out_BS.narrow(1, position, part.count).unsqueeze(2) -
+                                left_out_BS.narrow(1, 0, part.seen).unsqueeze(1);
     hidden = hidden | ((apart >= 0) & (apart <= 1) & (j_S < i_R1)).unsqueeze(1);
   }
   if (groups.of_RBHS.defined())
-    return hidden | shown_by_groups(groups, position, part.count, part.seen).logical_not();
+    return hidden |
+           shown_by_groups(groups, position, part.count, part.seen).logical_not().to(device);
   if (!rules) return hidden;
   std::vector<torch::Tensor> hidden_by_rule;
   for (const KeyRule& rule : rules->rules()) {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/key_pattern.h"
+#include "device/cuda_library.h"
 #include "device/device.h"
 #include "device/memory.h"
 #include "model/hashed_keys.h"
@@ -136,6 +137,22 @@ std::int64_t activation_bytes_per_token(const Config& c, std::int64_t micro_batc
   return m.layers * m.width * item + 3 * layer / 4 + ends;
 }
 
+// Asks without opening: a rank stands on a device of its own.
+bool on_processor(const RuntimeConfig& runtime) {
+  return runtime.device == Device::kCpu ||
+         (runtime.device == Device::kAuto && !open_cuda_library().usable);
+}
+
+// Chunks of the reference attention (model/attention_reference.cc), of which a device has some at
+// once, and takes them where its own kernels do not know a run's numbers.
+std::int64_t scores_bytes(const Config& c, std::int64_t micro_batch_tokens) {
+  constexpr std::int64_t kOnProcessor = 32 << 20, kOnDevice = 512 << 20, kAtOnce = 5;
+  const bool kernels = c.runtime.precision == Precision::kBf16 && c.model.attention_dropout == 0;
+  if (on_processor(c.runtime) || kernels) return kOnProcessor;
+  const std::int64_t whole = 4 * micro_batch_tokens * c.model.heads * batch_shape(c.batch).length;
+  return kAtOnce * std::clamp(whole, kOnProcessor / kAtOnce, kOnDevice);
+}
+
 // What an update of matrices by Muon's kin takes beside the state, when activations are gone: some
 // copies of one for each thread (optimizer/muon.cc), of those of one shape on a device.
 std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
@@ -153,9 +170,8 @@ std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
       most_alike = std::max(most_alike, alike[{rows, columns}] += rows * columns);
     }
   }
-  const bool by_threads = c.runtime.device == Device::kCpu || (c.runtime.device == Device::kAuto &&
-                                                               open_device(Device::kAuto).is_cpu());
-  if (by_threads) return std::min<std::int64_t>(matrices, set_threads(0)) * kCopies * 4 * largest;
+  if (on_processor(c.runtime))
+    return std::min<std::int64_t>(matrices, set_threads(0)) * kCopies * 4 * largest;
   return kStackedCopies * 4 * std::min(most_alike, std::max(kMatricesTogether, largest));
 }
 
@@ -166,7 +182,6 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   const TrainedBytes trained = trained_bytes(c, vocabulary, owners(c.distributed.reduce, ranks));
   const bool bf16 = c.runtime.precision == Precision::kBf16;
   constexpr std::int64_t kProgram = 130 << 20;
-  constexpr std::int64_t kScores = 32 << 20;  // chunks of the reference attention
   MemoryParts parts;
   parts.program = kProgram;
   const bool keeps_start = c.guard.rolls_back() && !c.initialize.from.empty();
@@ -175,12 +190,13 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   parts.optimizer = trained.optimizer;
   // What ranks share of the optimizer each writes at once.
   const bool shares = owners(c.distributed.reduce, ranks) > 1;
-  if (c.run.save_in_background) parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
+  if (c.run.save_in_background && on_processor(c.runtime))  // a device's copy is the host's
+    parts.saving = trained.weights + (shares ? 0 : trained.optimizer);
   parts.packed = bf16 ? trained.weights / 2 : 0;
   const HashingBytes hashing = hashing_bytes(c.model, bf16 ? 2 : 4);
   parts.activations = std::max(
       micro_batch_tokens * (activation_bytes_per_token(c, micro_batch_tokens) + hashing.per_token) +
-          hashing.fixed + kScores,
+          hashing.fixed + scores_bytes(c, micro_batch_tokens),
       update_bytes(c, vocabulary));
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = std::min(c.runtime.loss_chunk_rows, micro_batch_tokens) * vocabulary * 12;

@@ -87,13 +87,14 @@ TEST_F(EndToEndCuda, EveryFeatureHasTheLossesOfTheCpu) {
   const std::vector<std::vector<std::string>> all = {
       {"model.position=sinusoidal"},
       {"model.position=rotary"},
-      {"model.position=t5"},
+      {"model.position=t5", "runtime.precision=bf16"},
       {"model.position=learned", "model.max_sequence_length=64"},
-      {"model.learned_slopes=true"},
-      {"model.position=kerple"},
-      {"model.position=sandwich"},
+      {"model.learned_slopes=true", "runtime.precision=bf16"},
+      {"model.position=kerple", "runtime.precision=bf16"},
+      {"model.position=sandwich", "runtime.precision=bf16"},
       {"model.position=forgetting", "runtime.precision=bf16"},
-      {"model.attention_pattern=[\"window(32) + global(2)\"]", "runtime.precision=bf16"},
+      {"model.attention_pattern=[\"window(40) + global(2)\"]", "batch.sequence_length=1024",
+       "batch.sequences=1", "runtime.precision=bf16"},
       {"optimizer.kind=normuon"},
       {"optimizer.kind=mud"},
       {"model.residual_dropout=0.1", "runtime.recompute=blocks"},
@@ -140,6 +141,10 @@ TEST_F(EndToEndCuda, CurvesAndTextsAreThoseOfTheCpu) {
   EXPECT_NEAR(perplexity("curve-cuda") / perplexity("curve-cpu"), 1, 1e-4);
   EXPECT_EQ(place_.read("text-cuda"), place_.read("text-cpu"));
   place_.works({"export", "runs/run", "--to", "hf", "--output", "hf"});  // on the CPU, anywhere
+  // Its pictures are made on the host, of a model's tensors on the device.
+  place_.works(command("documents", "cuda", {"data.separate_documents=true"}));
+  place_.works({"inspect", "attention", "runs/documents", "--set", "runtime.device=cuda", "--out",
+                "attention.html"});
 }
 
 }  // namespace

@@ -172,6 +172,8 @@ class Waits final : public c10::WarningHandler {
 // Not yet run on a device.
 TEST(DeviceWaitsCuda, AStepWaitsOnceByLibTorchsOwnCount) {
   if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  ASSERT_NE(cuda_kernels().module, nullptr) << cuda_kernels().reason;
+  ASSERT_NE(row_kernels().module, nullptr) << row_kernels().reason;
   const torch::Device device = open_device(Device::kCuda);  // by the rules of training
   for (std::vector<std::string> changes : kCases) {
     SCOPED_TRACE(changes.empty() ? "as it is" : changes.back());
