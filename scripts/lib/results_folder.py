@@ -154,7 +154,7 @@ def answers_section(_folder, file, found):
         above = f"{sum(cell['gain_low'] > 0 for cell in cells)} of {len(cells)}" if cells else "-"
         rows.append([result["name"], above, *(f"{100 * sum(shares[length]) / len(shares[length]):.0f} %" if length in shares else "-" for length in lengths)])
     text = table([f"{found['task']}: answers that are right at", "cells where it tells the right answer from another", *(f"{length:,}" for length in lengths)], rows)
-    return text + f"\nTokens of context; over all depths; a cell is a length and a depth. By depth, gains and intervals: [{file}]({file}).\n"
+    return text + f"\nTokens of context; over all depths; a cell is a length and a depth. All cells ask for the same keys, so they do not count as so many trials. By depth, gains and intervals: [{file}]({file}).\n"
 
 
 SECTIONS = {"comparison.json": curves_section, "curve.json": curves_section, "answers.json": answers_section}
