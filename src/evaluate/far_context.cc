@@ -1,9 +1,11 @@
 #include "evaluate/far_context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "evaluate/blocks.h"
 #include "evaluate/statistics.h"
 
 namespace alibi {
@@ -12,23 +14,35 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 using Progress = std::function<void(std::int64_t done, std::int64_t total)>;
 
-// The sample's windows that are read: each its inputs and, last, one target more.
-std::vector<Ids> chosen_windows(const TextSample& sample, std::int64_t length, std::int64_t most) {
-  std::vector<std::int64_t> starts;
+struct ChosenWindows {
+  std::vector<Ids> windows;  // each its inputs and, last, one target more
+  // How many of them lie in the blocks up to each one's end: resampled together.
+  std::vector<std::int64_t> block_ends;
+};
+
+ChosenWindows chosen_windows(const TextSample& sample, std::int64_t length, std::int64_t most) {
+  struct Start {
+    std::int64_t at, block;
+  };
+  std::vector<Start> starts;
+  std::int64_t blocks = 0;
   for (const SampleRun& run : sample.runs) {
     const std::int64_t first =
         run.context > 0 ? run.first : run.first + 1;  // an input comes before
     for (std::int64_t at = first; at + length <= run.first + run.count; at += length)
-      starts.push_back(at);
+      starts.push_back({at, blocks + (at - run.first) / block_tokens(sample)});
+    blocks += run.count / block_tokens(sample) + 1;
   }
   const std::int64_t count = std::min<std::int64_t>(most, std::ssize(starts));
-  std::vector<Ids> windows;
-  for (std::int64_t i = 0; i < count; ++i) {  // spread evenly
-    const auto at =
-        sample.ids.begin() + starts[static_cast<std::size_t>(i * std::ssize(starts) / count)];
-    windows.emplace_back(at - 1, at + length);
+  ChosenWindows chosen;
+  for (std::int64_t i = 0, block = -1; i < count; ++i) {  // spread evenly
+    const Start& start = starts[static_cast<std::size_t>(i * std::ssize(starts) / count)];
+    const auto at = sample.ids.begin() + start.at;
+    chosen.windows.emplace_back(at - 1, at + length);
+    if (start.block != std::exchange(block, start.block)) chosen.block_ends.push_back(0);
+    chosen.block_ends.back() = i + 1;
   }
-  return windows;
+  return chosen;
 }
 
 class Ablation {
@@ -103,7 +117,8 @@ class Ablation {
 
 // One kind of change in every bin, from the near targets of all windows.
 void fill_changes(std::vector<FarBin>& bins, BoundedMean FarBin::*kind,
-                  const std::vector<float>& differences, std::int64_t near) {
+                  const std::vector<float>& differences, std::int64_t near,
+                  const std::vector<std::int64_t>& block_ends) {
   std::vector<double> means;
   std::vector<std::vector<double>> draws;
   for (const FarBin& bin : bins) {
@@ -111,7 +126,9 @@ void fill_changes(std::vector<FarBin>& bins, BoundedMean FarBin::*kind,
     for (auto window = differences.begin(); window != differences.end(); window += near)
       part.insert(part.end(), window + bin.first - 1, window + bin.last);
     means.push_back(mean_of(part));
-    draws.push_back(bootstrap_means(part, bin.last - bin.first + 1));  // a window is a block
+    std::vector<std::int64_t> ends = block_ends;
+    for (std::int64_t& end : ends) end *= bin.last - bin.first + 1;
+    draws.push_back(bootstrap_means(part, ends));
   }
   const std::vector<Interval> joint = joint_95(means, draws);
   for (std::size_t i = 0; i < bins.size(); ++i)
@@ -127,16 +144,17 @@ FarContext measure_far_context(Gpt& model, const TextSample& sample, const FarCo
   far.window = rule.window;
   const std::int64_t most =
       std::max<std::int64_t>(kLeastFarWindows, rule.targets / (rule.window / 2));
-  std::vector<Ids> windows = chosen_windows(sample, rule.window, most);
-  if (std::ssize(windows) < kLeastFarWindows) return far;
-  Ablation ablation(model, std::move(windows), options, progress);
+  ChosenWindows chosen = chosen_windows(sample, rule.window, most);
+  if (std::ssize(chosen.windows) < kLeastFarWindows || std::ssize(chosen.block_ends) < kLeastBlocks)
+    return far;
+  Ablation ablation(model, std::move(chosen.windows), options, progress);
   const std::int64_t near = ablation.near();
   far.targets = ablation.targets();
   for (const auto& [first, last] : doubling_spans(near))
     far.bins.push_back({first, last, far.targets / near * (last - first + 1), {}, {}, {}});
-  fill_changes(far.bins, &FarBin::swapped, ablation.swapped(), near);
-  fill_changes(far.bins, &FarBin::shuffled, ablation.shuffled(), near);
-  fill_changes(far.bins, &FarBin::cut, ablation.cut(), near);
+  fill_changes(far.bins, &FarBin::swapped, ablation.swapped(), near, chosen.block_ends);
+  fill_changes(far.bins, &FarBin::shuffled, ablation.shuffled(), near, chosen.block_ends);
+  fill_changes(far.bins, &FarBin::cut, ablation.cut(), near, chosen.block_ends);
   return far;
 }
 

@@ -17,10 +17,10 @@ struct FarContextRule {
   std::int64_t targets = 0;  // to score, about; kLeastFarWindows windows at least
 };
 
-// Fewer windows are no spread to judge by.
+// Fewer windows are no spread to judge by, nor are fewer than kLeastBlocks blocks of them.
 inline constexpr std::int64_t kLeastFarWindows = 20;
 
-// Bins of d: 1, 2, 3-4, 5-8, ... With fewer than kLeastFarWindows windows there are no bins.
+// Bins of d: 1, 2, 3-4, 5-8, ... With too few windows there are no bins.
 // `progress`, not that of `options`, counts the tokens of all four passes.
 FarContext measure_far_context(
     Gpt& model, const TextSample& sample, const FarContextRule& rule, const ScoringOptions& options,

@@ -12,6 +12,7 @@
 #include "data/batches.h"
 #include "device/device.h"
 #include "device/libtorch.h"
+#include "evaluate/blocks.h"
 #include "evaluate/statistics.h"
 #include "report/curve_files.h"
 #include "text/sentencepiece_model.h"
@@ -47,22 +48,6 @@ std::vector<std::uint8_t> late_targets(const TextSample& sample, const std::vect
     for (std::int64_t position = 1; position <= window.length; ++position)
       if (sample.is_target(window.first + position - 1)) late.push_back(2 * position > length);
   return late;
-}
-
-// A block is a window's losses, or those of windows that are taken together, which are no more
-// independent than one. Prompts leave fewer losses in some; one of prompts alone is none.
-std::vector<std::int64_t> block_ends(const TextSample& sample) {
-  const bool all = sample.targets() == sample.windows * sample.rule.window;
-  const std::int64_t tokens = sample.rule.window * (all ? 1 : sample.rule.group);
-  std::vector<std::int64_t> ends;
-  std::int64_t scored = 0, begun = 0;  // losses so far, of them in the blocks before
-  for (const SampleRun& run : sample.runs) {
-    for (std::int64_t i = 1; i <= run.count; ++i) {
-      if (sample.is_target(run.first + i - 1)) ++scored;
-      if ((i % tokens == 0 || i == run.count) && scored > begun) ends.push_back(begun = scored);
-    }
-  }
-  return ends;
 }
 
 double short_share(const std::vector<Window>& windows, std::int64_t length) {

@@ -312,6 +312,22 @@ TEST(FarContext, TooFewWindowsSayNothing) {
   EXPECT_TRUE(far.bins.empty()) << "19 windows of 32";
 }
 
+// Windows that are taken from the text together count as one. Seen failing with a block a window.
+TEST(FarContext, WindowsOfOneGroupAreOneBlock) {
+  LoadedModel loaded = tiny("alibi");
+  TextSample sample = whole(some_targets(769), 32);
+  sample.windows = 100;  // the sample has 24 of them
+  const auto measured = [&](std::int64_t group) {
+    sample.rule.group = group;
+    return measure_far_context(loaded.model, sample, {.window = 32, .targets = 1000},
+                               ScoringOptions());
+  };
+  EXPECT_TRUE(measured(8).bins.empty()) << "3 blocks";
+  const FarBin one = measured(1).bins.at(0), four = measured(4).bins.at(0);
+  EXPECT_EQ(one.cut.mean, four.cut.mean);
+  EXPECT_NE(one.cut.low, four.cut.low);
+}
+
 // Windows that overlap and context before a part cost time, though they score nothing new. Seen
 // failing with targets counted.
 TEST(Curve, ProgressCountsTheTokensThatAreRead) {
