@@ -199,6 +199,17 @@ def most_tokens():
     return [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
 
 
+def larger_at(length):
+    """Sinusoidal and rotary from ALiBi with three times the parameters, and as many tokens for each of them."""
+    c = full("default-larger")
+    return ", ".join(f"{called(name)} {middle(c.against(name, length))}" for name in present(c, ("sinusoidal", "rotary")))
+
+
+def one_size_up():
+    c = full("default-larger")
+    return f". With {c.size('alibi').split(',')[0]} and as many tokens for each ({counted(c.made('alibi'))}): {larger_at(512)}"
+
+
 def after_most_tokens():
     rows = optional(apart_by_rows, "default-rows-40")
     return (f". After {by_budget(full('default-trend').all)[-1][0]:.0f} tokens a parameter (one seed): {', '.join(most_tokens())}"
@@ -221,7 +232,7 @@ def at_trained_length():
     apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
-        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(after_most_tokens)}",
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(one_size_up)}{optional(after_most_tokens)}",
         f"Python source; {sure(c, *shown)}",
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {apart}",
@@ -230,6 +241,7 @@ def at_trained_length():
          lambda: f"How far sinusoidal is behind depends on its learning rate (seed 0): {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
          f"at which ALiBi is {of_nats(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0])} from itself at its own",
          by_places,
+         lambda: f"With {full('default-larger').size('alibi')}, from ALiBi's perplexity: {larger_at(512)} at 512, {larger_at(8192)} at 8,192",
          lambda: f"Sinusoidal's distance from ALiBi depends on the tokens: by tokens a parameter {trend()}",
          lambda: f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
          lowest])
