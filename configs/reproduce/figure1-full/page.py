@@ -413,8 +413,8 @@ changed perplexity by 0.2 % (ALiBi) and 1.3 % (sinusoidal) at 512, by 0.3 and 3.
 held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their sections say. Intervals are of 95 %, over
 the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide interval of two.
 
-Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here, with 1.3M parameters, sinusoidal is far behind
-at 512 already; with 4.2M it is near (one seed; the section of 4.2M parameters). Its learning rate ("Other rates": over all tokens another rate is better than the one chosen; of rotary, T5's bias, KERPLE's log and
+Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here, with 4.2M parameters, rotary and
+sinusoidal are behind ALiBi at 512 by about as much (one seed; the section of 4.2M parameters). With 1.3M rotary is ahead, and sinusoidal far behind. Its learning rate ("Other rates": over all tokens another rate is better than the one chosen; of rotary, T5's bias, KERPLE's log and
 forget gates no other was tried over all tokens) and the tokens ("By tokens a parameter") change that; the places of the text in a step ("each row
 drawn by itself") may, but that is one seed, and the change is smaller than the spread between seeds.
 
