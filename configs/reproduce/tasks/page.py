@@ -127,7 +127,8 @@ def separations(found, arms):
     lines = []
     for name, one in found.items():
         length = FAR * trained_length(one)
-        ahead = [each for each in differences(one, 0, arms[name], length) if each[3] is not None and each[3] > 0]
+        with_intervals = [each for each in differences(one, 0, arms[name], length) if each[3] is not None]
+        ahead = [each for each in with_intervals if each[3] > 0]
         by_answers = measured_by(one, 0, arms[name], length) == "share"
         if by_answers and (known := [each for each in ahead if knows(one, each[0], FAR)]):
             better, worse, mean, *_ = known[0]
@@ -138,8 +139,8 @@ def separations(found, arms):
                 said += f"; {both} of them between methods that every seed has learned at 1x"
         elif not was_learned(one):
             said = f"no method knows it; {millions(trained_tokens(one))} tokens were tried"
-        elif seeds_of(one) < 2:
-            said = "not known: one seed"
+        elif not with_intervals:
+            said = "not known: no two methods have two seeds in common"
         elif not by_answers:
             all_seeds = sum(learned_by_all(one, arm) for arm in arms[name])
             said = (f"not by right answers: at {FAR}x no method has more of them than by guessing, " + (f"though {all_seeds} of {len(arms[name])} have learned it with every seed" if all_seeds else
@@ -256,7 +257,7 @@ some of these differences are there by chance: no correction is made for their n
             length = FAR * trained_length(one)
             what = measured_by(one, task, arms[name], length)
             found_here = [each for each in differences(one, task, arms[name], length) if what == "loss" or knows(one, each[0], FAR)]
-            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what) if seeds_of(one) > 1 else 'one seed'} | "
+            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what) if any(low is not None for *_, low, _ in differences(one, task, arms[name], length)) else 'one seed'} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
