@@ -68,11 +68,6 @@ def usable_length(curve):
                                            if point["loss"] <= best + USABLE and (point["context_gain"] or 0) > LEAST_GAIN and (point["context_gain_low"] or 0) > 0)])
 
 
-def longest_of(points, trained_length):
-    """The longest length beyond training that has a loss, of several models' points; None where none has."""
-    return max((point["length"] for of in points for point in of if point["loss"] is not None and point["length"] > trained_length), default=None)
-
-
 def curves_of(measured, comparison, name):
     """Those that are kept of a variant's runs."""
     runs = [run for run in comparison["runs"] if run["variant"] == name and not run["failure"]]
@@ -81,12 +76,14 @@ def curves_of(measured, comparison, name):
 
 def usable_lengths(measured, comparison, name):
     """Of each seed, in words: the median, the least and the most; "-" where no curve of a run is kept."""
-    curves = curves_of(measured, comparison, name)
-    return median_of([usable_length(curve) for curve in curves], longest_of([curve["points"] for curve in curves], trained_length_of(comparison, name)))
+    return of_seeds(comparison, name, [(usable_length(curve), curve["points"]) for curve in curves_of(measured, comparison, name)])
 
 
-def trained_length_of(comparison, name):
-    return next(variant["trained_length"] for variant in comparison["variants"] if variant["name"] == name)
+def of_seeds(comparison, name, found):
+    """`found`: of each seed a variant's usable length and the points it was found among; what reaches the longest of these beyond training may reach farther."""
+    trained = next(variant["trained_length"] for variant in comparison["variants"] if variant["name"] == name)
+    lengths = [point["length"] for _, points in found for point in points if point["loss"] is not None and point["length"] > trained]
+    return median_of([usable for usable, _ in found], max(lengths, default=None))
 
 
 def usable_as_printed(curve):
@@ -97,14 +94,12 @@ def usable_as_printed(curve):
 
 def usable_as_measured(comparison, name):
     """The same by the program's own rule (src/evaluate/figures.cc), by which each length gains over the longest usable one below it; "-" where it measured none."""
-    runs = [run for run in comparison["runs"] if run["variant"] == name and run.get("usable_length")]
-    return median_of([run["usable_length"] for run in runs], longest_of([run["losses"] for run in runs], trained_length_of(comparison, name)))
+    return of_seeds(comparison, name, [(run["usable_length"], run["losses"]) for run in comparison["runs"] if run["variant"] == name and run.get("usable_length")])
 
 
 def usable_step_by_step(measured, comparison, name):
     """The same of kept curves, of those seeds whose curve is not older than that rule."""
-    curves = [curve for curve in curves_of(measured, comparison, name) if usable_as_printed(curve)]
-    return median_of([usable_as_printed(curve)["tokens"] for curve in curves], longest_of([curve["points"] for curve in curves], trained_length_of(comparison, name)))
+    return of_seeds(comparison, name, [(usable["tokens"], curve["points"]) for curve in curves_of(measured, comparison, name) if (usable := usable_as_printed(curve))])
 
 
 def median_of(lengths, longest=None):
