@@ -14,7 +14,7 @@ from bars import bars  # noqa: E402
 from budgets import median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
 from curves import HOLDS, LEVEL, TITLES, by_budget, holds_up_to, kept_curve, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
 from exchanged import Exchanged  # noqa: E402
-from paired import by_seed, interval, losses, percent as of_nats, ranged  # noqa: E402
+from paired import apart, by_seed, differences_of, interval, losses, percent as of_nats, ranged  # noqa: E402
 from race import OURS, sooner  # noqa: E402
 from results_folder import finished  # noqa: E402
 
@@ -37,11 +37,16 @@ def counted_from_to(seeds):
     return (f"{min(seeds)} to " if min(seeds) < max(seeds) else "") + counted(max(seeds))
 
 
-def sure(c, *variants):
+def sure(c, *variants, written="{seeds}; {size} parameters, {each} tokens a parameter"):
     """Seeds of those, or of the reference; size and tokens of the first."""
     variants = variants or (c.all["reference"],)
     each = c.tokens_per_parameter(variants[0])
-    return f"{counted_from_to([c.made(variant) for variant in variants])}; {c.size(variants[0]).split(',')[0]}, {each:.{1 if each < 10 else 0}f} tokens a parameter"
+    return written.format(seeds=counted_from_to([c.made(variant) for variant in variants]), size=c.size(variants[0]).split(" ")[0], each=f"{each:.{1 if each < 10 else 0}f}")
+
+
+def briefly(c, *variants):
+    """The same in a row of the table of answers, whose head says what these are."""
+    return sure(c, *variants, written="{seeds}; {size}; {each}")
 
 
 def present(c, names):
@@ -59,29 +64,22 @@ def not_shown(c, name, length, other=None):
 
 
 def in_short():
-    """What a reader who chooses a method wants to know, in one line."""
+    """What a reader who chooses a method wants to know, in two sentences."""
     c = full("default")
     beyond = map(called, reading(c, extrapolating(c)))
     best = min((name for name in c.variants if c.made(name)), key=lambda name: c.perplexity(name, 512))
     level = [called(name) for name, variant in c.variants.items() if name != best and not only_measured_otherwise(variant) and not_shown(c, name, 512, best)]
     return (f"In short, on Python source: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
-            + f" ({sure(c)}).{optional(in_short_larger)}{optional(in_short_on_books)}")
-
-
-def in_short_larger():
-    c = full("default-larger")
-    grown = {name: c.grown(name, 8192) for name in ("alibi", "sinusoidal", "rotary")}
-    alone = "; beyond it ALiBi alone of the three does not rise" if grown["alibi"] <= 0 < min(grown["sinusoidal"], grown["rotary"]) else ""
-    return f" With {c.size('alibi').split(',')[0]} ({counted(c.made('alibi'))}), at the trained length {larger_at(512)} from ALiBi (in the paper +1.6 %, +1.7 %){alone}."
+            + f" ({sure(c)}).{optional(in_short_on_books)}")
 
 
 def in_short_on_books():
-    """The same methods from ALiBi at the longest length, on the other text."""
+    """Which of the same methods are shown to be ahead of ALiBi at the longest length, on the other text."""
     books = full("books")
-    names = sorted((name for name in reading(full("default"), extrapolating(full("default"))) if name != "alibi" and name in present(books, [name])), key=lambda name: books.perplexity(name, 8192))
-    few = {name: f" ({counted(books.made(name))})" if books.made(name) < 3 else " (no difference shown)" if not_shown(books, name, 8192) else "" for name in names}
-    return (f" On books these differ less at 16x: from ALiBi's perplexity {', '.join(f'{called(name)} {middle(books.against(name, 8192))}{few[name]}' for name in names)}"
-            + (f", {called(names[0])} and {called(names[1])} not told apart" if len(names) > 1 and not_shown(books, names[1], 8192, names[0]) else "") + ".")
+    names = [name for name in reading(full("default"), extrapolating(full("default"))) if name != "alibi" and name in present(books, [name])]
+    ahead = [name for name in names if not not_shown(books, name, 8192) and books.point(name, 8192)["difference"] < 0]
+    said = f"{' and '.join(map(called, ahead))} alone {'is' if len(ahead) == 1 else 'are'}" if ahead else "none is"
+    return f" On books {said} shown to be ahead of ALiBi."
 
 
 def change_or_level(c, name, length):
@@ -150,11 +148,12 @@ def longer_texts():
     best = [f"{called(name)} {c.perplexity(name, 8192):.2f} ({middle(c.change(name, 8192))}{'' if i else ' from 1x'})" for i, name in enumerate(reading(c, good))]
     at_2x = sorted((name for name in until if c.perplexity(name, 1024) < FAR_ABOVE * c.perplexity("alibi", 1024)), key=lambda name: c.perplexity(name, 1024))
     usable = {called(name): usable_lengths(place("figure1-full", "default", "measured"), c.all, name).split(" (")[0] for name in reading(c, good)}
-    alike = f" (usable length of each {min(usable.values())} tokens)" if len(set(usable.values())) == 1 else f" (usable length: {', '.join(f'{name} {of}' for name, of in usable.items())})"
+    alike = f"of each {min(usable.values())} tokens" if len(set(usable.values())) == 1 else ', '.join(f'{name} {of}' for name, of in usable.items())
     return Answer(
-        f"perplexity at 16x: {', '.join(best)}{alike}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
-        f"Python source; {sure(c, *reading(c, good))}",
+        f"perplexity at 16x: {', '.join(best)}. With all others it rises, by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
+        briefly(c, *reading(c, good)),
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
+         f"Usable length over 1x: {alike}. It says that reading so much is no harm, not that all of it helps: see \"Does ALiBi use the longer context?\"",
          f"Does not rise either, but is far above: {', '.join(others) or 'none'}",
          f"Does not rise, but reads no longer context (all of its gain is fewer early tokens): {', '.join(f'{called(name)} {c.perplexity(name, 8192):.2f}' for name in good if name not in reading(c, good)) or 'none'}",
          f"At 2x, perplexity: {', '.join(f'{called(name)} {c.perplexity(name, 1024):.2f}' + (' (no difference shown from ALiBi)' if not_shown(c, name, 1024) else '') for name in at_2x)}",
@@ -206,21 +205,37 @@ def most_tokens():
     return [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
 
 
+def from_alibi_of_one_seed(each):
+    """Perplexity from ALiBi's of one seed, from its difference of loss; level where seeds alone differ by as much."""
+    return f"level ({of_nats(each)})" if abs(each) <= LEVEL else of_nats(each)
+
+
 def larger_at(length):
-    """Sinusoidal and rotary from ALiBi with three times the parameters, and as many tokens for each of them."""
+    """Sinusoidal and rotary from ALiBi with three times the parameters and three times the tokens."""
     c = full("default-larger")
-    return ", ".join(f"{called(name)} {middle(c.against(name, length))}" for name in present(c, ("sinusoidal", "rotary")))
+    alibi = losses(c.all, "alibi", length)[0]
+    return ", ".join(f"{called(name)} {from_alibi_of_one_seed(losses(c.all, name, length)[0] - alibi)}" for name in present(c, ("sinusoidal", "rotary")))
+
+
+def of_size(c):
+    return ", ".join(c.size("alibi").split(", ")[:2]).replace(", ", " and ")
 
 
 def one_size_up():
     c = full("default-larger")
-    return f". With {c.size('alibi').split(',')[0]} and as many tokens for each ({counted(c.made('alibi'))}): {larger_at(512)}"
+    return f". With {of_size(c)} ({counted(c.made('alibi'))}): {larger_at(512)}"
 
 
-def after_most_tokens():
-    rows = optional(apart_by_rows, "default-rows-40")
-    return (f". After {by_budget(full('default-trend').all)[-1][0]:.0f} tokens a parameter (one seed): {', '.join(most_tokens())}"
-            + (f"; at another rate and with rows drawn one by one sinusoidal {middle(rows)}" if rows else ""))
+def more_tokens_alone():
+    """Sinusoidal from ALiBi with the tokens of the larger models, but not their parameters."""
+    c = full("default-84")
+    return f"With {of_size(c)}, both at {OTHER_RATE:g}, 1 seed: sinusoidal {from_alibi_of_one_seed(losses(c.all, 'sinusoidal', 512)[0] - losses(c.all, 'alibi', 512)[0])}"
+
+
+def at_the_lower_rate():
+    """Sinusoidal at the rate that its trials did not choose, from ALiBi at the one chosen for it."""
+    mine, its = losses(full("default-004").all, "sinusoidal", 512), losses(full("default").all, "alibi", 512)
+    return f"At {OTHER_RATE:g}, the rate that its short trials did not choose, sinusoidal is {apart(differences_of(mine, its))} from ALiBi ({counted(len(mine.keys() & its.keys()))})"
 
 
 def at_trained_length():
@@ -239,16 +254,19 @@ def at_trained_length():
     apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
-        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown)}{optional(one_size_up)}{optional(after_most_tokens)}",
-        f"Python source; {sure(c, *shown)}",
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown if name != 't5')}{optional(one_size_up)}",
+        briefly(c, *shown),
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {apart}",
          on_books,
          "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
          lambda: f"How far sinusoidal is behind depends on its learning rate (seed 0): {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
          f"at which ALiBi is {of_nats(loss_at_other_rate('alibi', 128) - losses(full('default-128').all, 'alibi', 128)[0])} from itself at its own",
+         at_the_lower_rate,
          by_places,
-         lambda: f"With {full('default-larger').size('alibi')}, from ALiBi's perplexity: {larger_at(512)} at 512, {larger_at(8192)} at 8,192",
+         more_tokens_alone,
+         lambda: f"With {of_size(full('default-larger'))}, from ALiBi's perplexity: {larger_at(512)} at 512, {larger_at(8192)} at 8,192. One seed; with 1.3M parameters the standard deviation of such a difference at 512 over seeds is "
+         + ", ".join(f"{called(name)} {100 * statistics.stdev(by_seed(c.all, name, 'alibi', 512)):.0f} %" for name in ("sinusoidal", "rotary")),
          lambda: f"Sinusoidal's distance from ALiBi depends on the tokens: by tokens a parameter {trend()}",
          lambda: f"Sinusoidal falls behind along a window: {behind('sinusoidal', 512)}",
          lowest])
@@ -285,11 +303,12 @@ SHARES_OF_LENGTH = {"a half": 0.5, "a quarter": 0.25, "an eighth": 0.125, "a six
 
 def how_short():
     c, t = TrainShort("composer"), TrainShort("table5")
-    shares = [f"{words} {middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}{' (no difference shown)' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else ''}" for words, s in SHARES_OF_LENGTH.items()]
+    shares = [f"{words} {'no difference shown' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}" for words, s in SHARES_OF_LENGTH.items()]
     return Answer(
-        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}; all by fewer early tokens, not by longer context",
-        sure(c, "alibi-s1"),
-        ["The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
+        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}",
+        briefly(c, "alibi-s1"),
+        ["What each gains from its own trained length to 1,024 is fewer early tokens, not longer context",
+         "The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
          + ", ".join(f"trained at {1024 * s:.0f} {c.apart(f'alibi-s{s}', 'alibi-s1', 1024)}" for s in SHARES_OF_LENGTH.values()),
          lambda: split_of(c, [f"alibi-s{s}" for s in SHARES_OF_LENGTH.values()], 1024, "Of the change from its own trained length to 1,024, longer context is, in nats, by share of the length"),
          f"Each row drawn by itself (`batch.draw=rows`), so that shorter training means more places of the text (rates differ, too), at 768 from that of ALiBi trained at 768: {', '.join(f'trained at {length} ' + t.apart(f'alibi-{length}', 'alibi-768', 768) for length in (256, 128))}",
@@ -310,8 +329,8 @@ def how_drawn():
                 "(both seed 0). What other methods gain by it: sinusoidal and rotary are in [figure1-full](figure1-full/), forget gates and KERPLE's log were not trained so")
 
     return Answer(
-        f"each from its own place of the text (`batch.draw=rows`): ALiBi, trained on 512, has {at(512)} at 512 and {at(8192)} at 8,192 from rows cut from 4 sequences of 2,048; as much as the best position method brings",
-        f"1 seed; {first.size('alibi').split(',')[0]}, {first.tokens_per_parameter('alibi'):.0f} tokens a parameter; trained on 128 the same, 2 seeds",
+        f"each from its own place of the text (`batch.draw=rows`): ALiBi {at(512)} at 1x, {at(8192)} at 16x, as much as the best position method brings",
+        briefly(rows, "alibi"),
         [against_methods,
          "Rows cut from a long sequence are what the reshape of `train_sequence_length_scaling` gives where `batch.draw` is `sequences`, as in Composer; most experiments here train so",
          drawn_rows])
@@ -326,7 +345,7 @@ def split_of(c, names, length, head):
 def drawn_rows():
     """What more places of the text in a step are worth, at one length."""
     c = Comparison("windows")
-    return (f"What the places are worth at one trained length, 128 ({c.size()}): with each row drawn by itself perplexity is {c.against('drawn-128', 128)} from that with rows cut from 16 "
+    return (f"What the places are worth at one trained length, 128, with NorMuon ({c.size()}, {c.tokens_per_parameter():.1f} tokens a parameter): with each row drawn by itself perplexity is {c.against('drawn-128', 128)} from that with rows cut from 16 "
             f"sequences of 512; with rows cut from 4 sequences of 2,048, {c.against('reshaped-2048', 128)} ([windows](windows/))")
 
 
@@ -345,16 +364,23 @@ def uses_context():
 
     others = in_others()
     helped, harmed = (sum(shown(of) for of in others) for shown in (lambda of: of["context_gain_low"] > 0, lambda of: of["context_gain_high"] < 0))
-    in_short = f". Of {len(others)} others, most of them smaller, it is shown to help {helped} and to harm {harmed}" if others else ""
     return Answer(
-        f"a little: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}{in_short}",
-        sure(c),
+        f"a little, up to about {helps_up_to(c):,} tokens: of its gain at 16x, {p['context_gain']:.3f} nats come from longer context, {p['early_gain']:.3f} from fewer early tokens{optional(on_books)}",
+        briefly(c),
         [f"Python source: longer context {within(p, 'context_gain', nats)} nats, fewer early tokens {within(p, 'early_gain', nats)}",
          lambda: in_full("Trained on 128 tokens", "default-128", 2048),
          lambda: in_full("Books", "books", 8192),
-         f"Of other models (parameters, tokens a parameter, lengths) longer context brings, in nats: {'; '.join(of['said'] for of in others)}" if others else "",
+         f"Of {len(others)} other models, most of them smaller, it is shown to help {helped} and to harm {harmed}. In nats (parameters, tokens a parameter, lengths): {'; '.join(of['said'] for of in others)}" if others else "",
          key_tokens,
          far_context])
+
+
+ENOUGH = 0.5  # tokens a parameter: with fewer a model has hardly begun to learn
+
+
+def helps_up_to(c):
+    """The farthest distance from which text is shown to help, over the seeds: the end of the last bin that it costs something to cut."""
+    return max(one["last"] for one in c.variants["alibi"]["far_context"] if (one["cut_low"] or 0) > 0)
 
 
 def in_others():
@@ -367,7 +393,7 @@ def in_others():
             continue
         for name in names or [name for name in c.variants if name.startswith("alibi")]:
             last = c.variants[name]["points"][-1]
-            if c.made(name) > 2 and last["length"] > c.variants[name]["trained_length"] and last.get("context_gain_low") is not None:
+            if c.tokens_per_parameter(name) >= ENOUGH and c.made(name) > 2 and last["length"] > c.variants[name]["trained_length"] and last.get("context_gain_low") is not None:
                 each = c.tokens_per_parameter(name)
                 found.append({**last, "said": f"{where} ({c.size(name).split(' ')[0]}, {each:.{1 if each < 10 else 0}f}, {c.variants[name]['trained_length']:,} to {last['length']:,}) {within(last, 'context_gain', nats)}"})
     return found
@@ -431,12 +457,12 @@ def recalls():
         of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none") if method in arms_of(learned["needle"])}
         depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
-    led = [f"{name} {ahead_at(one, FAR)} / {ahead_at(one, TIMES[-1])}" for name, one in by_best if leaders(one, arms_of(one))]
+    led = [f"{name} {ahead_at(one, FAR)}" for name, one in by_best if leaders(one, arms_of(one))]
     return Answer(
-        f"right answers of the best method at {FAR}x / at {TIMES[-1]}x (in brackets: methods that are not told apart from it): {'; '.join(led) or 'too few seeds'}",
-        f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M parameters, one learning rate, "
-        f"{'M or '.join(tokens)}M tokens; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))}",
-        ["Does a task separate methods, and why not: [tasks](tasks/#does-it-separate-methods-at-4x)",
+        f"right answers at {FAR}x, of the best method (in brackets: not told apart from it): {'; '.join(led) or 'too few seeds'}",
+        f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M; {'M, '.join(tokens)}M tokens",
+        [f"One learning rate for all; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))} tokens",
+         "Does a task separate methods, and why not: [tasks](tasks/#does-it-separate-methods-at-4x)",
          f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
          f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
          f"At {TIMES[-1]}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), TIMES.index(TIMES[-1]))}' for name, one in learned.items())}",
@@ -461,12 +487,12 @@ def other_bias():
 
     def briefly_on_books():
         books = full("books")
-        return f". On books at 16x: {', '.join(change_or_level(books, name, 8192) for name in present(books, names))}"
+        return f"; on books at 16x {', '.join(change_or_level(books, name, 8192) for name in present(books, names))}"
 
     brief = "; ".join(f"{called(name)} {middle(trained.against(name, 512))} at 1x, {middle(trained.against(name, 8192))} at 16x" for name in names)
     return Answer(
         f"{'yes' if better else 'not shown'}, from ALiBi's perplexity: {brief}{optional(briefly_on_books)}",
-        f"Python source; {sure(trained, *names)}",
+        briefly(trained, *names),
         [f"Python source, from ALiBi's perplexity: {said(trained, names, (512, 8192))}",
          lambda: f"Books: {said(full('books'), present(full('books'), names), (512, 8192))}",
          early,
@@ -484,7 +510,7 @@ def which_slopes():
     return Answer(
         f"from the published ones' perplexity: {short}. Of {len(worse) + len(rest)} others {len(worse)} are worse at 16x"
         + (f" ({of_nats(min(at_16x))} to {of_nats(max(at_16x))})" if at_16x else "") + f", {len(rest)} not told apart",
-        sure(c),
+        briefly(c),
         ["All at the learning rate that suits the published ones",
          f"At 16x, from the published ones: {c.listed((*better, *worse), 2048)}. No difference was shown for {', '.join(rest) or 'any other'}",
          lambda: split_of(c, ("press", *better), 2048, "Of the gain at 16x over 1x, longer context is, in nats (press: the published ones)"),
@@ -497,14 +523,19 @@ def sparse_answer():
     c, trained = Comparison("patterns"), full("default")
     better, same, worse = ([name for name in c.judged(verdict, 8192) if "attention_pattern" in c.variants[name]["changes"].get("model", {})]
                            for verdict in ("better", "within noise", "worse"))
-    at_end = ("window-sinks", "hard-alibi")
+
+    def hard():
+        return (f"Hard ALiBi has no positions, but windows: from ALiBi {trained.against('hard-alibi', 512)} at 1x, {trained.against('hard-alibi', 8192)} at 16x; from no positions with all keys "
+                f"{trained.apart('hard-alibi', 'none', 512)} and {trained.apart('hard-alibi', 'none', 8192)}")
+
     return Answer(
-        f"from all keys' perplexity, at 1x and 16x: {'; '.join(f'{change_or_level(trained, name, 512)}, {middle(trained.against(name, 8192))}' for name in at_end)}. Early in training, at 16x, "
+        f"{change_or_level(trained, 'window-sinks', 512)} from ALiBi with all keys at 1x, {middle(trained.against('window-sinks', 8192))} at 16x. Early in training, at 16x, "
         f"{len(better)} of {len(better) + len(same) + len(worse)} patterns are better, {len(same)} show no difference",
-        f"{sure(trained, at_end[0])}; early: {sure(c)}",
+        f"{briefly(trained, 'window-sinks')}; early: {briefly(c)}",
         [f"Early in training, better at 16x: {c.listed(better, 8192) or 'none'}; no difference shown: {c.listed(same, 8192)}",
          f"Worse there: {c.listed(worse, 8192)}",
-         f"After 20 tokens a parameter, at 16x: {', '.join(f'{called(name)} {trained.against(name, 8192)}' for name in at_end)}"])
+         f"After 20 tokens a parameter, at 16x: {called('window-sinks')} {trained.against('window-sinks', 8192)}",
+         hard])
 
 
 def step_times():
@@ -517,7 +548,7 @@ def what_it_costs():
     times = step_times()
     return Answer(
         f"a training step, of ALiBi's time: {', '.join(f'{called(name)} {statistics.median(of):.2f}' for name, of in times.items())}",
-        f"{len(times['rotary'])} rounds in turns; 4.2M parameters, trained on 128; Xeon with AMX",
+        f"{len(times['rotary'])} rounds in turns; 4.2M; Xeon with AMX",
         [f"By round, median (least .. most): {', '.join(f'{called(name)} {median_and_spread(of)}' for name, of in times.items())}",
          "Memory on a CPU: [cost](cost/). On a device steps were not timed in turns by method",
          "What an export can express differs, too: [configs/GUIDE.md](../../configs/GUIDE.md), \"Export\""])
@@ -546,7 +577,7 @@ def which_optimizer():
     least = min((normuon for _, normuon, _ in cases), key=lambda until: statistics.median(until[1]))
     return Answer(
         f"NorMuon for the matrices of the blocks: AdamW's loss after {min(shares):.2f}{' (or less)' if least[2] else ''} to {max(shares):.2f} of AdamW's time, early in training",
-        "3 seeds; 2M tokens, 0.5 tokens a parameter or fewer",
+        "3 seeds; 2M tokens; 0.5 or fewer",
         [f"Share of AdamW's time: {', '.join(of_each('NorMuon', 0) + of_each('Muon', 1))}",
          "NorMuon, by seed and timing round: "
          + "; ".join(f"{bound(until)}{median_and_spread(until[1])} of the time, {bound(until)}{statistics.mean(until[0]):.2f} of the tokens ({where})" for where, until, _ in cases),
@@ -569,10 +600,10 @@ def beside_pytorch():
                 key=lambda name: statistics.mean(one[name]["loss"] for found in race["lengths"] for one in found["rounds"]))
     same = ", ".join(f"{statistics.mean(one[adamw]['seconds'] / one[OURS][-1]['seconds'] for one in found['rounds']):.2f} at {found['length']}" for found in race["lengths"])
     return Answer(
-        f"with NorMuon, at lengths of {lengths}, to the loss that compiled PyTorch ends with {times('PyTorch, Muon')} times sooner than PyTorch with Muon, "
-        f"{times(adamw)} times sooner than PyTorch with AdamW",
-        f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M parameters, 1M tokens; {race['machine'].split(' (')[0]}, two cores",
-        [f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
+        f"with NorMuon, at lengths of {lengths}: {times(adamw)} times sooner at the loss that compiled PyTorch ends with",
+        f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M; 1M tokens; {race['machine'].split(' (')[0]}",
+        [f"PyTorch with AdamW; with Muon {times('PyTorch, Muon')} times",
+         f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
          f"For the same number of tokens `alibi` with NorMuon takes less time than PyTorch with AdamW by a factor of {same}",
          f"Measured on {race['machine']}"])
 
@@ -584,10 +615,9 @@ def from_a_table():
     near, far = of.lengths[0], of.lengths[-1]
     after, behind_alibi = ([of.apart("exchanged", length, beside, near if beside == "learned" else length) for length in (near, far)] for beside in ("learned", "alibi"))
     return Answer(
-        f"at a cost, and without use of longer context (usable length {of.usable['exchanged'].split(' (')[0]}): after a twentieth more tokens {middle(after[0])} at the table's length and {middle(after[1])} at 16x from the "
-        f"perplexity that the table had; from ALiBi throughout {middle(behind_alibi[0])} and {middle(behind_alibi[1])}",
-        f"{counted(len(of.losses))}; {of.parameters / 1e6:.2g}M parameters, {of.tokens / of.parameters:.0f} tokens a parameter",
-        [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x",
+        f"at a cost: after a twentieth more tokens {middle(after[0])} at the table's length and {middle(after[1])} at 16x from the perplexity that the table had",
+        f"{counted(len(of.losses))}; {of.parameters / 1e6:.2g}M; {of.tokens / of.parameters:.0f}",
+        [f"From the table's perplexity at the trained length: {after[0]} there, {after[1]} at 16x. Longer context is not used: usable length {of.usable['exchanged'].split(' (')[0]}",
          f"From a model trained with ALiBi throughout: {behind_alibi[0]} and {behind_alibi[1]}; the table's own model {of.apart('learned', near, 'alibi', near)} at the trained length. None went on with its table"])
 
 
@@ -599,6 +629,47 @@ def picture_of_gains():
     left = ", ".join(called(name) for name, p in points.items() if p["context_gain"] <= -0.1)
     return bars("What longer context brings at 8,192, trained on 512", f"nats a token; {sure(c, *points).split(';')[0]}, 95 %; below -0.1, not drawn: {left}",
                 sorted(rows, key=lambda row: -row[1]), lambda value: f"{round(value, 3) + 0.0:+.3f}")
+
+
+def changes_picture(title, below, found):
+    """Bars of perplexity in percent, of (label, differences of loss by seed, or one of them)."""
+    rows = [(label, *(None if end is None else 100 * math.expm1(end) for end in interval(each))) for label, each in found]
+    return bars(title, f"{below}; lower is better", rows, lambda value: f"{value:+.1f} %")
+
+
+def picture_at_trained_length():
+    c = full("default")
+    names = [name for name, variant in c.variants.items() if name != "alibi" and c.made(name) and not only_measured_otherwise(variant)]
+    found = [(called(name), by_seed(c.all, name, "alibi", 512)) for name in sorted(names, key=lambda name: c.perplexity(name, 512))]
+    return changes_picture("At the trained length, from ALiBi's perplexity", f"Python source, trained and measured on 512 tokens; {sure(c)}, 95 %", found)
+
+
+def picture_of_biases():
+    cases = [(full("default"), ""), (full("books"), " on books")]
+    found = [(f"{called(name)}, {at}{where}", by_seed(c.all, name, "alibi", length)) for c, where in cases for name in present(c, ("forgetting", "kerple-log", "t5"))
+             for at, length in (("1x", 512), ("4x", 2048), ("16x", 8192)) if name != "t5" or at != "16x"]
+    return changes_picture("Other biases, from ALiBi's perplexity", f"trained on 512 tokens; {sure(full('default'))}, 95 %; T5's bias at 16x, not drawn: far above", found)
+
+
+def picture_of_short_training():
+    c = TrainShort("composer")
+    found = [(f"trained on {1024 * s:.0f}", by_seed(c.all, f"alibi-s{s}", "alibi-s1", 1024)) for s in SHARES_OF_LENGTH.values()]
+    return changes_picture("ALiBi at 1,024, from training on all of 1,024", f"perplexity; {sure(c, 'alibi-s1')}, 95 %", found)
+
+
+def picture_of_rows():
+    rows, first = full("default-rows"), full("default")
+    found = [(f"measured on {length:,}", [losses(rows.all, "alibi", length)[0] - losses(first.all, "alibi", length)[0]]) for length in (512, 1024, 2048, 4096, 8192)]
+    return changes_picture("Each row of a step from its own place of the text", f"ALiBi's perplexity, from that with rows cut from 4 sequences of 2,048; trained on 512; 1 seed; {first.size('alibi').split(',')[0]}, "
+                           f"{first.tokens_per_parameter('alibi'):.0f} tokens a parameter", found)
+
+
+def picture_of_patterns():
+    c, early = full("default"), Comparison("patterns")
+    names = [name for verdict in ("better", "within noise", "worse") for name in early.judged(verdict, 8192) if "attention_pattern" in early.variants[name]["changes"].get("model", {})]
+    found = [(f"{called('window-sinks').removeprefix('ALiBi in ')}, {at}", by_seed(c.all, "window-sinks", "alibi", length)) for at, length in (("1x", 512), ("16x", 8192))]
+    found += [(f"early in training: {name}, 16x", by_seed(early.all, name, early.all["reference"], 8192)) for name in names]
+    return changes_picture("Patterns of keys, from the perplexity of ALiBi with all keys", f"{sure(c, 'window-sinks')}; early: {sure(early)}; 95 %", found)
 
 
 def picture_of_optimizers():
@@ -621,19 +692,20 @@ def picture_of_cost():
     return bars("A training step, of ALiBi's time", "4.2M parameters, trained on 128; rounds in turns, median, least and most; Xeon with AMX; the red line is ALiBi", rows, lambda value: f"{value:.2f}", line=1)
 
 
-PICTURES = {"context.svg": picture_of_gains, "cost.svg": picture_of_cost, "optimizers.svg": picture_of_optimizers, "pytorch.svg": picture_of_race}  # in data/results/pictures
+PICTURES = {"trained-length.svg": picture_at_trained_length, "biases.svg": picture_of_biases, "short.svg": picture_of_short_training, "rows.svg": picture_of_rows, "patterns.svg": picture_of_patterns,
+            "context.svg": picture_of_gains, "cost.svg": picture_of_cost, "optimizers.svg": picture_of_optimizers, "pytorch.svg": picture_of_race}  # in data/results/pictures
 
 ANSWERS = [  # question, answer, folder of its figures, its picture there
     ("Which method for texts longer than those it was trained on?", longer_texts, "figure1-full", "default/runs/perplexity.svg"),
-    ("Which method at the trained length?", at_trained_length, "figure1-full", "default/runs/loss.svg"),
-    ("How short may training be?", how_short, "train-short", "composer/perplexity.svg"),
-    ("How should the rows of a step be drawn?", how_drawn, "windows", "perplexity.svg"),
+    ("Which method at the trained length?", at_trained_length, "figure1-full", "../pictures/trained-length.svg"),
+    ("How short may training be?", how_short, "train-short", "../pictures/short.svg"),
+    ("How should the rows of a step be drawn?", how_drawn, "figure1-full", "../pictures/rows.svg"),
     ("Does ALiBi use the longer context?", uses_context, "figure1-full", "../pictures/context.svg"),
     ("Which method recalls what its context says?", recalls, "tasks", "recall/task-recall.svg"),
-    ("Is another bias better than ALiBi's?", other_bias, "figure1-full", "default/runs/perplexity.svg"),
+    ("Is another bias better than ALiBi's?", other_bias, "figure1-full", "../pictures/biases.svg"),
     ("What does another method cost?", what_it_costs, "biases", "../pictures/cost.svg"),
     ("Which slopes?", which_slopes, "slopes", "runs/perplexity.svg"),
-    ("Is sparse attention as good?", sparse_answer, "patterns", "perplexity.svg"),
+    ("Is sparse attention as good?", sparse_answer, "patterns", "../pictures/patterns.svg"),
     ("Which optimizer?", which_optimizer, "optimizers", "../pictures/optimizers.svg"),
     ("Faster than PyTorch?", beside_pytorch, "against-pytorch", "../pictures/pytorch.svg"),
     ("Can a model with a table of positions go on with ALiBi?", from_a_table, "retrofit", "seed-0/curve.svg"),

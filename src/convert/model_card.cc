@@ -129,8 +129,7 @@ CardCurve read_card_curve(const std::filesystem::path& folder, const std::string
     refuse_treated(set.protocol, file);
     // The figure shows every curve of the folder: here it must be this one alone.
     const bool alone = set.curves.size() == 1;
-    return {points_of(curve, file), usable_text(curve.usable),
-            measurement_text(set.text, set.protocol),
+    return {points_of(curve, file), usable_text(curve), measurement_text(set.text, set.protocol),
             alone && std::filesystem::symlink_status(folder / "curve.svg").type() ==
                          std::filesystem::file_type::regular};
   }

@@ -90,7 +90,7 @@ Table useful_table(const Comparison& c) {
   };
   for (const ComparedVariant& variant : c.variants) {
     const std::vector<std::string> cells = {
-        of_each_seed(c, variant, [](const Curve& curve) { return usable_text(curve.usable); }),
+        of_each_seed(c, variant, usable_text),
         of_each_seed(c, variant, far([](const FarContext& f) { return with_commas(f.window); })),
         of_each_seed(c, variant,
                      far([](const FarContext& f) { return reach_text(useful_context(f)); })),

@@ -65,10 +65,15 @@ std::string useful_context_text(const FarContext& far) {
              " targets, windows of ", with_commas(far.window));
 }
 
-std::string usable_text(const UsableLength& usable) {
+std::string usable_text(const Curve& curve) {
+  const UsableLength& usable = curve.usable;
   if (usable.tokens == 0) return "";
-  return cat(with_commas(usable.tokens), usable.tokens == 1 ? " token" : " tokens", " (",
-             with_commas(usable.low), " .. ", with_commas(usable.high), ")");
+  const bool bounded = std::ranges::any_of(curve.points, [&](const CurvePoint& point) {
+    return point.length > usable.tokens && measured(point);
+  });
+  return cat(bounded ? "" : "at least ", with_commas(usable.tokens),
+             usable.tokens == 1 ? " token" : " tokens", " (", with_commas(usable.low), " .. ",
+             with_commas(usable.high), ")");
 }
 
 std::int64_t harmless_length(const Curve& curve) {

@@ -26,8 +26,8 @@ std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 toke
 // "useful context: 128 tokens ..."; empty where none was asked for.
 std::string useful_context_text(const FarContext& far);
 
-// "256 tokens (128 .. 512)"; empty where it was not measured.
-std::string usable_text(const UsableLength& usable);
+// "256 tokens (128 .. 512)", "at least" where no longer one was measured; empty where none was.
+std::string usable_text(const Curve& curve);
 // Up to where no measured length beyond the usable one has a loss more than kUsableMargin above
 // that at the usable length.
 std::int64_t harmless_length(const Curve& curve);

@@ -111,7 +111,7 @@ std::string curve_summary(const Curve& curve) {
     text += cat(" Its lowest perplexity, ", four_digits(lowest->perplexity), ", is at ",
                 place(*lowest), ".");
   }
-  if (const std::string usable = usable_text(curve.usable); !usable.empty())
+  if (const std::string usable = usable_text(curve); !usable.empty())
     text += cat(" Its usable length is ", usable, ".");
   if (const std::int64_t harmless = harmless_length(curve); harmless > curve.usable.tokens)
     text += cat(" Longer contexts, up to ", with_commas(harmless), ", do no harm.");

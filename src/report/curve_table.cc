@@ -128,7 +128,7 @@ std::string usable_line(const CurveSet& set) {
     if (curve.usable.tokens == 0) continue;
     const std::int64_t harmless = harmless_length(curve);
     lengths.push_back(
-        cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve.usable),
+        cat(set.curves.size() > 1 ? curve.label() + " " : "", usable_text(curve),
             harmless > curve.usable.tokens ? ", no harm up to " + with_commas(harmless) : ""));
   }
   return join(lengths, "; ");

@@ -228,11 +228,13 @@ Pieces common_words(const TaskShape& shape, RandomKey random) {
   constexpr std::int64_t kCommon = 3;
   Draws draws(random);
   const std::int64_t times = std::max<std::int64_t>(3, shape.size / 10);  // of a common word
+  // Of another one a share of that, so that a longer text is not an easier one.
+  const std::int64_t other_times = std::max<std::int64_t>(1, (times + 2) / 4);
   const std::int64_t others =
-      std::max<std::int64_t>(1, (shape.size - kCommon * times) / 2);  // twice each
+      std::max<std::int64_t>(1, (shape.size - kCommon * times) / other_times);
   Words words = different(kCommon + others, [&] { return spoken(draws, 2); }), all;
   for (std::int64_t i = 0; i < kCommon + others; ++i)
-    all.insert(all.end(), static_cast<std::size_t>(i < kCommon ? times : 2),
+    all.insert(all.end(), static_cast<std::size_t>(i < kCommon ? times : other_times),
                words[static_cast<std::size_t>(i)]);
   words.resize(kCommon);
   std::ranges::sort(words);

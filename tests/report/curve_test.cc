@@ -74,6 +74,17 @@ TEST(CurveJson, HasTheUsableLengthWhereItWasMeasured) {
   EXPECT_NAMES(curve_summary(set.curves[0]), "usable", 256, 128);
 }
 
+// Seen failing with "at least" for the trained length, and without it.
+TEST(UsableText, MayBeLongerWhereNoLongerLengthWasMeasured) {
+  Curve one = curve("alibi", {23.4, 23.0, 22.9});
+  one.usable = {512, 256, 512};
+  EXPECT_EQ(usable_text(one), "at least 512 tokens (256 .. 512)");
+  one.usable.tokens = 256;
+  EXPECT_EQ(usable_text(one), "256 tokens (256 .. 512)");
+  one.points[2].perplexity = NAN;
+  EXPECT_EQ(usable_text(one), "at least 256 tokens (256 .. 512)");
+}
+
 // Seen failing with the longest length within the margin of the best in place of the run of them.
 TEST(HarmlessLength, EndsBeforeTheFirstThatIsWorse) {
   const auto harmless = [](const std::vector<double>& perplexities, std::int64_t usable) {

@@ -185,9 +185,10 @@ std::vector<std::pair<int, std::string>> by_count(const Words& before) {
 }
 
 TEST(Tasks, CommonWordsAreMoreOftenThereThanAllOthers) {
-  for_texts("common_words", {16, 100, 1000}, [](const auto& all, std::int64_t, double) {
+  for_texts("common_words", {16, 100, 1000, 4000}, [](const auto& all, std::int64_t size, double) {
     const auto counts = by_count(all[0].before);
     EXPECT_GT(counts[2].first, counts[3].first);
+    if (size >= 100) EXPECT_NEAR(counts[2].first / counts[3].first, 4, 1) << size;
     Words expected{counts[0].second, counts[1].second, counts[2].second};
     std::ranges::sort(expected);
     EXPECT_EQ(all[0].answer, expected);

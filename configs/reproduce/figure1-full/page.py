@@ -105,6 +105,7 @@ def first_lines(comparison):
         beside_papers_breaks(variants, lowest)
 
 
+ENOUGH_TARGETS = 100_000
 PAPER_LENGTH = 512
 PAPER_BREAKS = {"sinusoidal": "20 to 50", "rotary": "100 to 200", "t5": "600 to 800", "alibi": "never"}  # tokens beyond that length up to which perplexity does not rise
 
@@ -128,12 +129,9 @@ def curves_table(case, comparison):
     for variant in filter(was_run, comparison["variants"]):
         cells = [f"{point['perplexity']:.2f}" if point["perplexity"] is not None else "-" for point in variant["points"]]
         print(f"| {arm(comparison, variant['name'], beside=True)} | " + " | ".join(cells) + f" | {'-' if 'last_trained_length' in variant else usable_lengths(case / 'measured', comparison, variant['name'])} |")
-    print(f"\nUsable length (over 1x): the longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than "
-          f"{LEAST_GAIN:g} nats, with an interval\n(over the text) above 0; never less than the length of training. Median of the seeds (least .. most). Where gains are hardly above {LEAST_GAIN:g} nats (books), seeds of one "
-          "method differ by all lengths.")
     stepwise = {variant["name"]: usable_step_by_step(case / "measured", comparison, variant["name"]) for variant in filter(was_run, comparison["variants"]) if "last_trained_length" not in variant}
     if any(length != "-" for length in stepwise.values()):
-        print("`alibi evaluate` prints a stricter one: each length must gain that much over the usable length before it. By that rule (curves of other methods are older than it): " + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
+        print("\nUsable length by the stricter rule of `alibi evaluate` (curves of other methods are older than it): " + "; ".join(f"{name} {length}" for name, length in stepwise.items() if length != "-") + ".")
 
 
 def other_judge(case):
@@ -145,21 +143,19 @@ def other_judge(case):
     if of["text_sha256"] != other["text_sha256"] or of["rule"]["evaluator_sha256"] == other["rule"]["evaluator_sha256"]:
         return ""
     both = len(set(of["positions"]) & set(other["positions"]))
-    return (f"Another training of the judge chose those of the first section: {both:,} are in both ({100 * both / len(of['positions']):.0f} % of these), so perplexities of key "
-            "tokens cannot be compared between the two.\n")
+    return (f" Another training of the judge chose those of the first section: {both:,} are in both ({100 * both / len(of['positions']):.0f} % of these), so perplexities of key "
+            "tokens cannot be compared between the two.")
 
 
 def key_table(case, comparison):
     rule = comparison.get("key_tokens")
     if not rule:
         return
-    print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under another model, the judge, falls by more than {rule['least_gain']:g} nats, to less than "
-          f"{rule['most_loss']:g}, when it reads windows of {rule['long_length']:,} tokens instead of {rule['short_length']:,} (the rule of LongPPL, Fang et al. 2024, which asks for 2 nats: small models gain less). The judge has the shape "
-          f"of these models and rotary positions, and was trained once, on {rule['long_length']:,} tokens (`configs/reproduce/figure1-full/judge.json`); it may favour rotary at 1x.\n{other_judge(case)}")
+    print(f"\nKey tokens, {rule['tokens']:,} of {comparison['text']['tokens_scored']:,}: those whose loss under the judge falls by more than {rule['least_gain']:g} nats, to less than {rule['most_loss']:g}, when it reads windows of "
+          f"{rule['long_length']:,} tokens instead of {rule['short_length']:,}.{other_judge(case)}\n")
     if rule["tokens"] == 0:
         return
-    print("The short window is shorter than those of training, so not all of them need more than 1x. The last column counts those in the later half of windows of both "
-          "lengths. Rows of fewer seeds are compared with alibi of the same seeds.\n\n| method | perplexity of key tokens at 1x | from alibi's | at the longest length | from alibi's | what longer context brings them there, nats |\n|---|---|---|---|---|---|")
+    print("| method | perplexity of key tokens at 1x | from alibi's | at the longest length | from alibi's | what longer context brings them there, nats |\n|---|---|---|---|---|---|")
     for variant in comparison["variants"]:
         points = [point for point in beyond(variant) if "key" in point]
         if not points:
@@ -188,9 +184,17 @@ def patterns_line(comparison):
 
 def gains_table(comparison):
     """Of each method at the longest length."""
-    scored = comparison["text"]["tokens_scored"]
     if table := split_section(comparison):
-        print(table.rstrip("\n") + f"\n\nLonger context is the mean gain of {scored // 4:,} targets (of {scored:,}); only a quarter of what is scored lies there, and the held-out text is too short for 100,000 of them.")
+        print(table.rstrip("\n") + f"\n\n{targets_line(comparison)}")
+
+
+def targets_line(comparison):
+    """Of how many targets longer context is the mean, and why of no more: the later half of windows of both lengths, a quarter of what is scored."""
+    scored, longest = comparison["text"]["tokens_scored"], comparison["variants"][0]["points"][-1]["length"]
+    taken, _, there = comparison["text"]["selection"].split()[:3]
+    of_all = int(there) * longest // 4
+    limit = "all of the held-out text would give" if of_all < ENOUGH_TARGETS else f"the runs were measured on {taken} of {there} windows; all would give"
+    return f"Longer context is the mean gain of {scored // 4:,} targets (of {scored:,} scored); {limit} {of_all:,}."
 
 
 def seeds_line(comparison):
@@ -406,25 +410,34 @@ def case_section(case):
 
 
 def main(folder):
-    print("""# Figure 1 at 20 tokens a parameter
+    print(f"""# Figure 1 at 20 tokens a parameter
 
 Every method trains on the same tokens, in the same batches, with the same seeds, but not all on the same device: sections name them. A device alone
 changed perplexity by 0.2 % (ALiBi) and 1.3 % (sinusoidal) at 512, by 0.3 and 3.9 % at 8,192 ([two runs](../../../tests/bench/RESULTS.md#on-a-cuda-device)). Each takes the best of the three or four learning rates tried: short trials with one seed, chosen on one half of the
 held-out documents. All figures are of the other half. Arms that go on from others are exceptions, as their sections say. Intervals are of 95 %, over
 the seeds that a section names. With two seeds, differences at 1x show both values; gains show the wide interval of two.
 
-Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here, with 4.2M parameters, rotary and
-sinusoidal are behind ALiBi at 512 by about as much (one seed; the section of 4.2M parameters). With 1.3M rotary is ahead, and sinusoidal far behind. Its learning rate ("Other rates": over all tokens another rate is better than the one chosen; of rotary, T5's bias, KERPLE's log and
-forget gates no other was tried over all tokens) and the tokens ("By tokens a parameter") change that; the places of the text in a step ("each row
-drawn by itself") may, but that is one seed, and the change is smaller than the spread between seeds.
+Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here, trained at 512, sinusoidal is far behind
+with 1.3M parameters and 26M tokens, and near with 4.2M parameters and 84M tokens; rotary is ahead, and then level with ALiBi. What was tried of sinusoidal's distance with 1.3M:
+a lower learning rate ("Other rates"; short trials chose one that is worse after all of the tokens; rotary, T5's bias, KERPLE's log and forget gates were tried at no other),
+more tokens ("By tokens a parameter"), and more places of the text in a step ("each row drawn by itself").
 
 `scripts/reproduce figure1-full` trains what is missing of `default`, and of `books` where these are unpacked, on a CPU or a GPU, and makes this page.
-`CASES="default-128 default-1024 default-rows default-rows-40 default-trend default-larger"` before it takes those; the last sections have commands of their own. `default` alone
+`CASES="default-128 default-1024 default-rows default-rows-40 default-trend default-004 default-84 default-larger"` before it takes those; the last sections have commands of their own. `default` alone
 takes some ten hours on two cores (`--output results/mine`). Books are a collection of one's own (`scripts/unpack-books FOLDER`): those used here
 cannot be downloaded.
 
-To choose a method, read its usable length: "holds" says only that perplexity does not rise, also where longer context brings nothing. "At least": it is
-the longest length that was measured.""")
+To choose a method, read its usable length: "holds" says only that perplexity does not rise, also where longer context brings nothing. Usable length (over 1x): the
+longest at which the loss is at most {USABLE:g} nats above its best, and longer context than that of training gains more than {LEAST_GAIN:g} nats, with an interval (over the text)
+above 0; never less than the length of training. Median of the seeds (least .. most). "At least": it is the longest length that was measured. So at least 8,192 does
+not say that all of 8,192 tokens help: [how far back text does](../README.md#does-alibi-use-the-longer-context). `alibi evaluate` prints a stricter one: each length must gain
+that much over the usable length before it. Where gains are hardly above {LEAST_GAIN:g} nats (books), seeds of one method differ by all lengths.
+
+Key tokens are chosen by another model, the judge, by the rule of LongPPL (Fang et al. 2024), which asks for 2 nats: small models gain less. Judges have 1.3M parameters
+and rotary positions, and were trained once for each text and case, on 2,048 tokens (`configs/reproduce/figure1-full/judge.json`): one may favour rotary at 1x, and what another
+training of it would change is not in the intervals. The judge's short window is shorter than those of training, so not all key tokens need more than 1x; the last column of
+these tables counts those in the later half of windows of both lengths. Rows of fewer seeds are compared with alibi of the same seeds.
+""")
     print("Names: " + ", ".join(f"{name} is {TITLES[name]}" for name in ("forgetting", "kerple-log", "t5", "none", "window-sinks")) + ".")
     cases = [path.parent.parent for path in pathlib.Path(folder).glob("*/runs/comparison.json")]
     for case in sorted(cases, key=lambda case: (case.name != "default", case.name)):

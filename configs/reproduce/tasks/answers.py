@@ -1,5 +1,6 @@
 """What the comparisons of tasks found."""
 import json
+import math
 import pathlib
 import statistics
 import sys
@@ -12,6 +13,7 @@ LEARNED = 0.1  # of the way from guessing to all right: a method that is there k
 # Share of right answers without finding what is asked for, where it is not nearly 0: by the bit seen last (simulated), and of five depths all at the
 # last, where the answer is the last letter or number.
 GUESSED = {"flip_flop": 0.61, "flip_flop_rare": 0.52, "flip_flop_dense": 0.95, "lookup": 1 / 5 + 4 / 5 / 26, "needles": 1 / 5}
+GUESSED_LOSS = {"copy": math.log(26) / 2, "lookup": math.log(26) / 2}  # nats a token of an answer whose letters, each of two tokens, may be any
 FAR = 4        # methods are told apart at this multiple of the trained length
 TIMES = (1, 2, 4, 8, 16)  # what is asked
 
@@ -112,10 +114,10 @@ def knows(comparison, arm, times=1):
     return bool(shares) and statistics.mean(shares.values()) >= share_of(LEARNED, guessed(comparison, 0, length))
 
 
-def differences(comparison, task, arms, length):
+def differences(comparison, task, arms, length, what=None):
     """(better, worse, mean, low, high) of two arms each, by the seeds that both have, the largest first; low and high are None of one seed. Two arms of
-    which neither knows the task are not compared by its right answers."""
-    what, found = measured_by(comparison, task, arms, length), []
+    which neither knows the task are not compared by its right answers, nor by its loss where both lose more than by guessing."""
+    what, found = what or measured_by(comparison, task, arms, length), []
     for i, first in enumerate(arms):
         for second in arms[i + 1:]:
             if what == "share" and not knows(comparison, first) and not knows(comparison, second):
@@ -126,9 +128,31 @@ def differences(comparison, task, arms, length):
             if mean is not None and mean < 0:
                 better, worse = worse, better
                 mean, low, high = interval(differences_of(*reversed(values)))
-            if mean is not None:
+            if mean is not None and not (what == "loss" and only_guesses(comparison, task, better, length)):
                 found.append((better, worse, mean, low, high))
     return sorted(found, key=lambda one: -one[2])
+
+
+def only_guesses(comparison, task, arm, length):
+    """Whether the answer's loss is not below that of guessing, where that is known."""
+    loss = statistics.mean(by_seed(comparison, task, arm, length, "loss").values())
+    return loss >= GUESSED_LOSS.get(comparison["tasks"][task]["name"], math.inf)
+
+
+def shown(differences_found):
+    """Those of which the interval is above 0."""
+    return [one for one in differences_found if one[3] is not None and one[3] > 0]
+
+
+def told_apart(comparison, task, arms, length):
+    """(What tells methods apart, its differences): right answers of methods that know the task there, or the loss of answers where these show nothing."""
+    what = measured_by(comparison, task, arms, length)
+    found = differences(comparison, task, arms, length)
+    if what == "share":
+        found = [each for each in found if knows(comparison, each[0], length // trained_length(comparison))]
+        if not shown(found) and shown(by_loss := differences(comparison, task, arms, length, "loss")):
+            return "loss", by_loss
+    return what, found
 
 
 def leaders(comparison, arms, times=FAR):

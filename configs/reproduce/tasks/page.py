@@ -7,7 +7,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from answers import (FAR, GUESSED, LEARNED, TIMES, arms_of, guessed, by_depth, by_seed, differences, knows, leaders, learned_by_all, seeds_of, learned_by, measured_by, planned, planned_arms, read_tasks,  # noqa: E402
+from answers import (FAR, GUESSED, GUESSED_LOSS, LEARNED, TIMES, arms_of, guessed, by_depth, by_seed, differences, knows, leaders, learned_by_all, learned_by, measured_by, planned, planned_arms, read_tasks, shown, told_apart,  # noqa: E402
                      trained_length, was_learned)
 from curves import TITLES  # noqa: E402
 from paired import ranged  # noqa: E402
@@ -127,29 +127,40 @@ def separations(found, arms):
     lines = []
     for name, one in found.items():
         length = FAR * trained_length(one)
-        with_intervals = [each for each in differences(one, 0, arms[name], length) if each[3] is not None]
-        ahead = [each for each in with_intervals if each[3] > 0]
-        by_answers = measured_by(one, 0, arms[name], length) == "share"
-        if by_answers and (known := [each for each in ahead if knows(one, each[0], FAR)]):
-            better, worse, mean, *_ = known[0]
-            said = f"yes, {len(known)} pair{'s' if len(known) > 1 else ''} of methods, most {TITLES[better]} from {TITLES[worse]}: by {100 * mean:.0f} points"
-            if all(learned_by_all(one, each[0]) and not learned_by_all(one, each[1]) for each in known):
-                said += ", but only from methods that not every seed has learned at 1x"
-            elif (both := sum(learned_by_all(one, each[0]) and learned_by_all(one, each[1]) for each in known)) < len(known):
-                said += f"; {both} of them between methods that every seed has learned at 1x"
-        elif not was_learned(one):
+        what, told = told_apart(one, 0, arms[name], length)
+        ahead = shown(told)
+        if not was_learned(one):
             said = f"no method knows it; {millions(trained_tokens(one))} tokens were tried"
-        elif not with_intervals:
+        elif not has_pairs(one, arms[name]):
             said = "not known: no two methods have two seeds in common"
-        elif not by_answers:
-            all_seeds = sum(learned_by_all(one, arm) for arm in arms[name])
-            said = (f"not by right answers: at {FAR}x no method has more of them than by guessing, " + (f"though {all_seeds} of {len(arms[name])} have learned it with every seed" if all_seeds else
-                    f"and none has learned it with every seed (right at 1x, in %, by seed: {by_seeds(one, arms[name])})") + ("; by the loss of the answer, yes" if ahead else ""))
+        elif ahead:
+            said = how_apart(one, what, ahead, length)
         else:
-            said = (f"no pair whose better method knows it at {FAR}x differs beyond noise; right at 1x, in %, by seed: "
-                    f"{by_seeds(one, arms[name])}; more tokens and other rates were not tried")
+            said = (f"no: at {FAR}x no difference is beyond noise, right answers or their loss" + (", or only of methods that lose more than by guessing" if name in GUESSED_LOSS else "")
+                    + f"; right at 1x, in %, by seed: {by_seeds(one, arms[name])}; more tokens and other rates were not tried")
         lines.append(f"- {name}: {said}.{farther(one, arms[name])}")
     return "\n".join(lines)
+
+
+def has_pairs(comparison, arms):
+    """Whether two methods have two seeds in common."""
+    seeds = [by_seed(comparison, 0, arm, trained_length(comparison), "loss").keys() for arm in arms]
+    return any(len(mine & its) > 1 for i, mine in enumerate(seeds) for its in seeds[i + 1:])
+
+
+def how_apart(comparison, what, ahead, length):
+    """The pairs of methods that are told apart: how many, the widest, and whether every seed has learned the task with both."""
+    better, worse, mean, *_ = ahead[0]
+    unit = f"{100 * mean:.0f} points" if what == "share" else f"{nats(mean)} nats of the answer's loss"
+    said = f"yes{'' if what == 'share' else ', by the loss of answers, not by right ones'}: {len(ahead)} pair{'s' if len(ahead) > 1 else ''} of methods, most {TITLES[better]} from {TITLES[worse]}: by {unit}"
+    both = sum(learned_by_all(comparison, each[0]) and learned_by_all(comparison, each[1]) for each in ahead)
+    if all(learned_by_all(comparison, each[0]) and not learned_by_all(comparison, each[1]) for each in ahead):
+        said += ", but only from methods that not every seed has learned at 1x"
+    elif both == 0:
+        said += ", none of them between two methods that every seed has learned at 1x"
+    elif both < len(ahead):
+        said += f"; {both} of them between methods that every seed has learned at 1x"
+    return said
 
 
 def farther(comparison, arms):
@@ -246,8 +257,9 @@ hold the least and the most of the seeds. `scripts/reproduce tasks` trains what 
 
 ## Differences beyond noise
 
-Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Losses are compared where no method
-has more right than by guessing, right answers where the better method knows the task at {FAR}x. With up to 15 pairs a task,
+Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Right answers are compared where the better
+method knows the task at {FAR}x; losses where no method has more right than by guessing, or where right answers show nothing. A method that loses more than by guessing is
+ahead of none (copy, lookup: {GUESSED_LOSS['copy']:.2f} nats). With up to 15 pairs a task,
 some of these differences are there by chance: no correction is made for their number.
 
 | task | seeds | difference at {FAR}x | by |
@@ -255,9 +267,8 @@ some of these differences are there by chance: no correction is made for their n
     for name, one in found.items():
         for task, asked in enumerate(one["tasks"]):
             length = FAR * trained_length(one)
-            what = measured_by(one, task, arms[name], length)
-            found_here = [each for each in differences(one, task, arms[name], length) if what == "loss" or knows(one, each[0], FAR)]
-            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what) if any(low is not None for *_, low, _ in differences(one, task, arms[name], length)) else 'one seed'} | "
+            what, found_here = told_apart(one, task, arms[name], length)
+            print(f"| {asked['name']}{'' if was_learned(one) else ', not learned'} | {seeds_text(one, arms[name])} | {of_differences(found_here, what) if has_pairs(one, arms[name]) else 'one seed'} | "
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
