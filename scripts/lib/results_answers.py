@@ -70,7 +70,16 @@ def in_short():
     best = min((name for name in c.variants if c.made(name)), key=lambda name: c.perplexity(name, 512))
     level = [called(name) for name, variant in c.variants.items() if name != best and not only_measured_otherwise(variant) and not_shown(c, name, 512, best)]
     return (f"In short, on Python source: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
-            + f" ({sure(c)}).{optional(in_short_on_books)}")
+            + f" ({sure(c)}).{optional(rotary_later)}{optional(in_short_on_books)}")
+
+
+def rotary_later():
+    """Where rotary is no longer ahead of ALiBi at the trained length: after the most tokens, and with more parameters."""
+    tokens, points = by_budget(full("default-trend").all)[-1]
+    larger = losses(full("default-larger").all, "rotary", 512)[0] - losses(full("default-larger").all, "alibi", 512)[0]
+    cases = [(f"after {tokens:.0f} tokens a parameter", points["rotary"]["loss"] - points["alibi"]["loss"]), (f"with {of_size(full('default-larger'))}", larger)]
+    level = [where for where, apart_by in cases if abs(apart_by) <= LEVEL]
+    return f" Rotary is level with ALiBi there {' and '.join(level)} (1 seed each)." if level else ""
 
 
 def in_short_on_books():
@@ -78,8 +87,7 @@ def in_short_on_books():
     books = full("books")
     names = [name for name in reading(full("default"), extrapolating(full("default"))) if name != "alibi" and name in present(books, [name])]
     ahead = [name for name in names if not not_shown(books, name, 8192) and books.point(name, 8192)["difference"] < 0]
-    said = f"{' and '.join(map(called, ahead))} alone {'is' if len(ahead) == 1 else 'are'}" if ahead else "none is"
-    return f" On books {said} shown to be ahead of ALiBi."
+    return f" On books, of these, shown to be ahead of ALiBi at 16x: {' and '.join(map(called, ahead)) or 'none'}."
 
 
 def change_or_level(c, name, length):
@@ -305,7 +313,8 @@ def how_short():
     c, t = TrainShort("composer"), TrainShort("table5")
     shares = [f"{words} {'no difference shown' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}" for words, s in SHARES_OF_LENGTH.items()]
     return Answer(
-        f"perplexity at 1,024, trained on a share of that length, from training on all of it: {', '.join(shares)}",
+        f"with rows cut from sequences, perplexity at 1,024 after training on a share of that length, from training on all of it: {', '.join(shares)}. With rows drawn one by one shorter is better: "
+        f"at 768, {' and '.join(f'trained on {length} ' + middle(t.apart(f'alibi-{length}', 'alibi-768', 768)) for length in (256, 128))}",
         briefly(c, "alibi-s1"),
         ["What each gains from its own trained length to 1,024 is fewer early tokens, not longer context",
          "The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "

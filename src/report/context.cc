@@ -31,9 +31,11 @@ Reach farthest(const FarContext& far, BoundedMean FarBin::*kind) {
   Reach reach;
   for (const FarBin& bin : far.bins) {
     const BoundedMean& rise = bin.*kind;
-    if (rise.low > 0 && rise.mean > kLeastContextGain) reach.tokens = bin.last;
+    if (rise.low > 0 && rise.mean > kLeastContextGain)
+      reach = {.tokens = bin.last, .bounded = bin.last < far.bins.back().last};
+    else if (!(rise.high <= kLeastContextGain))
+      reach.bounded = false;
   }
-  reach.bounded = far.bins.empty() || reach.tokens < far.bins.back().last;
   return reach;
 }
 

@@ -12,7 +12,7 @@ namespace alibi {
 
 // How far back context does something, as the end of the farthest bin in which the loss rises by
 // more than kLeastContextGain, with an interval above 0, whatever nearer bins show; 0: none.
-// `bounded` false: that is the last bin, so this is a lower limit.
+// `bounded` false: that is the last bin, or a farther one may do as much, so this is a lower limit.
 struct Reach {
   std::int64_t tokens = 0;
   bool bounded = true;

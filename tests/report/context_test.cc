@@ -7,7 +7,8 @@
 namespace alibi {
 namespace {
 
-const BoundedMean kHarm{0.2, 0.1, 0.3}, kNone{0.01, -0.1, 0.1}, kHelp{-0.2, -0.3, -0.1};
+const BoundedMean kHarm{0.2, 0.1, 0.3}, kUnknown{0.01, -0.1, 0.1}, kNone{0, -0.0005, 0.0005},
+    kHelp{-0.2, -0.3, -0.1};
 
 FarBin bin(std::int64_t first, std::int64_t last, const BoundedMean& cut,
            const BoundedMean& swapped) {
@@ -17,11 +18,25 @@ FarBin bin(std::int64_t first, std::int64_t last, const BoundedMean& cut,
 TEST(UsefulContext, EndsWithTheFarthestHarmOfLeavingOut) {
   FarContext far;
   far.window = 32;
-  far.bins = {bin(1, 1, kNone, kHarm), bin(2, 2, kHarm, kHarm), bin(3, 4, kNone, kHarm)};
+  far.bins = {bin(1, 1, kUnknown, kHarm), bin(2, 2, kHarm, kHarm), bin(3, 4, kNone, kHarm)};
   EXPECT_EQ(useful_context(far).tokens, 2) << "one target a window shows little";
   EXPECT_TRUE(useful_context(far).bounded);
   EXPECT_EQ(noticed_context(far).tokens, 4);
   EXPECT_FALSE(noticed_context(far).bounded);
+}
+
+// Seen failing: few targets made a small number that read as a measured one.
+TEST(UsefulContext, IsALowerLimitWhereWhatLiesFartherBackMayHelp) {
+  FarContext far;
+  far.window = 32;
+  far.bins = {bin(1, 1, kHarm, kNone), bin(2, 2, kUnknown, kUnknown), bin(3, 4, kNone, kHelp)};
+  EXPECT_EQ(useful_context(far).tokens, 1);
+  EXPECT_FALSE(useful_context(far).bounded);
+  EXPECT_EQ(noticed_context(far).tokens, 0);
+  far.bins[1] = bin(2, 2, {kNotMeasured, kNotMeasured, kNotMeasured}, kNone);
+  EXPECT_FALSE(useful_context(far).bounded);
+  far.bins[1] = bin(2, 2, kNone, kNone);
+  EXPECT_TRUE(useful_context(far).bounded);
 }
 
 // Seen failing with any rise that is shown.

@@ -152,6 +152,14 @@ class Options(Scripts):
             self.assertEqual(done.returncode, 1, option)
             self.assertIn("leave run.folder out", done.stderr)
 
+    # Seen failing: behind a name they went to its steps, and some ran.
+    def test_help_is_given_behind_an_experiment_too(self):
+        for words in ([], ["--help"], ["drope", "--help"], ["figure1", "--set", "a.b=1", "-h"]):
+            done = self.run_script("scripts/reproduce", *words)
+            self.assertEqual(done.returncode, 0, words)
+            self.assertIn("usage: scripts/reproduce NAME", done.stdout, words)
+        self.assertFalse((self.root / "data/results").exists())
+
 
 class Setup(Scripts):
     # Seen failing: "mktemp: No such file or directory" after another's scripts/setup --remove.
