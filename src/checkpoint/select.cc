@@ -37,7 +37,8 @@ fs::path newest_of(const fs::path& checkpoints_folder, const fs::path& given) {
   std::vector<std::string> skipped;
   const auto newest = newest_valid_checkpoint(checkpoints_folder, &skipped);
   if (!newest) {
-    throw Error(given.string(), cat("holds no whole checkpoint; the newest: ", skipped.front()));
+    throw Error(given.string(), cat("holds no whole checkpoint; the newest: ", skipped.front()),
+                "restore its files, or train again");
   }
   warn_of_damaged(skipped);
   return *newest;

@@ -94,6 +94,16 @@ std::string refuse_empty(const std::string& value) {
   return value.empty() ? "is empty, expected a value" : "";
 }
 
+CLI::Validator one_of(const std::vector<std::string>& choices) {
+  return {[choices](const std::string& text) -> std::string {
+            if (std::ranges::find(choices, text) != choices.end()) return "";
+            const std::string near = nearest(text, choices);
+            return cat("found ", shown(text), ", expected one of ", join(choices, ", "),
+                       near.empty() ? "" : "; did you mean " + shown(near) + "?");
+          },
+          cat("{", join(choices, ","), "}")};
+}
+
 void declare(CLI::App& app, const Option& option, Found& found) {
   CLI::Option* declared = declare_target(app, option);
   const bool is_text = std::holds_alternative<std::string*>(option.target) ||
@@ -105,7 +115,7 @@ void declare(CLI::App& app, const Option& option, Found& found) {
   if (option.commas) declared->delimiter(',');
   if (option.positive) declared->check(CLI::Validator(refuse_not_positive, "POSITIVE"));
   declare_number(*declared, option);
-  if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
+  if (!option.choices.empty()) declared->check(one_of(option.choices));
   if (option.shows_default) declared->capture_default_str();
   if (!option.excludes.empty()) declared->excludes(app.get_option(option.excludes));
   if (!option.needs.empty()) declared->needs(app.get_option(option.needs));

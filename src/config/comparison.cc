@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json/write.h"
+#include "base/printable.h"
 #include "base/strings.h"
 #include "config/assign.h"
 #include "config/seeds.h"
@@ -158,7 +159,9 @@ class Reader {
       } else if (!rules.is_object()) {
         fault(pointer, "found " + describe(rules) + ", expected an object of keys of \"evaluate\"");
       } else if (given == nullptr || std::ranges::find(known, *given) == known.end()) {
-        fault(asked == nullptr ? pointer : pointer + "/task", "is no task",
+        fault(asked == nullptr ? pointer : pointer + "/task",
+              given == nullptr ? "found " + describe(*asked) + ", expected the name of a task"
+                               : "found " + shown(*given) + ", which is no task",
               cat("known: ", join(known, ", "), asked == nullptr ? "; \"task\" names one" : ""));
       } else {
         ComparisonTask task{name, {}};

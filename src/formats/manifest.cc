@@ -100,7 +100,8 @@ bool is_plain_file(const fs::path& path) {
 
 // Which tensor of a changed file is another; a header that cannot be read is a fault of its own.
 Fault changed_file(const Manifest& manifest, const ManifestFile& entry, const fs::path& path) {
-  Fault whole{path.string(), "its content changed since it was written (SHA-256 differs)", ""};
+  const char* const way_out = "restore it, or name another checkpoint";
+  Fault whole{path.string(), "its content changed since it was written (SHA-256 differs)", way_out};
   bool has_tensors = false;
   for (const ManifestTensor& tensor : manifest.tensors) has_tensors |= tensor.file == entry.name;
   if (!has_tensors) return whole;
@@ -110,15 +111,15 @@ Fault changed_file(const Manifest& manifest, const ManifestFile& entry, const fs
       if (tensor.file != entry.name) continue;
       const std::string place = cat(path.string(), ": tensor ", shown(tensor.name));
       const TensorView* view = file.find(tensor.name);
-      if (view == nullptr) return {place, "is no longer there", ""};
+      if (view == nullptr) return {place, "is no longer there", way_out};
       if (sha256_hex(view->bytes) != tensor.sha256) {
-        return {place, "its values changed since they were written (SHA-256 differs)", ""};
+        return {place, "its values changed since they were written (SHA-256 differs)", way_out};
       }
     }
   } catch (const Error& error) {
     return {"", error.what(), ""};
   }
-  return {path.string(), "its header changed since it was written (SHA-256 differs)", ""};
+  return {path.string(), "its header changed since it was written (SHA-256 differs)", way_out};
 }
 
 std::vector<Fault> file_faults(const Manifest& manifest, const ManifestFile& entry,

@@ -248,7 +248,7 @@ KeyTokenList read_key_token_list(const std::filesystem::path& file,
     throw usage_error(
         place + ": /text_sha256",
         cat("found ", list.text_sha256, ", but the text that is scored has ", text_sha256),
-        "score the same text, with the same evaluate.max_tokens and tokenizer, or "
+        "score the same text, with the same lengths, evaluate.max_tokens and tokenizer, or "
         "name the evaluator itself");
   }
   std::int64_t before = -1;
