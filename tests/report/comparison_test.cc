@@ -175,9 +175,10 @@ TEST(Comparison, DrawsTheReferenceWhereItWasMeasured) {
 TEST(Comparison, ASeedWithoutFarContextKeepsItsPlace) {
   Comparison c = example();
   EXPECT_EQ(comparison_context(c), "");
-  const BoundedMean harm{0.2, 0.1, 0.3};
-  c.runs[2].curve.far_context = {
-      .window = 32, .targets = 64, .bins = {{1, 2, 32, harm, {}, harm}, {3, 4, 32, harm, {}, {}}}};
+  const BoundedMean harm{0.2, 0.1, 0.3}, none{0, -0.0005, 0.0005};
+  c.runs[2].curve.far_context = {.window = 32,
+                                 .targets = 64,
+                                 .bins = {{1, 2, 32, harm, {}, harm}, {3, 4, 32, harm, {}, none}}};
   const std::vector<std::string> lines = split(comparison_context(c), '\n');
   const auto row = std::ranges::find_if(lines, [](const auto& l) { return l.starts_with("a "); });
   ASSERT_NE(row, lines.end());
