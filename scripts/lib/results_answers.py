@@ -471,10 +471,7 @@ def recalls():
         f"right answers at {FAR}x, of the best method (in brackets: not told apart from it): {'; '.join(led) or 'too few seeds'}",
         f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M; {'M, '.join(tokens)}M tokens",
         [f"One learning rate for all; trained on {' or '.join(map(str, sorted({trained_length(one) for one in learned.values()})))} tokens",
-         "Does a task separate methods, and why not: [tasks](tasks/#does-it-separate-methods-at-4x)",
-         f"All methods at {FAR}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), 2)}' for name, one in learned.items())}",
-         f"At the trained length, in %: {'; '.join(f'{name} {in_order(right_answers(one), 0)}' for name, one in learned.items())}",
-         f"At {TIMES[-1]}x, in %: {'; '.join(f'{name} {in_order(right_answers(one), TIMES.index(TIMES[-1]))}' for name, one in learned.items())}",
+         f"All methods at {FAR}x and at the trained length, and whether a task separates them: [tasks](tasks/)",
          "Not learned by all seeds (more right at the trained length than halfway from guessing to all), so that their answers say little about length: "
          + "; ".join(f"{name} {', '.join(arms)}" for name, arms in few.items() if arms),
          f"Known to no method (under 10 % right at the trained length): {unlearned}" if unlearned else "",
