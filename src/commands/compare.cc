@@ -135,6 +135,18 @@ std::set<std::string> task_pictures(const std::filesystem::path& report) {
   return names;
 }
 
+// The time of a report that says the same, so that a second one changes no file; "" if none does.
+std::string created_before(Comparison comparison, const std::filesystem::path& report) {
+  if (!is_there(report)) return "";
+  const std::string text = read_file(report);
+  std::vector<JsonFault> ignored;
+  const Json earlier = parse_json(text, {.depth = 64}, ignored).value_or(nullptr);
+  const Json* const created = earlier.find("created");
+  if (created == nullptr || created->as_string() == nullptr) return "";
+  comparison.created = *created->as_string();
+  return comparison_json(comparison) == text ? comparison.created : "";
+}
+
 void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
   const CurveSet curves = mean_curves(comparison);
   make_folders(folder);
@@ -236,7 +248,8 @@ int run(const Options& options, const CommandLine& command_line) {
   Comparison comparison = run_experiment(plan, program, hooks);
   comparison.program_version = kVersion;
   comparison.command_line = command_line.text();
-  comparison.created = utc_timestamp();
+  const std::string before = created_before(comparison, output / "comparison.json");
+  comparison.created = before.empty() ? utc_timestamp() : before;
   print_found({comparison_table(comparison), comparison_value(comparison)}, options.as_json);
   write_files(comparison, output);
   print_written(output / "index.html", options.as_json);

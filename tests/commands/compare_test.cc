@@ -64,9 +64,14 @@ TEST(Compare, TrainsWhatIsMissingAndComparesItPaired) {
   EXPECT_NAMES(first.out, "learned", points[0]["verdict"].get<std::string>());
   EXPECT_EQ(place.read("page/index.html").find("<script"), std::string::npos);
 
+  // Seen failing: a report that said nothing new had another time.
+  std::string dated = place.read("page/comparison.json");
+  const std::string time = json["created"].get<std::string>();
+  dated.replace(dated.find(time), time.size(), "2020-02-02T02:02:02Z");
+  place.put("page/comparison.json", dated);
   const ProgramResult again = place.works({"compare", "two.json", "--output", "page"});
   EXPECT_EQ(trained_runs(again), 0) << again.err;
-  EXPECT_EQ(place.json("page/comparison.json")["runs"], json["runs"]);
+  EXPECT_EQ(place.read("page/comparison.json"), dated);
   // A run whose checkpoints are gone, and whose figures were not kept, is said to be so, and the
   // others are still compared.
   std::filesystem::remove_all(
