@@ -9,7 +9,7 @@ from results_measured import REPOSITORY, WITH_FAULT, Comparison, Missing, TrainS
 
 REPRODUCE = os.path.join(REPOSITORY, "configs", "reproduce")
 sys.path[:0] = [os.path.join(REPRODUCE, name) for name in ("against-pytorch", "retrofit", "tasks")]
-from answers import FAR, TIMES, arms_of, by_depth, leaders, learned_by, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
+from answers import FAR, TIMES, arms_of, by_depth, leaders, learned_by, learned_by_all, read_tasks, seeds_of, trained_length, was_learned  # noqa: E402
 from bars import bars  # noqa: E402
 from budgets import median_and_spread, read_runs, read_steps, relative_steps, time_until  # noqa: E402
 from curves import HOLDS, LEVEL, TITLES, by_budget, holds_up_to, kept_curve, lowest_by_budget, only_measured_otherwise, usable_lengths  # noqa: E402
@@ -64,22 +64,22 @@ def not_shown(c, name, length, other=None):
 
 
 def in_short():
-    """What a reader who chooses a method wants to know, in two sentences."""
+    """What a reader who chooses a method wants to know."""
     c = full("default")
     beyond = map(called, reading(c, extrapolating(c)))
     best = min((name for name in c.variants if c.made(name)), key=lambda name: c.perplexity(name, 512))
     level = [called(name) for name, variant in c.variants.items() if name != best and not only_measured_otherwise(variant) and not_shown(c, name, 512, best)]
     return (f"In short, on Python source: beyond the trained length {', then '.join(beyond)}; at the trained length {called(best)}" + (f" or {', '.join(level)}, not told apart" if level else "")
-            + f" ({sure(c)}).{optional(rotary_later)}{optional(in_short_on_books)}")
+            + f" ({sure(c)}).{optional(rotary_by_budget)}{optional(in_short_on_books)}")
 
 
-def rotary_later():
-    """Where rotary is no longer ahead of ALiBi at the trained length: after the most tokens, and with more parameters."""
-    tokens, points = by_budget(full("default-trend").all)[-1]
+def rotary_by_budget():
+    """At which budgets rotary is level with ALiBi at the trained length, and with more parameters."""
+    budgets = [(f"{tokens:.0f}", points["rotary"]["loss"] - points["alibi"]["loss"]) for tokens, points in by_budget(full("default-trend").all) if {"rotary", "alibi"} <= points.keys()]
     larger = losses(full("default-larger").all, "rotary", 512)[0] - losses(full("default-larger").all, "alibi", 512)[0]
-    cases = [(f"after {tokens:.0f} tokens a parameter", points["rotary"]["loss"] - points["alibi"]["loss"]), (f"with {of_size(full('default-larger'))}", larger)]
-    level = [where for where, apart_by in cases if abs(apart_by) <= LEVEL]
-    return f" Rotary is level with ALiBi there {' and '.join(level)} (1 seed each)." if level else ""
+    level = [tokens for tokens, apart_by in budgets if abs(apart_by) <= LEVEL]
+    return (f" Rotary is ahead of ALiBi there at {' and '.join(tokens for tokens, apart_by in budgets if apart_by < -LEVEL)} tokens a parameter, level at {', '.join(level)}"
+            + (f" and with {of_size(full('default-larger'))}" if abs(larger) <= LEVEL else "") + " (1 seed each).")
 
 
 def in_short_on_books():
@@ -158,7 +158,7 @@ def longer_texts():
     usable = {called(name): usable_lengths(place("figure1-full", "default", "measured"), c.all, name).split(" (")[0] for name in reading(c, good)}
     alike = f"of each {min(usable.values())} tokens" if len(set(usable.values())) == 1 else ', '.join(f'{name} {of}' for name, of in usable.items())
     return Answer(
-        f"perplexity at 16x: {', '.join(best)}. With all others it rises, by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
+        f"perplexity at 16x: {', '.join(best)}. It rises with {', '.join(map(called, ends))}: by {100 * least[0]:.0f} % ({called(least[1])}) to {100 * most[0]:.0f} % ({called(most[1])})",
         briefly(c, *reading(c, good)),
         [f"Perplexity at 8,192, from that at 512 (1x): {', '.join(f'{called(name)} {c.change(name, 8192)}' for name in good)}",
          f"Usable length over 1x: {alike}. It says that reading so much is no harm, not that all of it helps: see \"Does ALiBi use the longer context?\"",
@@ -207,12 +207,6 @@ def fine_tuned():
             f"{c.perplexity('rotary-yarn-trained', 8192):.2f} at 8,192 ({counted(c.made('rotary-yarn-trained'))}). Trained on 1,024 alone, seed 0 (in brackets: on 512, with 4 places of the text a step in place of 2): {beside}")
 
 
-def most_tokens():
-    """Sinusoidal and rotary from ALiBi after the most tokens."""
-    _, points = by_budget(full("default-trend").all)[-1]
-    return [f"{name} {of_nats(points[name]['loss'] - points['alibi']['loss'])}" for name in ("sinusoidal", "rotary") if name in points]
-
-
 def from_alibi_of_one_seed(each):
     """Perplexity from ALiBi's of one seed, from its difference of loss; level where seeds alone differ by as much."""
     return f"level ({of_nats(each)})" if abs(each) <= LEVEL else of_nats(each)
@@ -241,9 +235,9 @@ def more_tokens_alone():
 
 
 def at_the_lower_rate():
-    """Sinusoidal at the rate that its trials did not choose, from ALiBi at the one chosen for it."""
+    """Sinusoidal at a rate that its trials did not choose, from ALiBi at the one chosen for it."""
     mine, its = losses(full("default-004").all, "sinusoidal", 512), losses(full("default").all, "alibi", 512)
-    return f"At {OTHER_RATE:g}, the rate that its short trials did not choose, sinusoidal is {apart(differences_of(mine, its))} from ALiBi ({counted(len(mine.keys() & its.keys()))})"
+    return f"At {OTHER_RATE:g}, a rate that its short trials did not choose, sinusoidal is {apart(differences_of(mine, its))} from ALiBi ({counted(len(mine.keys() & its.keys()))})"
 
 
 def at_trained_length():
@@ -259,13 +253,13 @@ def at_trained_length():
                 + ", ".join(f"{' and '.join(map(called, name.split(' and ')))} at {tokens:.0f}" for tokens, name in lowest_by_budget(full("default-trend").all)))
 
     pairs = [("forgetting", "rotary"), ("rotary", "kerple-log"), ("forgetting", "kerple-log")]
-    apart = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
+    between = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
         f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown if name != 't5')}{optional(one_size_up)}",
         briefly(c, *shown),
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
-         f"Between them: {apart}",
+         f"Between them: {between}",
          on_books,
          "The paper, on WikiText-103: sinusoidal +1.6 %, rotary +1.7 %",
          lambda: f"How far sinusoidal is behind depends on its learning rate (seed 0): {other_rate('default', 512)}. Trained on 128 tokens: {other_rate('default-128', 128)}, {both_at_other_rate(128)}, a rate "
@@ -313,8 +307,8 @@ def how_short():
     c, t = TrainShort("composer"), TrainShort("table5")
     shares = [f"{words} {'no difference shown' if not_shown(c, f'alibi-s{s}', 1024, 'alibi-s1') else middle(c.apart(f'alibi-s{s}', 'alibi-s1', 1024))}" for words, s in SHARES_OF_LENGTH.items()]
     return Answer(
-        f"with rows cut from sequences, perplexity at 1,024 after training on a share of that length, from training on all of it: {', '.join(shares)}. With rows drawn one by one shorter is better: "
-        f"at 768, {' and '.join(f'trained on {length} ' + middle(t.apart(f'alibi-{length}', 'alibi-768', 768)) for length in (256, 128))}",
+        f"with rows cut from sequences, perplexity at 1,024 after training on a share of that length, from training on all of it: {', '.join(shares)}. With rows drawn one by one, at other rates, shorter is better: "
+        f"at 768 {' and '.join(middle(t.apart(f'alibi-{length}', 'alibi-768', 768)) + f' after training on {length}' for length in (256, 128))}, from training on 768",
         briefly(c, "alibi-s1"),
         ["What each gains from its own trained length to 1,024 is fewer early tokens, not longer context",
          "The same few places of the text (`batch.draw=sequences`), perplexity at 1,024 from that of ALiBi trained at 1,024: "
@@ -426,7 +420,7 @@ def far_context():
     reached = {run["useful_context"] for run in c.all["runs"] if run["variant"] == "alibi" and run.get("useful_context")}
     cut = [f"{one['first']:,} to {one['last']:,} {within(one, 'cut', nats)}" for one in bins]
     return (f"Where all text is cut off that lies farther back than so many tokens, its loss rises by so many nats: {', '.join(cut)}. "
-            f"A single run, by its text alone, shows only {' or '.join(sorted(reached))} (\"useful context\")")
+            f"A single run, by its text alone, shows {' or '.join(sorted(reached))} (\"useful context\", a lower limit)")
 
 
 def right_answers(comparison):
@@ -466,7 +460,8 @@ def recalls():
         of = {method: by_depth(learned["needle"], 0, method, FAR * trained_length(learned["needle"])) for method in ("alibi", "none") if method in arms_of(learned["needle"])}
         depths = ("ALiBi finds best what is near: needle at 4x, from the farthest to the nearest, in %, "
                   + ", ".join(f"{TITLES[method]} {' / '.join(f'{100 * share:.0f}' for share in shares.values())}" for method, shares in of.items()))
-    led = [f"{name} {ahead_at(one, FAR)}" for name, one in by_best if leaders(one, arms_of(one))]
+    # A mean over seeds of which one has not learned the task says little about length.
+    led = [f"{name} {ahead_at(one, FAR)}" for name, one in by_best if (first := leaders(one, arms_of(one))) and learned_by_all(one, max(first, key=lambda arm: right_answers(one)[arm][TIMES.index(FAR)]))]
     return Answer(
         f"right answers at {FAR}x, of the best method (in brackets: not told apart from it): {'; '.join(led) or 'too few seeds'}",
         f"{counted_from_to([seeds_of(one) for one in found.values()])}; {'M to '.join(sizes[::len(sizes) - 1 or 1])}M; {'M, '.join(tokens)}M tokens",
@@ -535,9 +530,9 @@ def sparse_answer():
                 f"{trained.apart('hard-alibi', 'none', 512)} and {trained.apart('hard-alibi', 'none', 8192)}")
 
     return Answer(
-        f"{change_or_level(trained, 'window-sinks', 512)} from ALiBi with all keys at 1x, {middle(trained.against('window-sinks', 8192))} at 16x. Early in training, at 16x, "
+        f"{called('window-sinks')}, from ALiBi with all keys: {change_or_level(trained, 'window-sinks', 512).removeprefix(called('window-sinks') + ' ')} at 1x, {middle(trained.against('window-sinks', 8192))} at 16x. Early in training, at 16x, "
         f"{len(better)} of {len(better) + len(same) + len(worse)} patterns are better, {len(same)} show no difference",
-        f"{briefly(trained, 'window-sinks')}; early: {briefly(c)}",
+        f"{briefly(trained, 'window-sinks')} (early: {briefly(c)})",
         [f"Early in training, better at 16x: {c.listed(better, 8192) or 'none'}; no difference shown: {c.listed(same, 8192)}",
          f"Worse there: {c.listed(worse, 8192)}",
          f"After 20 tokens a parameter, at 16x: {called('window-sinks')} {trained.against('window-sinks', 8192)}",
@@ -583,7 +578,7 @@ def which_optimizer():
     least = min((normuon for _, normuon, _ in cases), key=lambda until: statistics.median(until[1]))
     return Answer(
         f"NorMuon for the matrices of the blocks: AdamW's loss after {min(shares):.2f}{' (or less)' if least[2] else ''} to {max(shares):.2f} of AdamW's time, early in training",
-        "3 seeds; 2M tokens; 0.5 or fewer",
+        "3 seeds; at most 0.5 (2M tokens)",
         [f"Share of AdamW's time: {', '.join(of_each('NorMuon', 0) + of_each('Muon', 1))}",
          "NorMuon, by seed and timing round: "
          + "; ".join(f"{bound(until)}{median_and_spread(until[1])} of the time, {bound(until)}{statistics.mean(until[0]):.2f} of the tokens ({where})" for where, until, _ in cases),
@@ -606,10 +601,9 @@ def beside_pytorch():
                 key=lambda name: statistics.mean(one[name]["loss"] for found in race["lengths"] for one in found["rounds"]))
     same = ", ".join(f"{statistics.mean(one[adamw]['seconds'] / one[OURS][-1]['seconds'] for one in found['rounds']):.2f} at {found['length']}" for found in race["lengths"])
     return Answer(
-        f"with NorMuon, at lengths of {lengths}: {times(adamw)} times sooner at the loss that compiled PyTorch ends with",
+        f"with NorMuon, at lengths of {lengths}: {times(adamw)} times sooner at the loss that compiled PyTorch with AdamW ends with; {times('PyTorch, Muon')} times where PyTorch uses Muon",
         f"{counted(len(race['lengths'][0]['rounds']))}; 4.2M; 1M tokens; {race['machine'].split(' (')[0]}",
-        [f"PyTorch with AdamW; with Muon {times('PyTorch, Muon')} times",
-         f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
+        [f"AdamW is the better of two starts ({adamw.removeprefix('PyTorch, ')})",
          f"For the same number of tokens `alibi` with NorMuon takes less time than PyTorch with AdamW by a factor of {same}",
          f"Measured on {race['machine']}"])
 
@@ -637,30 +631,35 @@ def picture_of_gains():
                 sorted(rows, key=lambda row: -row[1]), lambda value: f"{round(value, 3) + 0.0:+.3f}")
 
 
+FAR_OFF = 0.4  # nats: bars as long as these would hide all others
+
+
 def changes_picture(title, below, found):
     """Bars of perplexity in percent, of (label, differences of loss by seed, or one of them)."""
     rows = [(label, *(None if end is None else 100 * math.expm1(end) for end in interval(each))) for label, each in found]
-    return bars(title, f"{below}; lower is better", rows, lambda value: f"{value:+.1f} %")
+    return bars(title, f"{below}; lines: intervals of 95 %; lower is better" if any(len(each) > 1 for _, each in found) else f"{below}; lower is better", rows, lambda value: f"{value:+.1f} %")
 
 
 def picture_at_trained_length():
     c = full("default")
     names = [name for name, variant in c.variants.items() if name != "alibi" and c.made(name) and not only_measured_otherwise(variant)]
     found = [(called(name), by_seed(c.all, name, "alibi", 512)) for name in sorted(names, key=lambda name: c.perplexity(name, 512))]
-    return changes_picture("At the trained length, from ALiBi's perplexity", f"Python source, trained and measured on 512 tokens; {sure(c)}, 95 %", found)
+    return changes_picture("At the trained length, from ALiBi's perplexity", f"Python source, trained and measured on 512 tokens; {sure(c)}", found)
 
 
 def picture_of_biases():
-    cases = [(full("default"), ""), (full("books"), " on books")]
-    found = [(f"{called(name)}, {at}{where}", by_seed(c.all, name, "alibi", length)) for c, where in cases for name in present(c, ("forgetting", "kerple-log", "t5"))
-             for at, length in (("1x", 512), ("4x", 2048), ("16x", 8192)) if name != "t5" or at != "16x"]
-    return changes_picture("Other biases, from ALiBi's perplexity", f"trained on 512 tokens; {sure(full('default'))}, 95 %; T5's bias at 16x, not drawn: far above", found)
+    cases = [(full("default"), "Python"), (full("books"), "books")]
+    found = {f"{called(name)}, {at}, {where}": by_seed(c.all, name, "alibi", length) for c, where in cases for name in present(c, ("forgetting", "kerple-log", "t5"))
+             for at, length in (("1x", 512), ("4x", 2048), ("16x", 8192))}
+    far = {label: f"{label} {of_nats(statistics.mean(each))}" for label, each in found.items() if statistics.mean(each) > FAR_OFF}
+    return changes_picture("Other biases, from ALiBi's perplexity", f"trained on 512 tokens; {sure(full('default'))}; not drawn: {'; '.join(far.values()) or 'none'}",
+                           [(label, each) for label, each in found.items() if label not in far])
 
 
 def picture_of_short_training():
     c = TrainShort("composer")
     found = [(f"trained on {1024 * s:.0f}", by_seed(c.all, f"alibi-s{s}", "alibi-s1", 1024)) for s in SHARES_OF_LENGTH.values()]
-    return changes_picture("ALiBi at 1,024, from training on all of 1,024", f"perplexity; {sure(c, 'alibi-s1')}, 95 %", found)
+    return changes_picture("ALiBi at 1,024, from training on all of 1,024", f"perplexity; {sure(c, 'alibi-s1')}", found)
 
 
 def picture_of_rows():
@@ -675,7 +674,7 @@ def picture_of_patterns():
     names = [name for verdict in ("better", "within noise", "worse") for name in early.judged(verdict, 8192) if "attention_pattern" in early.variants[name]["changes"].get("model", {})]
     found = [(f"{called('window-sinks').removeprefix('ALiBi in ')}, {at}", by_seed(c.all, "window-sinks", "alibi", length)) for at, length in (("1x", 512), ("16x", 8192))]
     found += [(f"early in training: {name}, 16x", by_seed(early.all, name, early.all["reference"], 8192)) for name in names]
-    return changes_picture("Patterns of keys, from the perplexity of ALiBi with all keys", f"{sure(c, 'window-sinks')}; early: {sure(early)}; 95 %", found)
+    return changes_picture("Patterns of keys, from the perplexity of ALiBi with all keys", f"{sure(c, 'window-sinks')}; early: {sure(early)}", found)
 
 
 def picture_of_optimizers():

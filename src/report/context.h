@@ -22,7 +22,7 @@ Reach noticed_context(const FarContext& far);  // other text there hurts
 
 // When a distance counts, in words for readers: "raises the loss by more than ..".
 std::string reach_rule();
-std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 tokens", "none"
+std::string reach_text(const Reach& reach);  // "128 tokens", "at least 512 tokens", "not shown"
 // "useful context: 128 tokens ..."; empty where none was asked for.
 std::string useful_context_text(const FarContext& far);
 

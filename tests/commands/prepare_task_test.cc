@@ -60,6 +60,8 @@ TEST(PrepareTask, RefusesWhatItCannotMake) {
   refused({"prepare", "--task", "recall", "--sizes", "0,9", "--output", "b.jsonl"}, "--sizes", "1");
   refused({"prepare", "--task", "recall", "--sizes", "9,2", "--output", "b.jsonl"}, "--sizes", "9");
   refused({"prepare", "--task", "recall", "--output", "b.jsonl"}, "--sizes", "4,32");
+  refused({"prepare", "--task", "recal", "--sizes", "9", "--output", "b.jsonl"}, "--task",
+          "did you mean \"recall\"");
   refused({"prepare", "tiny.json", "--task", "recall", "--sizes", "9", "--output", "b.jsonl"},
           "--task", "config");
   refused({"prepare", "--task", "copy", "--sizes", "9", "--idle", "0.5", "--output", "b.jsonl"},

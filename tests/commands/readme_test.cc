@@ -113,8 +113,8 @@ void expect_understood(const Readme& readme) {
     if (!words.empty() && words[0] == "train") words.push_back("--print-config");
     if (!words.empty() && words[0] == "bench") shorten(words);
     const ProgramResult result = place.run(words);
-    const bool reads_text =
-        words.size() > 1 && (words[0] == "prepare" || words[0] == "compare" || words[1] == "data");
+    const bool reads_text = words.size() > 1 && ((words[0] == "prepare" && words[1] != "--task") ||
+                                                 words[0] == "compare" || words[1] == "data");
     const bool lacks = reads_text || std::any_of(words.begin(), words.end(), [&](const auto& word) {
                          return is_missing(place, word);
                        });

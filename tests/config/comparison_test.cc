@@ -95,7 +95,7 @@ TEST_F(ComparisonFiles, RefuseWhatTheyCannotMean) {
       {"{\"variants\": {\"a\": {}}, \"tasks\": {\"recall\": 3}}", "/tasks/recall", "3"},
       {"{\"variants\": {\"a\": {}}, \"tasks\": {\"far\": {}}}", "/tasks/far", "recall"},
       {"{\"variants\": {\"a\": {}}, \"tasks\": {\"far\": {\"task\": \"recal\"}}}",
-       "/tasks/far/task", "recall"},
+       "/tasks/far/task", "\"recal\""},
       {"{\"variants\": {\"a\": {}}, \"tasks\": {\"a b\": {\"task\": \"recall\"}}}", "/tasks/a b",
        "name"},
       {"{\"variants\": {\"a\": {}}} x", "methods.json", "JSON"}};

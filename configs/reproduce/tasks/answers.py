@@ -116,7 +116,7 @@ def knows(comparison, arm, times=1):
 
 def differences(comparison, task, arms, length, what=None):
     """(better, worse, mean, low, high) of two arms each, by the seeds that both have, the largest first; low and high are None of one seed. Two arms of
-    which neither knows the task are not compared by its right answers, nor by its loss where both lose more than by guessing."""
+    which neither knows the task are not compared; by its loss the better one must know it, and lose less than by guessing."""
     what, found = what or measured_by(comparison, task, arms, length), []
     for i, first in enumerate(arms):
         for second in arms[i + 1:]:
@@ -134,7 +134,9 @@ def differences(comparison, task, arms, length, what=None):
 
 
 def only_guesses(comparison, task, arm, length):
-    """Whether the answer's loss is not below that of guessing, where that is known."""
+    """Whether it does not know the task at the trained length, or the answer's loss is not below that of guessing, where that is known."""
+    if not knows(comparison, arm):
+        return True
     loss = statistics.mean(by_seed(comparison, task, arm, length, "loss").values())
     return loss >= GUESSED_LOSS.get(comparison["tasks"][task]["name"], math.inf)
 

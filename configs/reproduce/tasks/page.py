@@ -84,12 +84,12 @@ def keys_note(name, points):
 
 
 def depth_rows(comparison, task, arms, lengths):
-    shown = [length for length in lengths if length // lengths[0] in (FAR, lengths[-1] // lengths[0])]
+    asked = [length for length in lengths if length // lengths[0] in (FAR, lengths[-1] // lengths[0])]
     depths = list(by_depth(comparison, task, arms[0], lengths[0]))
-    heads = [f"{length // lengths[0]}x, depth {depth:g}" if depth == depths[0] else f"{depth:g}" for length in shown for depth in depths]
+    heads = [f"{length // lengths[0]}x, depth {depth:g}" if depth == depths[0] else f"{depth:g}" for length in asked for depth in depths]
     print("\nRight answers in %, by depth (0: as far from the question as can be; 1: just before it):\n\n| method | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads))
     for arm in arms:
-        cells = [f"{100 * share:.0f}" for length in shown for share in by_depth(comparison, task, arm, length).values()]
+        cells = [f"{100 * share:.0f}" for length in asked for share in by_depth(comparison, task, arm, length).values()]
         print(f"| {TITLES[arm]} | " + " | ".join(cells) + " |")
 
 
@@ -134,7 +134,7 @@ def separations(found, arms):
         elif not has_pairs(one, arms[name]):
             said = "not known: no two methods have two seeds in common"
         elif ahead:
-            said = how_apart(one, what, ahead, length)
+            said = how_apart(one, what, ahead)
         else:
             said = (f"no: at {FAR}x no difference is beyond noise, right answers or their loss" + (", or only of methods that lose more than by guessing" if name in GUESSED_LOSS else "")
                     + f"; right at 1x, in %, by seed: {by_seeds(one, arms[name])}; more tokens and other rates were not tried")
@@ -148,7 +148,7 @@ def has_pairs(comparison, arms):
     return any(len(mine & its) > 1 for i, mine in enumerate(seeds) for its in seeds[i + 1:])
 
 
-def how_apart(comparison, what, ahead, length):
+def how_apart(comparison, what, ahead):
     """The pairs of methods that are told apart: how many, the widest, and whether every seed has learned the task with both."""
     better, worse, mean, *_ = ahead[0]
     unit = f"{100 * mean:.0f} points" if what == "share" else f"{nats(mean)} nats of the answer's loss"
@@ -258,8 +258,8 @@ hold the least and the most of the seeds. `scripts/reproduce tasks` trains what 
 ## Differences beyond noise
 
 Intervals are of 95 % over the seeds that both have, not cut at 0 and 100 %; of one seed there is none. Right answers are compared where the better
-method knows the task at {FAR}x; losses where no method has more right than by guessing, or where right answers show nothing. A method that loses more than by guessing is
-ahead of none (copy, lookup: {GUESSED_LOSS['copy']:.2f} nats). With up to 15 pairs a task,
+method knows the task at {FAR}x; losses where no method has more right than by guessing, or where right answers show nothing. By its loss a method is ahead only
+where it knows the task at 1x and loses less than by guessing (copy, lookup: {GUESSED_LOSS['copy']:.2f} nats). With up to 15 pairs a task,
 some of these differences are there by chance: no correction is made for their number.
 
 | task | seeds | difference at {FAR}x | by |
@@ -272,8 +272,7 @@ some of these differences are there by chance: no correction is made for their n
                   f"{'right answers, %' if what == 'share' else 'loss, nats per token'} |")
     unlearned = [name for name in found if name not in learned]
     if unlearned:
-        print(f"\nNo method knows {', '.join(unlearned)}: at 1x none has more right than by guessing; more tokens were not tried. A method ahead there\n"
-              "knows more of what answers look like, or finds what stands just before the question (needles, by depth).")
+        print(f"\nNo method knows {', '.join(unlearned)}: at 1x none has more right than by guessing; more tokens were not tried.")
     if "recall" in found and len(found["recall"]["tasks"]) > 1:
         for line in as_many_pairs(found["recall"], arms["recall"]):
             print(f"\nA longer text of recall also holds more pairs. With as many: {line}")
