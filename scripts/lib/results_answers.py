@@ -234,10 +234,19 @@ def more_tokens_alone():
     return f"With {of_size(c)}, both at {OTHER_RATE:g}, 1 seed: sinusoidal {from_alibi_of_one_seed(losses(c.all, 'sinusoidal', 512)[0] - losses(c.all, 'alibi', 512)[0])}"
 
 
-def at_the_lower_rate():
-    """Sinusoidal at a rate that its trials did not choose, from ALiBi at the one chosen for it."""
+def lower_rate():
+    """Sinusoidal at a rate that its trials did not choose, from ALiBi at the one chosen for it, and how many seeds say so."""
     mine, its = losses(full("default-004").all, "sinusoidal", 512), losses(full("default").all, "alibi", 512)
-    return f"At {OTHER_RATE:g}, a rate that its short trials did not choose, sinusoidal is {apart(differences_of(mine, its))} from ALiBi ({counted(len(mine.keys() & its.keys()))})"
+    return apart(differences_of(mine, its)), len(mine.keys() & its.keys())
+
+
+def briefly_at_the_lower_rate():
+    return f" ({middle(lower_rate()[0])} at {OTHER_RATE:g}, which short trials did not choose)"
+
+
+def at_the_lower_rate():
+    said, seeds = lower_rate()
+    return f"At {OTHER_RATE:g}, a rate that its short trials did not choose, sinusoidal is {said} from ALiBi ({counted(seeds)})"
 
 
 def at_trained_length():
@@ -256,7 +265,7 @@ def at_trained_length():
     between = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
-        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown if name != 't5')}{optional(one_size_up)}",
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown if name != 't5')}{optional(briefly_at_the_lower_rate)}{optional(one_size_up)}",
         briefly(c, *shown),
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {between}",
