@@ -119,13 +119,17 @@ constexpr std::array kPictures = {"perplexity.svg", "perplexity.png",    "loss.s
 
 std::string task_picture(const std::string& name) { return "task-" + name; }
 
+// Null where none is there, or none that can be read.
+Json earlier_report(const std::filesystem::path& report) {
+  std::vector<JsonFault> ignored;
+  return is_there(report) ? parse_json(read_file(report), {.depth = 64}, ignored).value_or(nullptr)
+                          : Json();
+}
+
 // Of the tasks of an earlier report.
 std::set<std::string> task_pictures(const std::filesystem::path& report) {
   std::set<std::string> names;
-  std::vector<JsonFault> ignored;
-  const Json earlier = is_there(report)
-                           ? parse_json(read_file(report), {.depth = 64}, ignored).value_or(nullptr)
-                           : Json();
+  const Json earlier = earlier_report(report);
   const Json* tasks = earlier.find("tasks");
   if (tasks == nullptr || tasks->as_list() == nullptr) return names;
   for (const Json& task : *tasks->as_list())
@@ -137,14 +141,11 @@ std::set<std::string> task_pictures(const std::filesystem::path& report) {
 
 // The time of a report that says the same, so that a second one changes no file; "" if none does.
 std::string created_before(Comparison comparison, const std::filesystem::path& report) {
-  if (!is_there(report)) return "";
-  const std::string text = read_file(report);
-  std::vector<JsonFault> ignored;
-  const Json earlier = parse_json(text, {.depth = 64}, ignored).value_or(nullptr);
+  const Json earlier = earlier_report(report);
   const Json* const created = earlier.find("created");
   if (created == nullptr || created->as_string() == nullptr) return "";
   comparison.created = *created->as_string();
-  return comparison_json(comparison) == text ? comparison.created : "";
+  return comparison_json(comparison) == read_file(report) ? comparison.created : "";
 }
 
 void write_files(const Comparison& comparison, const std::filesystem::path& folder) {
