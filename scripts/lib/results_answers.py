@@ -76,7 +76,7 @@ def in_short():
 def rotary_by_budget():
     """At which budgets rotary is level with ALiBi at the trained length, and with more parameters."""
     budgets = [(f"{tokens:.0f}", points["rotary"]["loss"] - points["alibi"]["loss"]) for tokens, points in by_budget(full("default-trend").all) if {"rotary", "alibi"} <= points.keys()]
-    larger = losses(full("default-larger").all, "rotary", 512)[0] - losses(full("default-larger").all, "alibi", 512)[0]
+    larger = one_seed_apart(full("default-larger"), "rotary", 512)
     level = [tokens for tokens, apart_by in budgets if abs(apart_by) <= LEVEL]
     return (f" Rotary is ahead of ALiBi there at {' and '.join(tokens for tokens, apart_by in budgets if apart_by < -LEVEL)} tokens a parameter, level at {', '.join(level)}"
             + (f" and with {of_size(full('default-larger'))}" if abs(larger) <= LEVEL else "") + " (1 seed each).")
@@ -207,16 +207,21 @@ def fine_tuned():
             f"{c.perplexity('rotary-yarn-trained', 8192):.2f} at 8,192 ({counted(c.made('rotary-yarn-trained'))}). Trained on 1,024 alone, seed 0 (in brackets: on 512, with 4 places of the text a step in place of 2): {beside}")
 
 
-def from_alibi_of_one_seed(each):
-    """Perplexity from ALiBi's of one seed, from its difference of loss; level where seeds alone differ by as much."""
+def one_seed_apart(c, name, length):
+    """Its loss from ALiBi's, of seed 0."""
+    return losses(c.all, name, length)[0] - losses(c.all, "alibi", length)[0]
+
+
+def from_alibi_of_one_seed(c, name, length):
+    """Perplexity from ALiBi's of one seed; level where seeds alone differ by as much."""
+    each = one_seed_apart(c, name, length)
     return f"level ({of_nats(each)})" if abs(each) <= LEVEL else of_nats(each)
 
 
 def larger_at(length):
     """Sinusoidal and rotary from ALiBi with three times the parameters and three times the tokens."""
     c = full("default-larger")
-    alibi = losses(c.all, "alibi", length)[0]
-    return ", ".join(f"{called(name)} {from_alibi_of_one_seed(losses(c.all, name, length)[0] - alibi)}" for name in present(c, ("sinusoidal", "rotary")))
+    return ", ".join(f"{called(name)} {from_alibi_of_one_seed(c, name, length)}" for name in present(c, ("sinusoidal", "rotary")))
 
 
 def of_size(c):
@@ -231,7 +236,7 @@ def one_size_up():
 def more_tokens_alone():
     """Sinusoidal from ALiBi with the tokens of the larger models, but not their parameters."""
     c = full("default-84")
-    return f"With {of_size(c)}, both at {OTHER_RATE:g}, 1 seed: sinusoidal {from_alibi_of_one_seed(losses(c.all, 'sinusoidal', 512)[0] - losses(c.all, 'alibi', 512)[0])}"
+    return f"With {of_size(c)}, both at {OTHER_RATE:g}, 1 seed: sinusoidal {from_alibi_of_one_seed(c, 'sinusoidal', 512)}"
 
 
 def lower_rate():
