@@ -13,6 +13,7 @@
 #include "model/loss/cross_entropy.h"
 #include "model/shapes.h"
 #include "train/optimizer/optimizer.h"
+#include "train/part_graphs.h"
 
 namespace alibi {
 namespace {
@@ -31,25 +32,22 @@ class Stepper {
     optimizer_ = std::make_unique<Optimizer>(named_parameters(*model_), config_.optimizer,
                                              activation_type(config_.runtime.precision));
     const std::int64_t rows = std::max<std::int64_t>(1, bench.tokens / length);
-    tokens_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
-    targets_BT_ = torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
+    const auto random = [&] {
+      return torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
+    };
+    batch_ = {random(), random(), {}};
+    graphs_ = std::make_unique<PartGraphs>(graphs_for(config_, bench.device), parameters_);
   }
 
   double step() {
     optimizer_->zero_gradients();
-    const torch::Tensor hidden_BTC = model_->hidden(tokens_BT_, training_options(config_));
     const torch::Tensor loss =
-        training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), targets_BT_.flatten(),
-                      {.chunk_rows = config_.runtime.loss_chunk_rows,
-                       .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch,
-                       .starts_backward = true})
-            .objective;
-    loss.backward();
+        graphs_->run(batch_, true, [&](const PlacedBatch& batch) { return loss_of(batch); });
     const std::vector<torch::Tensor> gradients = gradients_of(parameters_);
     // Loss and norms in one copy, as in training: the step's one wait, for the update before it,
     // too.
     const torch::Tensor figures =
-        torch::cat({loss.detach().to(torch::kDouble).view(1), gradient_norms(gradients)}).cpu();
+        torch::cat({loss.view(1), gradient_norms(gradients)}).cpu();
     const std::span<const double> read(figures.data_ptr<double>(),
                                        static_cast<std::size_t>(figures.numel()));
     clip_gradients(gradients, joint_norm(read.subspan(1)), config_.optimizer.clip_norm);
@@ -57,15 +55,29 @@ class Stepper {
     return read.front();
   }
 
-  std::int64_t tokens() const { return tokens_BT_.numel(); }
+  std::int64_t tokens() const { return batch_.inputs_BT.numel(); }
   GptImpl& model() { return *model_; }
+  bool uses_graphs() const { return graphs_->in_use(); }
 
  private:
+  torch::Tensor loss_of(const PlacedBatch& batch) {
+    const torch::Tensor hidden_BTC = model_->hidden(batch.inputs_BT, training_options(config_));
+    const torch::Tensor loss =
+        training_loss(hidden_BTC.flatten(0, 1), model_->head_VC(), batch.targets_BT.flatten(),
+                      {.chunk_rows = config_.runtime.loss_chunk_rows,
+                       .packs = config_.runtime.linear_layers != LinearLayers::kLibtorch,
+                       .starts_backward = true})
+            .objective;
+    loss.backward();
+    return loss.detach().to(torch::kDouble);
+  }
+
   Config config_;
   Gpt model_;
   std::vector<torch::Tensor> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
-  torch::Tensor tokens_BT_, targets_BT_;
+  PlacedBatch batch_;
+  std::unique_ptr<PartGraphs> graphs_;
   std::int64_t steps_ = 0;
 };
 
@@ -211,6 +223,7 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
           " GFLOP/s at the model's own shapes, its copy ", four_digits(by.copy_rate / 1e9),
           " GB/s; recomputation is not counted; parts are of steps that were "
           "watched"));
+  if (stepper.uses_graphs()) record.notes.push_back("forward and backward as one CUDA graph");
 }
 
 }  // namespace
@@ -223,6 +236,9 @@ BenchRecord bench_step(const StepBench& bench) {
   const std::string chosen = settle_linear_layers(settled.config.runtime, bench.config.model,
                                                   bench.vocabulary, bench.device, bench.tokens);
   if (!chosen.empty()) record.notes.push_back(chosen);
+  const DeviceGraphs graphs = graphs_for(settled.config, bench.device);
+  if (settled.config.runtime.cuda_graph && graphs.module == nullptr)
+    record.notes.push_back("runtime.cuda_graph is without effect: " + graphs.reason);
   for (const std::int64_t length : bench.lengths) bench_length(settled, length, record);
   return record;
 }

@@ -75,7 +75,7 @@ Json parts_value(const MemoryParts& parts) {
           {"gradients", parts.gradients},     {"optimizer", parts.optimizer},
           {"saving", parts.saving},           {"packed", parts.packed},
           {"activations", parts.activations}, {"loss", parts.loss},
-          {"exchange", parts.exchange}};
+          {"exchange", parts.exchange},       {"graph", parts.graph}};
 }
 
 }  // namespace

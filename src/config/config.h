@@ -38,6 +38,7 @@ BatchShape batch_shape(const BatchConfig& batch);  // expects a validated config
 BatchShape batch_shape(const BatchConfig& batch, double scaling);
 // Training keeps the inputs of blocks only, or of reversible layers nothing.
 bool recomputes(const Config& config);
+bool has_dropout(const ModelConfig& model);
 std::int64_t lanes_of(const BatchConfig& batch);
 // The largest number that divides `rows` and is at most `wanted`, at least 1.
 std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted);

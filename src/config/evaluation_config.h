@@ -104,6 +104,7 @@ struct RuntimeConfig {
   Recompute recompute = Recompute::kNone;
   std::optional<std::int64_t> memory_limit_bytes;    // what the machine has free
   LinearLayers linear_layers = LinearLayers::kAuto;  // of training; resolved at its start
+  bool cuda_graph = false;
   AttentionConfig attention;
 };
 

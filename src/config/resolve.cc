@@ -22,6 +22,10 @@ bool recomputes(const Config& config) {
   return config.model.reversible || config.runtime.recompute == Recompute::kBlocks;
 }
 
+bool has_dropout(const ModelConfig& m) {
+  return m.embedding_dropout + m.attention_dropout + m.residual_dropout + m.mlp_dropout > 0;
+}
+
 std::int64_t lanes_of(const BatchConfig& batch) { return batch.lanes.value_or(1); }
 
 std::int64_t divisor_up_to(std::int64_t rows, std::int64_t wanted) {

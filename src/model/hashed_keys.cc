@@ -43,7 +43,7 @@ std::unique_ptr<const HashedKeys> hashed_keys(const ModelConfig& model, std::int
 // Some positions at a time: together they would take a number for each half of the buckets.
 torch::Tensor HashedKeys::buckets(const torch::Tensor& k_BHSD, std::int64_t round) const {
   const std::int64_t half = parts_.buckets / 2, keys = k_BHSD.size(2);
-  const torch::Tensor rotation_HDW = rotations_RHDW_[round].to(k_BHSD.device());
+  const torch::Tensor rotation_HDW = rotations_RHDW_.on(k_BHSD.device())[round];
   const std::int64_t some =
       std::max<std::int64_t>(1, kMostNumbers / (half * k_BHSD.size(0) * k_BHSD.size(1)));
   std::vector<torch::Tensor> found;

@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 #include "config/key_pattern.h"
+#include "device/moved_tensor.h"
 #include "device/tensor.h"
 
 namespace alibi {
@@ -39,7 +40,7 @@ class HashedKeys {
   torch::Tensor buckets(const torch::Tensor& k_BHSD, std::int64_t round) const;
 
   KeyParts parts_;
-  torch::Tensor rotations_RHDW_;  // fp64
+  MovedTensor rotations_RHDW_;  // fp64
 };
 
 // Those of a layer, with W of a normal distribution, the same for every run; null: its keys are not

@@ -69,7 +69,8 @@ void set_hook(const torch::Tensor& parameter, std::unique_ptr<Hook> hook) {
 
 GradientAccumulator::GradientAccumulator(const Config& config, torch::Device device,
                                          TrainState& state, GradientExchange& exchange,
-                                         Agreement& agreement, Emitter& emitter)
+                                         Agreement& agreement, Emitter& emitter,
+                                         const DeviceGraphs& graphs)
     : config_(config),
       device_(device),
       state_(state),
@@ -78,6 +79,7 @@ GradientAccumulator::GradientAccumulator(const Config& config, torch::Device dev
       emitter_(emitter),
       lanes_(lanes_of(config.batch)),
       own_(own_lanes(lanes_, agreement.world().rank(), agreement.world().size())),
+      graphs_(graphs, state.parameters),
       added_(state.parameters.size()),
       additions_(state.parameters.size()) {
   // On a device gradients are ready later than backward's calls return.
@@ -179,9 +181,8 @@ bool GradientAccumulator::shrink_micro_batch(const Batch& batch) {
 
 // Micro batches are equal, so the mean over the batch is the mean of theirs. They are numbered
 // through all lanes: dropout does not depend on who computes which.
-torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const PlacedBatch& placed,
+torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const PlacedBatch& rows,
                                                 std::int64_t part) {
-  const std::int64_t rows = rows_of_part(batch);
   const std::int64_t targets = batch.target_count();
   LossOptions mean{.chunk_rows = config_.runtime.loss_chunk_rows,
                    .z_loss = config_.guard.z_loss,
@@ -190,25 +191,23 @@ torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const Placed
   // Of the whole batch, so that a part's gradients need no factor, which bf16 would round.
   mean.divisor = std::max(1.0, static_cast<double>(targets));
   mean.left_out = targets < std::ssize(batch.targets);
-  const auto of_part = [&](const torch::Tensor& whole_BT) {
-    return whole_BT.narrow(0, part * rows, rows);
-  };
   ForwardOptions options = training_options(config_);
   options.random = RandomKey{static_cast<std::uint64_t>(config_.run.seed)}
                        .with("dropout")
                        .with(static_cast<std::uint64_t>(state_.progress.step))
                        .with(static_cast<std::uint64_t>(part));
-  if (placed.starts_BT.defined()) options.document_start_BT = of_part(placed.starts_BT);
-  const torch::Tensor hidden_BTC = state_.model->hidden(of_part(placed.inputs_BT), options);
-  const torch::Tensor targets_BT = of_part(placed.targets_BT);
-  const TrainingLoss loss =
-      training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(), targets_BT.flatten(), mean);
+  options.document_start_BT = rows.starts_BT;
+  const torch::Tensor hidden_BTC = state_.model->hidden(rows.inputs_BT, options);
+  const TrainingLoss loss = training_loss(hidden_BTC.flatten(0, 1), state_.model->head_VC(),
+                                          rows.targets_BT.flatten(), mean);
   loss.objective.backward();
   return loss.cross_entropy.to(torch::kDouble);
 }
 
 torch::Tensor GradientAccumulator::forward_backward(const Batch& batch, bool gives) {
-  const std::int64_t parts_of_lane = batch.rows / rows_of_part(batch) / lanes_;
+  const std::int64_t rows = rows_of_part(batch), parts_of_lane = batch.rows / rows / lanes_;
+  // How many targets count is a number within a graph.
+  const bool alike = gives && batch.target_count() == std::ssize(batch.targets);
   const PlacedBatch here = placed(batch, device_);
   std::vector<torch::Tensor> losses;
   sum_.clear();
@@ -222,7 +221,9 @@ torch::Tensor GradientAccumulator::forward_backward(const Batch& batch, bool giv
     for (std::int64_t part = first; part < first + parts_of_lane; ++part) {
       added_.assign(added_.size(), 0);
       gives_ = gives && own + 1 == own_.count && part + 1 == first + parts_of_lane;
-      loss += loss_of_part(batch, here, part);
+      loss += graphs_.run(here.rows(part * rows, rows), alike, [&](const PlacedBatch& some) {
+        return loss_of_part(batch, some, part);
+      });
     }
     losses.push_back(loss);
   }

@@ -10,6 +10,7 @@
 #include "train/emitter.h"
 #include "train/gradient_exchange.h"
 #include "train/lane_sum.h"
+#include "train/part_graphs.h"
 #include "train/state.h"
 
 namespace alibi {
@@ -18,16 +19,12 @@ struct StepFigures {
   double loss = 0, gradient_norm = 0;
 };
 
-// A batch where it is computed.
-struct PlacedBatch {
-  torch::Tensor inputs_BT, targets_BT, starts_BT;  // int64; starts: undefined where there are none
-};
-
 class GradientAccumulator {
  public:
-  // All outlive it.
+  // All outlive it. `graphs`: of the device, if any.
   GradientAccumulator(const Config& config, torch::Device device, TrainState& state,
-                      GradientExchange& exchange, Agreement& agreement, Emitter& emitter);
+                      GradientExchange& exchange, Agreement& agreement, Emitter& emitter,
+                      const DeviceGraphs& graphs = {});
   ~GradientAccumulator();
   GradientAccumulator(const GradientAccumulator&) = delete;  // hooks of parameters refer to it
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
@@ -51,7 +48,7 @@ class GradientAccumulator {
   // Losses of this rank's lanes, each its share of the mean: fp64, on the device, which nobody has
   // waited for. Gives the exchange the gradients where it `gives`.
   torch::Tensor forward_backward(const Batch& batch, bool gives);
-  torch::Tensor loss_of_part(const Batch& batch, const PlacedBatch& placed, std::int64_t part);
+  torch::Tensor loss_of_part(const Batch& batch, const PlacedBatch& rows, std::int64_t part);
   std::optional<StepFigures> figures_of(const torch::Tensor& losses);
   void accumulated(std::size_t parameter);
   void give(std::size_t parameter);
@@ -67,6 +64,7 @@ class GradientAccumulator {
   std::int64_t lanes_;
   OwnLanes own_;
   LaneSum sum_;  // of lanes before the last
+  PartGraphs graphs_;
   // While backward goes on, by parameter: how often its gradient was added to, and how often it is
   // in all, which warm_up() counts; 0: not known. A parameter that several recomputed blocks share
   // is added to by each.

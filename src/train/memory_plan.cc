@@ -95,10 +95,6 @@ HashingBytes hashing_bytes(const ModelConfig& m, std::int64_t item) {
   return bytes;
 }
 
-bool has_dropout(const ModelConfig& m) {
-  return m.embedding_dropout + m.attention_dropout + m.residual_dropout + m.mlp_dropout > 0;
-}
-
 // Of a block, for each token: masks and products, GELU's output, which bf16 does not recompute
 // then, and q, k, v and the result in fp32, as the reference attention has them. Measured, not
 // derived.
@@ -200,6 +196,9 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
       update_bytes(c, vocabulary));
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = std::min(c.runtime.loss_chunk_rows, micro_batch_tokens) * vocabulary * 12;
+  // Gradients are copied twice while it is captured; later updates and validations have their own.
+  if (c.runtime.cuda_graph && !on_processor(c.runtime))
+    parts.graph = std::max(2 * trained.weights, update_bytes(c, vocabulary) + parts.loss);
   return parts;
 }
 
@@ -213,6 +212,7 @@ std::string describe_parts(const MemoryParts& p) {
       part("saving", p.saving),           part("packed", p.packed),
       part("activations", p.activations), part("loss", p.loss)};
   if (p.exchange > 0) parts.push_back(part("exchange", p.exchange));
+  if (p.graph > 0) parts.push_back(part("graph", p.graph));
   return join(parts, ", ");
 }
 

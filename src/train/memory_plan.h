@@ -22,9 +22,10 @@ struct MemoryParts {
   std::int64_t activations = 0;  // of one micro batch, kept for backward; or an update by Muon
   std::int64_t loss = 0;         // a chunk of logits, and the gradients of hidden states and head
   std::int64_t exchange = 0;     // sums of lanes, and a bucket on its way to other ranks
+  std::int64_t graph = 0;        // what is not in a graph's own memory, beside it
   std::int64_t total() const {
     return program + weights + gradients + optimizer + saving + packed + activations + loss +
-           exchange;
+           exchange + graph;
   }
   // What a run may be expected to stay below: of some hundred short ones (tests/bench/RESULTS.md)
   // none took more than 1.125 times the estimate, long ones up to 1.15 times, pages of files, which

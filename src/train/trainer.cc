@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/stop.h"
 #include "device/memory.h"
 #include "train/due.h"
@@ -15,6 +16,17 @@
 #include "train/resume.h"
 
 namespace alibi {
+namespace {
+
+DeviceGraphs graphs_of(const TrainerParts& parts) {
+  if (parts.graphs) return *parts.graphs;
+  DeviceGraphs graphs = graphs_for(parts.config, parts.device);
+  if (parts.config.runtime.cuda_graph && graphs.module == nullptr)
+    log_warning("runtime.cuda_graph is without effect: " + graphs.reason);
+  return graphs;
+}
+
+}  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& resume)
     : parts_(parts),
@@ -26,7 +38,8 @@ Trainer::Trainer(const TrainerParts& parts, const std::optional<Checkpoint>& res
               parts.config.data.separate_documents),
       loader_([this](std::int64_t step) { return reader_.read(step); }),
       exchange_(parts.world, state_.shards, state_.parameters),
-      gradients_(parts.config, parts.device, state_, exchange_, agreement_, emitter_),
+      gradients_(parts.config, parts.device, state_, exchange_, agreement_, emitter_,
+                 graphs_of(parts)),
       validator_(parts.config, parts.text, parts.device, state_, agreement_),
       checkpointer_(parts.config, parts.folder, state_, agreement_, emitter_, resume.has_value()),
       update_(parts.config, parts.folder, state_, exchange_, agreement_, checkpointer_),

@@ -36,6 +36,7 @@ struct TrainerParts {
   // A moment of seconds_now() by which the last checkpoint shall stand; the first rank's counts.
   std::optional<double> deadline = {};
   Pace pace = {};  // as a probe measured it; 0: not known yet
+  std::optional<DeviceGraphs> graphs = {};  // not given: as the config asks, of the device
 };
 
 class Trainer {

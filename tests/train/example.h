@@ -147,6 +147,8 @@ class TrainExample {
   OnEvent on_event;                         // sees each event as it happens
   std::optional<double> seconds_left = {};  // until the deadline of a train()
   Pace pace = {};                           // that it has from a probe
+  torch::Device device = torch::kCPU;
+  std::optional<DeviceGraphs> graphs = {};  // not given: as the config asks
 
  private:
   int train(const Config& config, RunFolder& folder, World& world, std::int64_t stop_after,
@@ -156,8 +158,9 @@ class TrainExample {
     const auto point = folder.resume_point(config);
     const PreparedText text = prepare_text(config.data, config.tokenizer, 1);
     if (point) folder.refuse_other_text(*point, text);
-    TrainerParts parts{config, text, folder, torch::kCPU, world};
+    TrainerParts parts{config, text, folder, device, world};
     parts.pace = pace;
+    parts.graphs = graphs;
     if (seconds_left) parts.deadline = seconds_now() + *seconds_left;
     Trainer trainer(parts, point);
     if (prepare) prepare(trainer);

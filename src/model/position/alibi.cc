@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "device/libtorch.h"
+#include "device/moved_tensor.h"
 #include "model/position/positions.h"
 
 namespace alibi {
@@ -37,13 +38,11 @@ class Alibi final : public Positions {
       return torch::tensor(stretched_slopes(base, changes.stretch), torch::kFloat);
     }
     if (learned_H_.defined()) return learned_H_;
-    if (fixed_H_.device() != place.device) fixed_H_ = fixed_H_.to(place.device);
-    return fixed_H_;
+    return fixed_H_.on(place.device);
   }
 
   std::vector<double> initial_;
-  // Neither parameter nor buffer; made once, and moved to where the weights are.
-  mutable torch::Tensor fixed_H_;
+  MovedTensor fixed_H_;
   torch::Tensor learned_H_;  // undefined: fixed
 };
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "device/device_graph.h"
 #include "device/exact_type.h"
 #include "device/libtorch.h"
 #include "model/position/positions.h"
@@ -61,6 +62,8 @@ class Rotary final : public Positions {
       place_ = place;
       table_ = rotation_table(first, x_BHTD.size(2), rotation, x_BHTD.device(), exact_type(x_BHTD));
     }
+    keep_for_graph(table_.cos_Tc);
+    keep_for_graph(table_.sin_Tc);
     return table_;
   }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "device/device_graph.h"
 #include "device/libtorch.h"
 #include "model/position/positions.h"
 
@@ -15,6 +16,7 @@ class Sandwich final : public Positions {
     if (!table_HL_.defined() || table_HL_.size(1) < place.keys ||
         table_HL_.device() != place.device)
       table_HL_ = make_table(2 * place.keys).to(place.device);
+    keep_for_graph(table_HL_);
     return {.slopes_H = {}, .table_HL = table_HL_.narrow(1, 0, place.keys), .terms_BHS = {}};
   }
 

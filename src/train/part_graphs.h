@@ -1,0 +1,63 @@
+// Forward and backward of micro batches as graphs of a device (runtime.cuda_graph). The first micro
+// batch of a step, which makes the gradients, and later ones, which add to them, are a graph each.
+//
+// What a graph does must depend on its tensors alone. So it must give what the same work gave just
+// before, queued kernel by kernel, bit for bit; else it is set aside.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "config/config.h"
+#include "device/device_graph.h"
+
+namespace alibi {
+
+// A batch, or some rows of one, where it is computed.
+struct PlacedBatch {
+  torch::Tensor inputs_BT, targets_BT, starts_BT;  // int64; starts: undefined where there are none
+
+  PlacedBatch rows(std::int64_t first, std::int64_t count) const;
+};
+
+// Why a run on `device` has no graphs, or the module that makes them.
+DeviceGraphs graphs_for(const Config& config, torch::Device device);
+
+class PartGraphs {
+ public:
+  // Forward and backward of a micro batch: adds to the parameters' gradients. Gives the loss, fp64,
+  // for which nobody has waited.
+  using Run = std::function<torch::Tensor(const PlacedBatch&)>;
+
+  PartGraphs(const DeviceGraphs& graphs, std::vector<torch::Tensor> parameters)
+      : module_(graphs.module), parameters_(std::move(parameters)) {}
+
+  // `run` of one micro batch, by its graph where there is one. The loss and gradients that it gives
+  // hold until the next call. `fits`: whether `run` does the same for all numbers of this batch's
+  // shapes. All micro batches have one shape until one of another comes.
+  torch::Tensor run(const PlacedBatch& batch, bool fits, const Run& run);
+
+  bool in_use() const { return module_ != nullptr; }  // and not set aside
+
+ private:
+  struct Graph {
+    torch::Tensor loss;
+    CapturedGraph captured;
+  };
+
+  bool is_first() const;  // there are no gradients yet
+  void place(const PlacedBatch& batch);
+  torch::Tensor capture(Graph& graph, const Run& run);
+  std::string fault_of(Graph& graph, const Run& run, const torch::Tensor& loss,
+                       const std::vector<torch::Tensor>& gradients);
+  void set_gradients(const std::vector<torch::Tensor>& gradients);
+  void forget();
+
+  const DeviceGraphModule* module_;  // null: none, or set aside
+  std::vector<torch::Tensor> parameters_;
+  PlacedBatch inputs_;                    // that graphs read
+  std::vector<torch::Tensor> gradients_;  // that they write
+  Graph first_, later_;
+};
+
+}  // namespace alibi

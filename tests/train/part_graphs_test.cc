@@ -1,0 +1,296 @@
+// Training by graphs, which the processor plays (tests/support/recorded_graph.h), against training
+// without: the same bits. Tests of a device have not run on one yet.
+#include "train/part_graphs.h"
+
+#include <gtest/gtest.h>
+
+#include "device/cuda_library.h"
+#include "device/device.h"
+#include "support/recorded_graph.h"
+#include "train/same_end.h"
+
+namespace alibi {
+namespace {
+
+// What a device's step is made of, by LibTorch's operators alone.
+void use_operators(TrainExample& example) {
+  for (const char* place : {"embedding", "attention", "residual", "mlp"})
+    example.leave_out(cat("model.", place, "_dropout=0.1"));
+  example.add("runtime.linear_layers=libtorch");
+  example.add("runtime.attention.kernel=reference");
+}
+
+const DeviceGraphs kRecorded{&RecordedGraph::module(), {}};
+
+TEST(PartGraphs, GiveTheBitsOfKernelsOneByOne) {
+  const std::vector<std::vector<std::string>> cases = {
+      {},
+      {"model.position=alibi"},
+      {"model.position=rotary"},
+      {"model.position=t5"},
+      {"model.position=kerple"},
+      {"model.position=sandwich"},
+      {"model.position=fire"},
+      {"model.position=sinusoidal"},
+      {"model.position=learned"},
+      {"model.position=forgetting"},
+      {"model.position=none"},
+      {"runtime.recompute=blocks"},
+      {"runtime.loss_chunk_rows=7"},
+      {"guard.z_loss=0.01"},
+      {"optimizer.kind=normuon"},
+      {"data.separate_documents=true"},
+      {"model.attention_pattern=[\"window(4) + global(2)\"]"},
+      {"model.attention_pattern=[\"lsh(4, 8, 2)\"]", "model.position=alibi"},
+      {"batch.micro_batch_tokens=32"},
+  };
+  for (const std::vector<std::string>& changes : cases) {
+    SCOPED_TRACE(changes.empty() ? "as it is" : changes.back());
+    TrainExample example;
+    use_operators(example);
+    if (!changes.empty() && changes.back().starts_with("model.position="))
+      example.leave_out("model.learned_slopes=true");
+    EXPECT_EQ(example.train(example.config("plain", changes), false), 0);
+    example.graphs = kRecorded;
+    RecordedGraph::forget_counts();
+    EXPECT_EQ(example.train(example.config("graphs", changes), false), 0);
+    expect_same_end(example, "plain", "graphs", "twelve steps");
+    EXPECT_EQ(RecordedGraph::captures(), 2) << "of a step's first micro batch and of later ones";
+    const int parts = !changes.empty() && changes.back() == "batch.micro_batch_tokens=32" ? 4 : 2;
+    EXPECT_EQ(RecordedGraph::replays(), parts * 12);
+  }
+}
+
+TEST(PartGraphs, AResumedRunHasTheSameBits) {
+  TrainExample example;
+  use_operators(example);
+  EXPECT_EQ(example.train(example.config("plain"), false), 0);
+  example.graphs = kRecorded;
+  RecordedGraph::forget_counts();
+  EXPECT_EQ(example.train(example.config("graphs"), false, 5), 2);
+  EXPECT_EQ(example.train(example.config("graphs"), true), 0);
+  EXPECT_EQ(RecordedGraph::replays(), 2 * 12);
+  expect_same_end(example, "plain", "graphs", "twelve steps");
+}
+
+// A text of another length takes the place of the table that a graph reads.
+TEST(PartGraphs, WhatAGraphReadsIsKept) {
+  for (const std::string position : {"rotary", "sandwich"}) {
+    SCOPED_TRACE(position);
+    TrainExample example;
+    use_operators(example);
+    example.leave_out("model.learned_slopes=true");
+    const std::vector<std::string> changes{"model.position=" + position};
+    EXPECT_EQ(example.train(example.config("plain", changes), false), 0);
+    example.graphs = kRecorded;
+    Trainer* trainer = nullptr;
+    example.on_event = [&](const Event& event) {
+      const auto* step = std::get_if<StepRecord>(&event);
+      if (step == nullptr || step->step % 3 != 0) return;
+      const torch::NoGradGuard guard;
+      const torch::Tensor tokens_BT = torch::zeros({1, 20 * step->step}, torch::kLong);
+      trainer->model()->hidden(tokens_BT);
+    };
+    RecordedGraph::forget_counts();
+    EXPECT_EQ(example.train(example.config("graphs", changes), false, 0,
+                            [&](Trainer& one) { trainer = &one; }),
+              0);
+    EXPECT_EQ(RecordedGraph::replays(), 2 * 12);
+    expect_same_end(example, "plain", "graphs", "twelve steps");
+  }
+}
+
+// Of such steps the number of targets differs, which a graph would not see.
+TEST(PartGraphs, StepsThatLeaveTargetsOutHaveNone) {
+  TrainExample example;
+  use_operators(example);
+  std::string lines;
+  for (int i = 0; i < 200; ++i)
+    lines += cat("{\"prompt\": \"", std::string(static_cast<std::size_t>(i * 7 % 60), 'q'),
+                 "\", \"completion\": \"", std::string(20, 'a'), "\"}\n");
+  example.write("asked.jsonl", lines);
+  example.leave_out("data.train=[\"" + example.path("text.txt") + "\"]");
+  example.add("data.train=[\"" + example.path("asked.jsonl") + "\"]");
+  EXPECT_EQ(example.train(example.config("plain"), false), 0);
+  example.graphs = kRecorded;
+  RecordedGraph::forget_counts();
+  EXPECT_EQ(example.train(example.config("graphs"), false), 0);
+  expect_same_end(example, "plain", "graphs", "twelve steps");
+  EXPECT_EQ(RecordedGraph::replays(), 0);
+}
+
+// A module whose graphs are as `Wrong` makes them.
+template <class Wrong>
+const DeviceGraphs& wrong_graphs() {
+  static const DeviceGraphModule module{
+      .capture = [](torch::Device device, const DeviceGraph* before,
+                    const std::function<void()>& work) -> std::unique_ptr<DeviceGraph> {
+        return std::make_unique<Wrong>(RecordedGraph::module().capture(device, before, work));
+      }};
+  static const DeviceGraphs graphs{&module, {}};
+  return graphs;
+}
+
+struct DoesNothing final : DeviceGraph {
+  explicit DoesNothing(std::unique_ptr<DeviceGraph>) {}
+  void replay() override {}
+};
+
+struct Twice final : DeviceGraph {
+  explicit Twice(std::unique_ptr<DeviceGraph> one) : graph(std::move(one)) {}
+  void replay() override {
+    graph->replay();
+    graph->replay();
+  }
+  std::unique_ptr<DeviceGraph> graph;
+};
+
+struct CannotBeMade final : DeviceGraph {
+  explicit CannotBeMade(std::unique_ptr<DeviceGraph>) {
+    throw std::runtime_error("operation not permitted when stream is capturing\nstack");
+  }
+  void replay() override {}
+};
+
+TEST(PartGraphs, OneThatDiffersIsSetAside) {
+  for (const DeviceGraphs* graphs :
+       {&wrong_graphs<DoesNothing>(), &wrong_graphs<Twice>(), &wrong_graphs<CannotBeMade>()}) {
+    TrainExample example;
+    use_operators(example);
+    EXPECT_EQ(example.train(example.config("plain"), false), 0);
+    example.graphs = *graphs;
+    RecordedGraph::forget_counts();
+    EXPECT_EQ(example.train(example.config("graphs"), false), 0);
+    expect_same_end(example, "plain", "graphs", "twelve steps");
+    EXPECT_LE(RecordedGraph::captures(), 2) << "it is not tried again";
+  }
+}
+
+// A sum of three weights times the rows of a batch, in place of a model.
+struct Sum {
+  torch::Tensor weight = torch::ones({3}, torch::TensorOptions(torch::kDouble).requires_grad(true));
+  PartGraphs graphs{kRecorded, {weight}};
+  double factor = 1;        // of the host
+  double more_by_call = 0;  // of the factor
+
+  double of(std::int64_t rows, double number) {
+    weight.mutable_grad() = torch::Tensor();
+    const torch::Tensor numbers = torch::full({rows, 3}, number, torch::kDouble);
+    const torch::Tensor loss =
+        graphs.run({numbers, numbers, {}}, true, [&](const PlacedBatch& batch) {
+          const torch::Tensor total = (batch.inputs_BT * weight).sum() * factor;
+          factor += more_by_call;
+          total.backward();
+          return total.detach();
+        });
+    EXPECT_EQ(weight.grad().sum().item<double>(), loss.item<double>());
+    return loss.item<double>();
+  }
+};
+
+TEST(PartGraphs, AnotherShapeTakesTheirPlace) {
+  Sum sum;
+  RecordedGraph::forget_counts();
+  for (const std::int64_t rows : {4, 4, 4, 2, 2, 4})
+    for (const double number : {0.5, 0.25})
+      EXPECT_EQ(sum.of(rows, number), 3 * static_cast<double>(rows) * number);
+  EXPECT_EQ(RecordedGraph::captures(), 3);
+  EXPECT_EQ(RecordedGraph::replays(), 2 * 6);
+}
+
+// Which is what dropout's masks, the scale of a loss and a schedule must not be.
+TEST(PartGraphs, ANumberOfTheHostIsTheSameAtEveryReplay) {
+  Sum sum;
+  EXPECT_EQ(sum.of(1, 1), 3);
+  sum.factor = 2;
+  EXPECT_EQ(sum.of(1, 1), 3);
+}
+
+TEST(PartGraphs, ANumberThatChangesByTheCallIsSeen) {
+  Sum sum;
+  sum.more_by_call = 1;
+  RecordedGraph::forget_counts();
+  EXPECT_EQ(sum.of(1, 1), 3);
+  sum.factor = 5;
+  EXPECT_EQ(sum.of(1, 1), 15);
+  EXPECT_EQ(RecordedGraph::captures(), 1);
+}
+
+int replays_on_device = 0;
+
+struct Counted final : DeviceGraph {
+  explicit Counted(std::unique_ptr<DeviceGraph> one) : graph(std::move(one)) {}
+  void replay() override {
+    ++replays_on_device;
+    graph->replay();
+  }
+  std::unique_ptr<DeviceGraph> graph;
+};
+
+// One micro batch a step: a graph in the memory of another is one of the module itself.
+TEST(PartGraphsCuda, GiveTheBitsOfKernelsOneByOne) {
+  if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  const torch::Device device = open_device(Device::kCuda);
+  ASSERT_NE(device_graphs().module, nullptr) << device_graphs().reason;
+  static const DeviceGraphModule counting{
+      .capture = [](torch::Device on, const DeviceGraph*, const std::function<void()>& work)
+          -> std::unique_ptr<DeviceGraph> {
+        return std::make_unique<Counted>(device_graphs().module->capture(on, nullptr, work));
+      }};
+  for (const std::string position :
+       {"alibi", "rotary", "sandwich", "t5", "kerple", "forgetting", "none"}) {
+    SCOPED_TRACE(position);
+    TrainExample example;
+    use_operators(example);
+    example.leave_out("model.learned_slopes=true");
+    example.leave_out("batch.micro_batch_tokens=64");
+    example.leave_out("runtime.attention.kernel=reference");
+    example.leave_out("runtime.precision=fp32");
+    example.leave_out("runtime.device=cpu");
+    example.device = device;
+    const std::vector<std::string> changes{"model.position=" + position, "runtime.precision=bf16",
+                                           "runtime.device=cuda"};
+    EXPECT_EQ(example.train(example.config("plain", changes), false), 0);
+    example.graphs = DeviceGraphs{&counting, {}};
+    replays_on_device = 0;
+    EXPECT_EQ(example.train(example.config("graphs", changes), false), 0);
+    expect_same_end(example, "plain", "graphs", "twelve steps");
+    EXPECT_EQ(replays_on_device, 12);
+  }
+}
+
+// As users ask for them, in micro batches.
+TEST(PartGraphsCuda, LaterMicroBatchesShareTheMemoryOfTheFirst) {
+  if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  TrainExample example;
+  use_operators(example);
+  example.leave_out("runtime.attention.kernel=reference");
+  example.leave_out("runtime.precision=fp32");
+  example.leave_out("runtime.device=cpu");
+  example.device = open_device(Device::kCuda);
+  example.add("runtime.precision=bf16");
+  example.add("runtime.device=cuda");
+  EXPECT_EQ(example.train(example.config("plain"), false), 0);
+  EXPECT_EQ(example.train(example.config("graphs", {"runtime.cuda_graph=true"}), false), 0);
+  const Checkpoint plain = example.newest("plain"), graphs = example.newest("graphs");
+  EXPECT_TRUE(same_tensors(plain.weights, graphs.weights));
+}
+
+TEST(PartGraphs, AreNotForEveryRun) {
+  const TrainExample example;
+  const auto reason = [&](const std::vector<std::string>& changes, torch::Device device) {
+    std::vector<std::string> all{"runtime.cuda_graph=true"};
+    all.insert(all.end(), changes.begin(), changes.end());
+    return graphs_for(example.config("run", all), device).reason;
+  };
+  EXPECT_EQ(reason({}, torch::kCPU), "the run is not on a CUDA device");
+  EXPECT_NE(reason({}, torch::kCUDA).find("dropout"), std::string::npos);
+  std::vector<std::string> changes;
+  for (const char* place : {"embedding", "attention", "residual", "mlp"})
+    changes.push_back(cat("model.", place, "_dropout=0"));
+  changes.emplace_back("batch.lanes=2");
+  EXPECT_NE(reason(changes, torch::kCUDA).find("batch.lanes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace alibi
