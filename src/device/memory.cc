@@ -11,13 +11,14 @@ c10::DeviceAllocator* device_allocator(torch::Device device) {
   return c10::getDeviceAllocator(device.type());
 }
 
+constexpr auto kInAll =
+    static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);  // of pools
+
 }  // namespace
 
 std::int64_t peak_memory_bytes(torch::Device device) {
   if (!device.is_cuda()) return peak_resident_bytes();
-  using c10::CachingAllocator::StatType;
-  const auto statistics = device_allocator(device)->getDeviceStats(device.index());
-  return statistics.allocated_bytes[static_cast<std::size_t>(StatType::AGGREGATE)].peak;
+  return device_allocator(device)->getDeviceStats(device.index()).allocated_bytes[kInAll].peak;
 }
 
 void reset_peak_memory(torch::Device device) {
@@ -47,8 +48,13 @@ bool is_device_failure(const std::exception& error) {
 
 MemoryLimit memory_limit(torch::Device device) {
   if (!device.is_cuda()) return memory_limit();
-  const auto total = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
-  return {static_cast<std::int64_t>(total), "memory of the device"};
+  c10::DeviceAllocator* const allocator = device_allocator(device);
+  const auto free = static_cast<std::int64_t>(allocator->getMemoryInfo(device.index()).first);
+  const std::int64_t own =
+      allocator->initialized()
+          ? allocator->getDeviceStats(device.index()).reserved_bytes[kInAll].current
+          : 0;
+  return {free + own, "free memory of the device"};
 }
 
 }  // namespace alibi

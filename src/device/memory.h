@@ -33,7 +33,7 @@ bool fits_in_memory(const Work& work) {
 // more on it.
 bool is_device_failure(const std::exception& error);
 
-// What a device has in all; on the CPU as above.
+// What a device has free, and this process of it; on the CPU as above.
 MemoryLimit memory_limit(torch::Device device);
 
 }  // namespace alibi

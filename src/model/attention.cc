@@ -50,7 +50,8 @@ const char* module_lacks(const CudaModule* module, const AttentionProblem& p) {
 
 template <const CudaKernels& (*kOpened)(), const char* (*kLacks)(const AttentionProblem&),
           const char* (*kLeft)(const AttentionProblem&)>
-constexpr AttentionKernel on_device(const char* name) {
+constexpr AttentionKernel on_device(const char* name,
+                                    bool (*measured_fastest)(const AttentionProblem&) = nullptr) {
   return {name,
           [](const AttentionProblem& problem, torch::Device device) -> const char* {
             if (!device.is_cuda()) return "a model that is not on a CUDA device";
@@ -68,7 +69,8 @@ constexpr AttentionKernel on_device(const char* name) {
           },
           /*tiles=*/nullptr,
           kOpened,
-          kLeft};
+          kLeft,
+          measured_fastest};
 }
 
 // Where the reference is faster by counting: few blocks of rows, each of which walks all keys.
@@ -80,13 +82,17 @@ const char* few_of_many(const AttentionProblem& p) {
 }
 
 const char* in_no_order(const AttentionProblem&) {
-  return "by its name only: its backward sums in no fixed order";
+  return "by its name, or as the fastest: its backward sums in no fixed order";
+}
+
+bool short_and_dense(const AttentionProblem& p) {
+  return p.queries == p.keys && p.keys <= 2048 && !p.documents;
 }
 
 constexpr std::array<AttentionKernel, 7> kKernels = {{
     {"lsh", hashed_attention_lacks, hashed_attention_forward, hashed_attention_backward},
     on_device<cuda_kernels, device_attention_lacks, few_of_many>("cuda"),
-    on_device<cudnn_kernels, cudnn_attention_lacks, in_no_order>("cudnn"),
+    on_device<cudnn_kernels, cudnn_attention_lacks, in_no_order>("cudnn", short_and_dense),
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),
@@ -225,7 +231,7 @@ const char* lacks_beyond_fixed_slopes(const AttentionProblem& p) {
 }
 
 void check_attention_name(const std::string& choice) {
-  std::vector<std::string> names = {"auto", "check"};
+  std::vector<std::string> names = {"auto", "fastest", "check"};
   for (const AttentionKernel& kernel : attention_kernels()) names.emplace_back(kernel.name);
   if (std::find(names.begin(), names.end(), choice) != names.end()) return;
   const std::string near = nearest(choice, names);
@@ -254,8 +260,10 @@ std::string fault_at_first_use(const AttentionKernel& kernel, const AttentionPro
 
 const char* left_by(const std::string& choice, const AttentionKernel& kernel,
                     const AttentionProblem& problem) {
-  return choice == "auto" && kernel.left_by_auto != nullptr ? kernel.left_by_auto(problem)
-                                                            : nullptr;
+  if (choice == "fastest" && kernel.measured_fastest != nullptr && kernel.measured_fastest(problem))
+    return nullptr;
+  const bool asks = choice == "auto" || choice == "fastest";
+  return asks && kernel.left_by_auto != nullptr ? kernel.left_by_auto(problem) : nullptr;
 }
 
 bool takes(const AttentionKernel& kernel, const AttentionProblem& problem, torch::Device device,
@@ -296,9 +304,15 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
       throw usage_error("/runtime/attention/kernel",
                         "\"" + choice + "\": " + kernel->library().reason, "use \"auto\"");
   }
-  const auto chosen = std::ranges::find_if(list.kernels, [&](const AttentionKernel& kernel) {
+  const auto takes_it = [&](const AttentionKernel& kernel) {
     return takes(kernel, problem, device, choice, *list.first_use);
+  };
+  const auto before_all = std::ranges::find_if(list.kernels, [&](const AttentionKernel& kernel) {
+    return choice == "fastest" && kernel.measured_fastest != nullptr &&
+           kernel.measured_fastest(problem) && takes_it(kernel);
   });
+  if (before_all != list.kernels.end()) return *before_all;
+  const auto chosen = std::ranges::find_if(list.kernels, takes_it);
   ensure(chosen != list.kernels.end(), "the last kernel takes everything");
   return *chosen;
 }

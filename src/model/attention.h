@@ -63,6 +63,8 @@ struct AttentionKernel {
   // Of a device's kernels: why "auto" leaves a problem that it supports to those after it in the
   // list, for a message; null: it does not.
   const char* (*left_by_auto)(const AttentionProblem& problem) = nullptr;
+  // Whether "fastest" takes it before all others; null: it does not.
+  bool (*measured_fastest)(const AttentionProblem& problem) = nullptr;
 
   bool supports(const AttentionProblem& problem, torch::Device device) const {
     return lacks(problem, device) == nullptr;
@@ -84,9 +86,9 @@ struct AttentionList {
   FirstUse* first_use = &alibi::first_use();
 };
 
-// `choice`: "auto" or "check" (first that supports the problem) or a kernel's name. Throws Error
-// when the named kernel does not exist or does not support the problem; one of a CUDA device's
-// leaves that to another one of them or to the reference, where it is there at all.
+// `choice`: "auto", "fastest" or "check" (first that supports the problem) or a kernel's name.
+// Throws Error when the named kernel does not exist or does not support the problem; one of a CUDA
+// device's leaves that to another one of them or to the reference, where it is there at all.
 //
 // A device's kernel must also agree with the reference at the first use of its kind there
 // (model/attention_check.h), whether "auto" takes it or its name; "check" compares each call. On a
@@ -105,10 +107,11 @@ struct AttentionList {
 //
 // On an H100 (tests/bench/RESULTS.md) the cuda kernel takes less than a twentieth of the
 // reference's time at 1k and 4k, where that was measured. The first row is by counting, not
-// measured: each of few blocks of rows walks all keys alone. cuDNN is taken by its name only,
-// though it takes an eighth less than the cuda kernel at 1k: its backward sums in no fixed order,
-// so a run would not give the same bits twice. LibTorch's attention is not in the list: it takes a
-// bias as a mask of T x S numbers.
+// measured: each of few blocks of rows walks all keys alone. "fastest" takes cuDNN for up to 2,048
+// queries of as many keys of one document, else what "auto" takes: forward and backward together
+// take an eighth less than the cuda kernel's time at 1k, and a quarter more at 4k. "auto" does not:
+// cuDNN's backward sums in no fixed order, so a run would not give the same bits twice. LibTorch's
+// attention is not in the list: it takes a bias as a mask of T x S numbers.
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice, const AttentionList& list = {});
 
@@ -120,7 +123,7 @@ std::string why_no_device_kernel(const AttentionProblem& problem, torch::Device 
 // Whether it names a kernel that only a CUDA device has.
 bool needs_cuda(const std::string& choice);
 
-// Throws a usage Error unless `choice` is "auto", "check" or a kernel's name.
+// Throws a usage Error unless `choice` is "auto", "fastest", "check" or a kernel's name.
 void check_attention_name(const std::string& choice);
 
 // Differentiable in q, k, v and the bias. "check" also runs the reference and throws Error
@@ -134,7 +137,9 @@ torch::Tensor attention(const AttentionInputs& inputs, const AttentionKernel& ke
 void check_output(const AttentionKernel& kernel, const AttentionInputs& inputs,
                   const torch::Tensor& output_BHTD);
 
-// The reference implementation: plain formulas on LibTorch operators, in chunks of rows.
+// The reference implementation: plain formulas on LibTorch operators, in chunks of rows, of which
+// the scores take at most so many bytes (on the processor what its cache holds).
+inline constexpr std::int64_t kReferenceChunkBytes = 8 << 20, kReferenceDeviceChunkBytes = 512 << 20;
 AttentionOutputs reference_attention_forward(const AttentionInputs& inputs);
 AttentionGradients reference_attention_backward(const AttentionInputs& inputs,
                                                 const AttentionOutputs& outputs,

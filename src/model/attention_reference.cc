@@ -18,9 +18,6 @@
 namespace alibi {
 namespace {
 
-// Scores of one chunk take at most this many bytes, so long sequences use short chunks: what a
-// processor's cache holds, and enough for a device to have work.
-constexpr std::int64_t kChunkBytes = 8 << 20, kDeviceChunkBytes = 512 << 20;
 constexpr std::int64_t kLongestChunk = 128, kLongestDeviceChunk = 4096;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
@@ -85,7 +82,7 @@ class Reference {
         (options_.bias.rows ? std::max(planes, kUnits) : planes) * keys_ * 4;
     const bool cuda = q_BHTD_.is_cuda();
     return std::clamp<std::int64_t>(
-        (cuda ? kDeviceChunkBytes : kChunkBytes) / std::max<std::int64_t>(row_bytes, 1), 8,
+        (cuda ? kReferenceDeviceChunkBytes : kReferenceChunkBytes) / std::max<std::int64_t>(row_bytes, 1), 8,
         cuda ? kLongestDeviceChunk : kLongestChunk);
   }
 

@@ -13,6 +13,7 @@
 #include "device/cuda_library.h"
 #include "device/device.h"
 #include "device/memory.h"
+#include "model/attention.h"
 #include "model/hashed_keys.h"
 #include "model/shapes.h"
 #include "train/optimizer/optimizer.h"
@@ -139,14 +140,14 @@ bool on_processor(const RuntimeConfig& runtime) {
          (runtime.device == Device::kAuto && !open_cuda_library().usable);
 }
 
-// Chunks of the reference attention (model/attention_reference.cc), of which a device has some at
-// once, and takes them where its own kernels do not know a run's numbers.
+// Chunks of the reference attention, of which a device has some at once, and takes them where its
+// own kernels do not know a run's numbers.
 std::int64_t scores_bytes(const Config& c, std::int64_t micro_batch_tokens) {
-  constexpr std::int64_t kOnProcessor = 32 << 20, kOnDevice = 512 << 20, kAtOnce = 5;
+  constexpr std::int64_t kOnProcessor = 4 * kReferenceChunkBytes, kAtOnce = 5;
   const bool kernels = c.runtime.precision == Precision::kBf16 && c.model.attention_dropout == 0;
   if (on_processor(c.runtime) || kernels) return kOnProcessor;
   const std::int64_t whole = 4 * micro_batch_tokens * c.model.heads * batch_shape(c.batch).length;
-  return kAtOnce * std::clamp(whole, kOnProcessor / kAtOnce, kOnDevice);
+  return kAtOnce * std::clamp(whole, kOnProcessor / kAtOnce, kReferenceDeviceChunkBytes);
 }
 
 // What an update of matrices by Muon's kin takes beside the state, when activations are gone: some

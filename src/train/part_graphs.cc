@@ -68,6 +68,7 @@ torch::Tensor PartGraphs::capture(Graph& graph, const Run& run) {
   const std::vector<torch::Tensor> before = first ? std::vector<torch::Tensor>(parameters_.size())
                                                   : copies_of(gradients_of(parameters_));
   const torch::Tensor loss = run(inputs_);
+  if (!loss.isfinite().item<bool>()) return loss;  // the guard's; such numbers equal nothing
   const std::vector<torch::Tensor> made = gradients_of(parameters_);
   const std::vector<torch::Tensor> gradients = first ? made : copies_of(made);
   if (first)

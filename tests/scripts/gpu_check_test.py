@@ -224,7 +224,7 @@ class GpuCheck(unittest.TestCase):
         self.put("out/check/results.json", "{")
         self.assertIn("results.json: found no results of an earlier call", self.check(code=1))
         self.assertIn("found no build/release/bin/libalibi_cuda.so", self.check(device="cuda", code=1))
-        for name in ("libalibi_cuda.so", "libalibi_cudnn.so"):
+        for name in ("libalibi_cuda.so", "libalibi_cudnn.so", "libalibi_graphs.so"):
             self.put(f"build/release/bin/{name}", "")
         self.assertIn("found no libtorch_cuda.so", self.check(device="cuda", code=1))
         self.put("cache/alibi/torch-2.11.0/torch/lib/libtorch_cuda.so", "")

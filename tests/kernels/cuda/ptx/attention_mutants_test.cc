@@ -44,11 +44,12 @@ struct Problem {
   // With a bias of this kind.
   Problem(const DeviceSizes& sizes, BiasKind kind) : example(sizes), threshold(-1) {
     example.cut_into_documents(30);
-    if (kind == BiasKind::kTable) example.draw_tables(50);
-    if (kind == BiasKind::kTerms) example.draw_terms();
+    is_table(kind) ? example.draw_tables(50) : example.draw_terms();
+    if (kind == BiasKind::kShownTable) example.show({{{.window = 10, .stride = 7}, {}}});
     expected.emplace(example);
   }
   BiasKind kind() const {
+    if (!example.rules.empty()) return BiasKind::kShownTable;
     if (!example.tables.empty()) return BiasKind::kTable;
     return example.terms.empty() ? BiasKind::kSlopes : BiasKind::kTerms;
   }
@@ -256,6 +257,40 @@ TEST_F(PtxMutantsSlow, AFaultInABiasIsFound) {
     expect_one(table, kernel, the_next_number, is_wrong_value);
   for (const AttentionKernel kernel : {kForward, kQueryGradient, kKeyGradient})
     expect_one(terms, kernel, the_next_number, is_wrong_value);
+}
+
+// What a map of tiles says of a tile, or of the next one in the walk, becomes what it says of
+// another.
+bool the_next_tile(std::string& line, std::string_view) {
+  const std::size_t at = line.rfind(']');
+  if (line.find("\tld.global.u32") == std::string::npos || at == std::string::npos) return false;
+  if (line.rfind('+') != std::string::npos) return false;
+  line = line.substr(0, at) + "+4];";
+  return true;
+}
+
+// A row of a tile's mask that shows everything.
+bool a_mask_that_hides_nothing(std::string& line, std::string_view) {
+  if (line.find("\tld.global.u64") == std::string::npos) return false;
+  line = cat("\tmov.u64 ", line.substr(line.find('%'), line.find(',') - line.find('%')), ", -1;");
+  return true;
+}
+
+// Of masks by row and by column, and of where the walks of either go on.
+TEST_F(PtxMutantsSlow, AFaultInAPatternIsFound) {
+  using enum AttentionKernel;
+  for (const int width : {64, 192}) {
+    const Problem shown(
+        {.heads = 2, .key_value_heads = 1, .queries = 130, .keys = 194, .width = width},
+        BiasKind::kShownTable);
+    for (const AttentionKernel kernel : {kForward, kQueryGradient, kKeyGradient, kDistanceGradient}) {
+      SCOPED_TRACE(cat("width ", width, ", kernel ", static_cast<int>(kernel)));
+      expect_one(shown, kernel, a_mask_that_hides_nothing, is_wrong_value);
+      expect_one(shown, kernel, the_next_tile, is_wrong_value);
+      expect_one(shown, kernel, replaced("bar.sync \t0;", ""),
+                 is(PtxFault::kRace, "of shared memory"));
+    }
+  }
 }
 
 TEST_F(PtxMutantsSlow, AnUnknownOpcodeIsNamed) {

@@ -136,8 +136,8 @@ TEST_F(PtxKernelsSlow, TakeTablesAndTermsOfCachesSharedKeysAndDocuments) {
 
 // Patterns by a window, a list of blocks and columns, in kernels of one buffer and of two.
 TEST_F(PtxKernels, TakePatterns) {
-  const std::int64_t begin[] = {0, 1, 3, 5}, blocks[] = {0, 0, 1, 0, 2};
-  const KeyRule window{{.window = 40, .global = 3}, {}}, listed{{}, {begin, blocks, 3}},
+  const std::int64_t begin[] = {0, 1, 3, 5, 7}, blocks[] = {0, 0, 1, 0, 2, 1, 3};
+  const KeyRule window{{.window = 40, .global = 3}, {}}, listed{{}, {begin, blocks, 4}},
       columns{{.segment = 40, .period = 50, .columns = 3}, {}};
   for (const int width : {64, 128, 256}) {
     SCOPED_TRACE(cat("width ", width));
@@ -151,6 +151,10 @@ TEST_F(PtxKernels, TakePatterns) {
     run(example);
     EXPECT_LE(worst(example), 1);
   }
+  DeviceExample cached({.heads = 3, .key_value_heads = 1, .queries = 72, .keys = 200});
+  cached.show({window, listed, columns});
+  run(cached);
+  EXPECT_LE(worst(cached), 1) << "keys before the first query";
 }
 
 // The same, with what their skip tests leave out.
@@ -198,22 +202,48 @@ TEST_F(PtxKernels, MeasureKeysAsTheHostDoes) {
 }
 
 // Warps that run in any order between barriers write the same bits.
+void expect_same_in_any_order(const DeviceExample& example, float threshold = -1) {
+  DeviceExample in_order = example;
+  run(in_order, {.threshold = threshold});
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    DeviceExample mixed = example;
+    run(mixed, {.threshold = threshold, .seed = seed});
+    EXPECT_EQ(mixed.output, in_order.output);
+    EXPECT_EQ(mixed.lse, in_order.lse);
+    EXPECT_EQ(mixed.q_gradient, in_order.q_gradient);
+    EXPECT_EQ(mixed.k_gradient, in_order.k_gradient);
+    EXPECT_EQ(mixed.v_gradient, in_order.v_gradient);
+    EXPECT_EQ(mixed.distance_gradient, in_order.distance_gradient);
+    EXPECT_EQ(mixed.query_term_gradient, in_order.query_term_gradient);
+    EXPECT_EQ(mixed.key_term_gradient, in_order.key_term_gradient);
+  }
+}
+
 TEST_F(PtxOrderSlow, OfWarpsChangesNothing) {
   for (const int width : {64, 192}) {
-    const DeviceSizes sizes{
-        .heads = 2, .key_value_heads = 1, .queries = 150, .keys = 170, .width = width};
-    DeviceExample in_order(sizes);
-    run(in_order);
-    for (const unsigned seed : {1U, 2U, 3U}) {
-      DeviceExample mixed(sizes);
-      run(mixed, {.seed = seed});
-      EXPECT_EQ(mixed.output, in_order.output);
-      EXPECT_EQ(mixed.lse, in_order.lse);
-      EXPECT_EQ(mixed.q_gradient, in_order.q_gradient);
-      EXPECT_EQ(mixed.k_gradient, in_order.k_gradient);
-      EXPECT_EQ(mixed.v_gradient, in_order.v_gradient);
+    SCOPED_TRACE(cat("width ", width));
+    expect_same_in_any_order(DeviceExample(
+        {.heads = 2, .key_value_heads = 1, .queries = 150, .keys = 170, .width = width}));
+  }
+}
+
+TEST_F(PtxOrderSlow, OfWarpsChangesNothingForAnyBias) {
+  const DeviceSizes sizes{.heads = 2, .key_value_heads = 1, .queries = 130, .keys = 194};
+  for (const int width : {64, 192}) {
+    for (const BiasKind kind : {BiasKind::kTable, BiasKind::kTerms, BiasKind::kShownTable}) {
+      SCOPED_TRACE(cat("width ", width, ", bias ", static_cast<int>(kind)));
+      DeviceSizes wide = sizes;
+      wide.width = width;
+      DeviceExample example(wide);
+      is_table(kind) ? example.draw_tables(50) : example.draw_terms();
+      if (kind == BiasKind::kShownTable) example.show({{{.window = 10, .stride = 7}, {}}});
+      example.cut_into_documents(30);
+      expect_same_in_any_order(example);
     }
   }
+  DeviceExample steep({.heads = 2, .key_value_heads = 1, .queries = 330, .keys = 330});
+  steep.slopes = {0.5F, 0.004F};
+  expect_same_in_any_order(steep, 34);
 }
 
 std::int64_t products_of(const PtxAttention& attention, AttentionKernel kernel) {
