@@ -12,8 +12,8 @@
 #include "model/linear_choice.h"
 #include "model/loss/cross_entropy.h"
 #include "model/shapes.h"
+#include "train/micro_batch_graphs.h"
 #include "train/optimizer/optimizer.h"
-#include "train/part_graphs.h"
 
 namespace alibi {
 namespace {
@@ -36,7 +36,7 @@ class Stepper {
       return torch::randint(bench.vocabulary, {rows, length}, torch::kLong).to(bench.device);
     };
     batch_ = {random(), random(), {}};
-    graphs_ = std::make_unique<PartGraphs>(graphs_for(config_, bench.device), parameters_);
+    graphs_ = std::make_unique<MicroBatchGraphs>(graphs_for(config_, bench.device), parameters_);
   }
 
   double step() {
@@ -46,8 +46,7 @@ class Stepper {
     const std::vector<torch::Tensor> gradients = gradients_of(parameters_);
     // Loss and norms in one copy, as in training: the step's one wait, for the update before it,
     // too.
-    const torch::Tensor figures =
-        torch::cat({loss.view(1), gradient_norms(gradients)}).cpu();
+    const torch::Tensor figures = torch::cat({loss.view(1), gradient_norms(gradients)}).cpu();
     const std::span<const double> read(figures.data_ptr<double>(),
                                        static_cast<std::size_t>(figures.numel()));
     clip_gradients(gradients, joint_norm(read.subspan(1)), config_.optimizer.clip_norm);
@@ -77,7 +76,7 @@ class Stepper {
   std::vector<torch::Tensor> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   PlacedBatch batch_;
-  std::unique_ptr<PartGraphs> graphs_;
+  std::unique_ptr<MicroBatchGraphs> graphs_;
   std::int64_t steps_ = 0;
 };
 

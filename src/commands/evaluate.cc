@@ -65,6 +65,19 @@ struct Measured {
   KeyTokens key_tokens;
 };
 
+// Of a device: where its kernels do not know the model, which then takes many times as long.
+void warn_of_reference(const EvaluationCase& one, LoadedModel& loaded) {
+  if (!loaded.device.is_cuda()) return;
+  for (const std::int64_t length : one.lengths) {
+    const std::string why = loaded.model->why_no_device_kernel(
+        {.length = length, .documents = loaded.config.data.separate_documents}, loaded.device);
+    if (why.empty()) continue;
+    log_warning(cat(one.name, ": attention at length ", length,
+                    " is the reference implementation's (", why, ")"));
+    return;
+  }
+}
+
 Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& options,
                      World& world) {
   Measured measured;
@@ -80,6 +93,7 @@ Measured measure_all(const std::vector<EvaluationCase>& cases, const Options& op
     const std::string kernel = loaded.model->attention_kernel(
         {.length = one.lengths.front(), .documents = loaded.config.data.separate_documents},
         loaded.device);
+    warn_of_reference(one, loaded);
     if (set.curves.empty()) {
       set.text = described;
       set.protocol = one.protocol;

@@ -342,9 +342,11 @@ Fields runtime_fields(RuntimeConfig& r) {
   add(f, "cuda_graph", &r.cuda_graph,
       "On a CUDA device a micro batch's forward and backward pass is queued as a whole (a CUDA "
       "graph), captured in the first step and held against the same kernels queued one by one, "
-      "bit for bit. For small models, whose kernels end sooner than the next is queued; takes more "
-      "memory. Without effect with dropout, batch.lanes, and in steps that leave targets out. Has "
-      "not run on a device yet.")
+      "bit for bit. For small models, whose kernels end sooner than the next is queued; takes "
+      "twice "
+      "the memory for activations. Without effect with dropout, batch.lanes, batch.length_mixture, "
+      "attention kernels that do not give the same bits twice, and in steps that leave targets "
+      "out. Has not run on a device yet.")
       .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
       "A training run that is estimated to need more gets smaller micro batches, or is refused. "

@@ -85,14 +85,12 @@ const char* in_no_order(const AttentionProblem&) {
   return "by its name, or as the fastest: its backward sums in no fixed order";
 }
 
-bool short_and_dense(const AttentionProblem& p) {
-  return p.queries == p.keys && p.keys <= 2048 && !p.documents;
-}
+bool is_short(const AttentionProblem& p) { return p.queries == p.keys && p.keys <= 2048; }
 
 constexpr std::array<AttentionKernel, 7> kKernels = {{
     {"lsh", hashed_attention_lacks, hashed_attention_forward, hashed_attention_backward},
     on_device<cuda_kernels, device_attention_lacks, few_of_many>("cuda"),
-    on_device<cudnn_kernels, cudnn_attention_lacks, in_no_order>("cudnn", short_and_dense),
+    on_device<cudnn_kernels, cudnn_attention_lacks, in_no_order>("cudnn", is_short),
     tiled<kAvx512>("avx512"),
     tiled<kAvx2>("avx2"),
     tiled<kPlain>("plain"),

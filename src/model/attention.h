@@ -108,10 +108,10 @@ struct AttentionList {
 // On an H100 (tests/bench/RESULTS.md) the cuda kernel takes less than a twentieth of the
 // reference's time at 1k and 4k, where that was measured. The first row is by counting, not
 // measured: each of few blocks of rows walks all keys alone. "fastest" takes cuDNN for up to 2,048
-// queries of as many keys of one document, else what "auto" takes: forward and backward together
-// take an eighth less than the cuda kernel's time at 1k, and a quarter more at 4k. "auto" does not:
-// cuDNN's backward sums in no fixed order, so a run would not give the same bits twice. LibTorch's
-// attention is not in the list: it takes a bias as a mask of T x S numbers.
+// queries of as many keys where it supports the problem, else what "auto" takes: forward and
+// backward together take an eighth less than the cuda kernel's time at 1k, and a quarter more at
+// 4k. "auto" does not: cuDNN's backward sums in no fixed order, so a run would not give the same
+// bits twice. LibTorch's attention is not in the list: it takes a bias as a mask of T x S numbers.
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice, const AttentionList& list = {});
 
@@ -139,7 +139,8 @@ void check_output(const AttentionKernel& kernel, const AttentionInputs& inputs,
 
 // The reference implementation: plain formulas on LibTorch operators, in chunks of rows, of which
 // the scores take at most so many bytes (on the processor what its cache holds).
-inline constexpr std::int64_t kReferenceChunkBytes = 8 << 20, kReferenceDeviceChunkBytes = 512 << 20;
+inline constexpr std::int64_t kReferenceChunkBytes = 8 << 20,
+                              kReferenceDeviceChunkBytes = 512 << 20;
 AttentionOutputs reference_attention_forward(const AttentionInputs& inputs);
 AttentionGradients reference_attention_backward(const AttentionInputs& inputs,
                                                 const AttentionOutputs& outputs,

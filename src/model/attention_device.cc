@@ -177,8 +177,8 @@ Pattern pattern_of(const std::shared_ptr<const KeyRules>& rules, const DeviceAtt
 void add_pattern(Call& call, const std::shared_ptr<const KeyRules>& rules) {
   DeviceAttention& a = call.a;
   call.pattern = pattern_of(rules, a, call.q.device());
-  for (const auto* made : {&call.pattern.until, &call.pattern.from, &call.pattern.shown,
-                           &call.pattern.masks})
+  for (const auto* made :
+       {&call.pattern.until, &call.pattern.from, &call.pattern.shown, &call.pattern.masks})
     keep_for_graph(*made);
   a.rules = number(std::ssize(rules->rules()));
   ensure(a.rules == 1 || a.rules == a.heads, "one rule, or one for each head");

@@ -81,9 +81,9 @@ class Reference {
     const std::int64_t row_bytes =
         (options_.bias.rows ? std::max(planes, kUnits) : planes) * keys_ * 4;
     const bool cuda = q_BHTD_.is_cuda();
-    return std::clamp<std::int64_t>(
-        (cuda ? kReferenceDeviceChunkBytes : kReferenceChunkBytes) / std::max<std::int64_t>(row_bytes, 1), 8,
-        cuda ? kLongestDeviceChunk : kLongestChunk);
+    return std::clamp<std::int64_t>((cuda ? kReferenceDeviceChunkBytes : kReferenceChunkBytes) /
+                                        std::max<std::int64_t>(row_bytes, 1),
+                                    8, cuda ? kLongestDeviceChunk : kLongestChunk);
   }
 
   void set_chunk(std::int64_t first) {

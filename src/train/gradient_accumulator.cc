@@ -105,6 +105,7 @@ StepFigures GradientAccumulator::compute(const Batch& batch) {
     }
     exchange_.finish();
     if (const auto figures = figures_of(own)) return *figures;
+    if (graphs_.set_aside("memory ran out")) continue;  // which they take more of
     if (!shrink_micro_batch(batch)) throw_out_of_memory(step, batch.length);
     emitter_.emit(MicroBatchRecord{step, micro_batch_tokens()});
   }
@@ -207,7 +208,7 @@ torch::Tensor GradientAccumulator::loss_of_part(const Batch& batch, const Placed
 torch::Tensor GradientAccumulator::forward_backward(const Batch& batch, bool gives) {
   const std::int64_t rows = rows_of_part(batch), parts_of_lane = batch.rows / rows / lanes_;
   // How many targets count is a number within a graph.
-  const bool alike = gives && batch.target_count() == std::ssize(batch.targets);
+  const bool repeatable = gives && batch.target_count() == std::ssize(batch.targets);
   const PlacedBatch here = placed(batch, device_);
   std::vector<torch::Tensor> losses;
   sum_.clear();
@@ -221,9 +222,8 @@ torch::Tensor GradientAccumulator::forward_backward(const Batch& batch, bool giv
     for (std::int64_t part = first; part < first + parts_of_lane; ++part) {
       added_.assign(added_.size(), 0);
       gives_ = gives && own + 1 == own_.count && part + 1 == first + parts_of_lane;
-      loss += graphs_.run(here.rows(part * rows, rows), alike, [&](const PlacedBatch& some) {
-        return loss_of_part(batch, some, part);
-      });
+      loss += graphs_.run(here.rows(part * rows, rows), repeatable,
+                          [&](const PlacedBatch& some) { return loss_of_part(batch, some, part); });
     }
     losses.push_back(loss);
   }

@@ -10,7 +10,7 @@
 #include "train/emitter.h"
 #include "train/gradient_exchange.h"
 #include "train/lane_sum.h"
-#include "train/part_graphs.h"
+#include "train/micro_batch_graphs.h"
 #include "train/state.h"
 
 namespace alibi {
@@ -32,9 +32,9 @@ class GradientAccumulator {
   // Mean loss of the batch (nats per token) and norm of its gradients, over all ranks; the exchange
   // holds the gradients, which travel while backward goes on. One process waits for its device
   // once, for these figures, by which the guard judges the step before weights change. When memory
-  // runs out on a rank, all do the whole batch again in micro batches of half the size, which the
-  // state keeps: what comes out is what a run gives that had this size from the step before. Throws
-  // Error when not even one sequence fits.
+  // runs out, graphs are given up first. When it runs out on a rank, all do the whole batch again
+  // in micro batches of half the size, which the state keeps: what comes out is what a run gives
+  // that had this size from the step before. Throws Error when not even one sequence fits.
   StepFigures compute(const Batch& batch);
 
   // Forward and backward of which nothing stays. Alone, of a short row a lane: the library compiles
@@ -64,7 +64,7 @@ class GradientAccumulator {
   std::int64_t lanes_;
   OwnLanes own_;
   LaneSum sum_;  // of lanes before the last
-  PartGraphs graphs_;
+  MicroBatchGraphs graphs_;
   // While backward goes on, by parameter: how often its gradient was added to, and how often it is
   // in all, which warm_up() counts; 0: not known. A parameter that several recomputed blocks share
   // is added to by each.

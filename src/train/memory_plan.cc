@@ -16,6 +16,7 @@
 #include "model/attention.h"
 #include "model/hashed_keys.h"
 #include "model/shapes.h"
+#include "train/micro_batch_graphs.h"
 #include "train/optimizer/optimizer.h"
 #include "train/shards.h"
 
@@ -197,9 +198,10 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
       update_bytes(c, vocabulary));
   parts.exchange = exchange_bytes(c, vocabulary, trained.weights, ranks);
   parts.loss = std::min(c.runtime.loss_chunk_rows, micro_batch_tokens) * vocabulary * 12;
-  // Gradients are copied twice while it is captured; later updates and validations have their own.
-  if (c.runtime.cuda_graph && !on_processor(c.runtime))
-    parts.graph = std::max(2 * trained.weights, update_bytes(c, vocabulary) + parts.loss);
+  // Its memory is its own: the same work before it is captured, updates and validations have
+  // theirs, and gradients are copied twice to be compared.
+  if (why_no_graphs(c).empty() && !on_processor(c.runtime))
+    parts.graph = parts.activations + parts.loss + parts.packed + 2 * trained.weights;
   return parts;
 }
 

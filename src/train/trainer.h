@@ -35,7 +35,7 @@ struct TrainerParts {
   std::int64_t most_micro_batch_tokens = 0;
   // A moment of seconds_now() by which the last checkpoint shall stand; the first rank's counts.
   std::optional<double> deadline = {};
-  Pace pace = {};  // as a probe measured it; 0: not known yet
+  Pace pace = {};                           // as a probe measured it; 0: not known yet
   std::optional<DeviceGraphs> graphs = {};  // not given: as the config asks, of the device
 };
 

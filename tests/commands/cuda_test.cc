@@ -1,5 +1,6 @@
 // The program on a CUDA device against the same program on the CPU. Skipped where there is no
 // device; scripts/gpu-check runs these where there is one.
+#include <algorithm>
 #include <sstream>
 
 #include "base/strings.h"
@@ -83,6 +84,8 @@ TEST_F(EndToEndCuda, TheSameRunHasTheSameBits) {
   EXPECT_EQ(log_lines(place_.path("runs/one")), log_lines(place_.path("runs/two")));
 }
 
+// On a CPU another kernel changes these losses by 5e-7, of bf16 by 7e-4, bf16 itself by 2.5e-3, and
+// another position method by 4e-2.
 TEST_F(EndToEndCuda, EveryFeatureHasTheLossesOfTheCpu) {
   const std::vector<std::vector<std::string>> all = {
       {"model.position=sinusoidal"},
@@ -103,13 +106,15 @@ TEST_F(EndToEndCuda, EveryFeatureHasTheLossesOfTheCpu) {
       {"model.key_value_heads=1", "runtime.precision=bf16", "runtime.attention.kernel=cuda"}};
   for (const std::vector<std::string>& changes : all) {
     const std::string name = cat("run-", &changes - all.data());
+    SCOPED_TRACE(changes.front());
     std::vector<std::string> with = changes;
+    const bool bf16 = std::ranges::count(changes, "runtime.precision=bf16") > 0;
     with.emplace_back("run.train_tokens=1280");
     std::vector<std::string> on_cpu = with;
     std::erase(on_cpu, "runtime.attention.kernel=cuda");
     place_.works(command(name, "cuda", with));
     place_.works(command(name + "-cpu", "cpu", on_cpu));
-    expect_near(losses(name), losses(name + "-cpu"), 5e-2);
+    expect_near(losses(name), losses(name + "-cpu"), bf16 ? 1e-2 : 1e-3);
   }
 }
 

@@ -138,7 +138,7 @@ TEST(ChooseAttention, OnADeviceAutoFollowsTheTable) {
   EXPECT_EQ(chosen([](P& p) { p.head_width = 264; }), "reference");
 }
 
-// Seen failing with documents taken, too, and with another length.
+// Seen failing with twice the length.
 TEST(ChooseAttention, FastestTakesWhatSumsInNoOrderWhereItWasMeasured) {
   Answers answers;
   const auto chosen = [&](const std::function<void(AttentionProblem&)>& change) {

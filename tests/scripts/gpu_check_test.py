@@ -165,6 +165,19 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in self.started()], ["train", "evaluate", "generate", "export"])
         self.assertNotIn("**", self.read("README.md"))
 
+    # Seen failing with every program of the part run anew.
+    def test_what_a_part_measured_before_it_failed_is_kept(self):
+        self.put("scripts/speed_twin.py", TWIN + "sys.exit('compiled' if '--compile' in sys.argv else 0)\n")
+        self.assertIn("failed: steps", self.check("--only", "steps", code=1))
+        page = self.read("README.md")
+        self.put("scripts/speed_twin.py", TWIN)
+        self.check("--only", "steps")
+        self.assertNotIn("bench step", self.started())
+        log = self.read("steps.txt")
+        self.assertEqual(log.count("speed_twin.py"), log.count("--compile"), log)
+        self.assertIn("| quickstart.json | - | 64 | 128 | 1,000 |", page)
+        self.assertIn("| quickstart.json | - | 64 | 128 | 1,000 |", self.read("README.md"))
+
     # A format of figures that is not the expected one ends its part alone.
     def test_a_part_that_breaks_leaves_the_others(self):
         self.put("scripts/attention_twin.py", "print('{}')")

@@ -5,7 +5,8 @@
 // what was written into others is undone. Tensors made before are read where they lie and not kept
 // alive: a replay throws where one is gone. Numbers that the host had at the capture are numbers of
 // every replay. Kernels that LibTorch does not know are not seen: fp32, LibTorch's linear layers
-// and the reference attention have none.
+// and the reference attention have none. Unlike on a device a capture may wait
+// (tests/train/device_waits_test.cc sees that), and no memory of a graph is used twice.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -93,9 +94,13 @@ class RecordedGraph final : public DeviceGraph {
     auto graph = std::make_unique<RecordedGraph>();
     ++counts().first;
     recording() = graph.get();
-    {
+    try {
       const c10::impl::IncludeDispatchKeyGuard on(c10::DispatchKey::Fake);
       work();
+    } catch (...) {
+      recording() = nullptr;
+      graph->leave_nothing();
+      throw;
     }
     recording() = nullptr;
     graph->leave_nothing();
@@ -144,7 +149,10 @@ class RecordedGraph final : public DeviceGraph {
   }
 
   static void spoil(torch::Tensor tensor) {
-    if (tensor.is_floating_point()) tensor.fill_(std::numeric_limits<double>::quiet_NaN());
+    if (tensor.is_floating_point())
+      tensor.fill_(std::numeric_limits<double>::quiet_NaN());
+    else if (tensor.scalar_type() != torch::kBool)
+      tensor.fill_(-99);
   }
 
   static torch::Tensor copy_of(const torch::Tensor& tensor) {
@@ -170,8 +178,8 @@ class RecordedGraph final : public DeviceGraph {
         return;
       }
       const torch::Tensor& t = one.toTensor();
-      places.places.push_back(Place{t.storage().getWeakStorageImpl(), t.options(),
-                                    t.sizes().vec(), t.strides().vec(), t.storage_offset()});
+      places.places.push_back(Place{t.storage().getWeakStorageImpl(), t.options(), t.sizes().vec(),
+                                    t.strides().vec(), t.storage_offset()});
       if (t.unsafeGetTensorImpl()->is_wrapped_number()) places.places.back()->number = t;
     };
     if (value.isTensor()) {

@@ -283,7 +283,8 @@ TEST_F(PtxMutantsSlow, AFaultInAPatternIsFound) {
     const Problem shown(
         {.heads = 2, .key_value_heads = 1, .queries = 130, .keys = 194, .width = width},
         BiasKind::kShownTable);
-    for (const AttentionKernel kernel : {kForward, kQueryGradient, kKeyGradient, kDistanceGradient}) {
+    for (const AttentionKernel kernel :
+         {kForward, kQueryGradient, kKeyGradient, kDistanceGradient}) {
       SCOPED_TRACE(cat("width ", width, ", kernel ", static_cast<int>(kernel)));
       expect_one(shown, kernel, a_mask_that_hides_nothing, is_wrong_value);
       expect_one(shown, kernel, the_next_tile, is_wrong_value);

@@ -1,5 +1,5 @@
-// That what these tests run, PTX of compute_80, is what a Hopper device runs: nvcc makes the library's
-// code for sm_90a from PTX of compute_90a.
+// That what these tests run, PTX of compute_80, is what a Hopper device runs: nvcc makes the
+// library's code for sm_90a from PTX of compute_90a.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -20,24 +22,29 @@ struct PlacedBatch {
   PlacedBatch rows(std::int64_t first, std::int64_t count) const;
 };
 
-// Why a run on `device` has no graphs, or the module that makes them.
+// Why a run has no graphs on any device; "": it has.
+std::string why_no_graphs(const Config& config);
+// The same of a run on `device`, or the module that makes them.
 DeviceGraphs graphs_for(const Config& config, torch::Device device);
 
-class PartGraphs {
+class MicroBatchGraphs {
  public:
   // Forward and backward of a micro batch: adds to the parameters' gradients. Gives the loss, fp64,
   // for which nobody has waited.
-  using Run = std::function<torch::Tensor(const PlacedBatch&)>;
+  using Work = std::function<torch::Tensor(const PlacedBatch&)>;
 
-  PartGraphs(const DeviceGraphs& graphs, std::vector<torch::Tensor> parameters)
+  MicroBatchGraphs(const DeviceGraphs& graphs, std::vector<torch::Tensor> parameters)
       : module_(graphs.module), parameters_(std::move(parameters)) {}
 
-  // `run` of one micro batch, by its graph where there is one. The loss and gradients that it gives
-  // hold until the next call. `fits`: whether `run` does the same for all numbers of this batch's
-  // shapes. All micro batches have one shape until one of another comes.
-  torch::Tensor run(const PlacedBatch& batch, bool fits, const Run& run);
+  // `work` on one micro batch, by its graph where there is one. The loss and gradients that it
+  // gives hold until the next call. `repeatable`: whether `work` does the same for all numbers of
+  // such a batch's shapes; the same for all micro batches of a step. They have one shape until one
+  // of another comes.
+  torch::Tensor run(const PlacedBatch& batch, bool repeatable, const Work& work);
 
-  bool in_use() const { return module_ != nullptr; }  // and not set aside
+  bool in_use() const { return module_ != nullptr; }
+  // Kernels are queued one by one from now on, with a warning; false: they were already.
+  bool set_aside(const std::string& reason);
 
  private:
   struct Graph {
@@ -47,10 +54,11 @@ class PartGraphs {
 
   bool is_first() const;  // there are no gradients yet
   void place(const PlacedBatch& batch);
-  torch::Tensor capture(Graph& graph, const Run& run);
-  std::string fault_of(Graph& graph, const Run& run, const torch::Tensor& loss,
+  torch::Tensor capture(Graph& graph, const Work& work);
+  std::string fault_of(Graph& graph, const Work& work, const torch::Tensor& loss,
                        const std::vector<torch::Tensor>& gradients);
   void set_gradients(const std::vector<torch::Tensor>& gradients);
+  void make_weights_new();
   void forget();
 
   const DeviceGraphModule* module_;  // null: none, or set aside
