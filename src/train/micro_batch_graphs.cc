@@ -99,8 +99,8 @@ torch::Tensor MicroBatchGraphs::capture(Graph& graph, const Work& work) {
 std::string MicroBatchGraphs::fault_of(Graph& graph, const Work& work, const torch::Tensor& loss,
                                        const std::vector<torch::Tensor>& gradients) {
   try {
-    make_weights_new();  // every replay shall cast them anew
     const bool first = is_first();
+    if (first) make_weights_new();  // each step's first replay shall cast them anew, for all
     const DeviceGraph* const before = first ? nullptr : first_.captured.graph.get();
     graph.captured =
         capture_graph(*module_, loss.device(), before, [&] { graph.loss = work(inputs_); });
