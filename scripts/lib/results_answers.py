@@ -228,15 +228,20 @@ def of_size(c):
     return ", ".join(c.size("alibi").split(", ")[:2]).replace(", ", " and ")
 
 
-def one_size_up():
-    c = full("default-larger")
-    return f". With {of_size(c)} ({counted(c.made('alibi'))}): {larger_at(512)}"
+def after_more_tokens():
+    """How far others are from ALiBi after three times the tokens, with the same parameters and with three times as many."""
+    same, larger = full("default-84"), full("default-larger")
+    (few, tokens), (many, others) = (c.size("alibi").split(", ")[:2] for c in (same, larger))
+    assert tokens == others, (tokens, others)
+    return (f"With {tokens} (one seed): {few.removesuffix(' parameters')} parameters, sinusoidal {of_nats(one_seed_apart(same, 'sinusoidal', 512))} (both at {OTHER_RATE:g}); "
+            f"{many}, {larger_at(512)}")
 
 
 def more_tokens_alone():
     """Sinusoidal from ALiBi with the tokens of the larger models, but not their parameters."""
-    c = full("default-84")
-    return f"With {of_size(c)}, both at {OTHER_RATE:g}, 1 seed: sinusoidal {from_alibi_of_one_seed(c, 'sinusoidal', 512)}"
+    c, (before, seeds) = full("default-84"), lower_rate()
+    return (f"Tokens alone bring sinusoidal near: with {of_size(c)}, both at {OTHER_RATE:g}, it is {of_nats(one_seed_apart(c, 'sinusoidal', 512))} from ALiBi (1 seed), "
+            f"after {full('default').size('alibi').split(', ')[1]} at the same rate {before} ({counted(seeds)})")
 
 
 def lower_rate():
@@ -270,7 +275,7 @@ def at_trained_length():
     between = ", ".join(f"{called(one)} from {called(other)} {c.apart(one, other, 512)}" for one, other in pairs if {one, other} <= set(shown))
     level = f" (not told apart from {called('forgetting')})" if {"forgetting", "rotary"} <= set(shown) and not_shown(c, "forgetting", 512, "rotary") else ""
     return Answer(
-        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown if name != 't5')}{optional(briefly_at_the_lower_rate)}{optional(one_size_up)}",
+        f"from ALiBi's perplexity: {', '.join(change_or_level(c, name, 512) + (level if name == 'rotary' else '') for name in shown if name != 't5')}{optional(briefly_at_the_lower_rate)}{optional(lambda: '. ' + after_more_tokens())}",
         briefly(c, *shown),
         [f"Python source, from ALiBi's perplexity: {', '.join(f'{called(name)} {c.against(name, 512)}' for name in shown)}",
          f"Between them: {between}",
