@@ -417,7 +417,7 @@ the seeds that a section names. With two seeds, differences at 1x show both valu
 Press et al. 2021, on WikiText-103: trained at 128, ALiBi is 0.7 % behind sinusoidal; trained at 512, 1.6 % ahead. Here, trained at 512, sinusoidal is far behind
 with 1.3M parameters and 26M tokens, and near after 84M tokens, both with as many parameters and with 4.2M; rotary is ahead, and with 4.2M level with ALiBi. What was tried
 of sinusoidal's distance with 1.3M: more tokens (1.3M parameters, 84M tokens), a lower learning rate ("Other rates"; short trials chose one that is worse after all of the tokens; rotary, T5's bias, KERPLE's log and forget gates were trained on all of the tokens at no other),
-at the trials' rate ("By tokens a parameter"), and more places of the text in a step ("each row drawn by itself").
+other numbers of tokens at the trials' rate ("By tokens a parameter"), and more places of the text in a step ("each row drawn by itself").
 
 `scripts/reproduce figure1-full` trains what is missing of `default`, and of `books` where these are unpacked, on a CPU or a GPU, and makes this page.
 `CASES="default-128 default-1024 default-rows default-rows-40 default-trend default-004 default-84 default-larger"` before it takes those; the last sections have commands of their own. `default` alone
