@@ -186,7 +186,8 @@ class Waits final : public c10::WarningHandler {
   c10::WarningUtils::WarningHandlerGuard guard_{this};
 };
 
-// Not yet run on a device.
+// Counted, for the mode that makes an error of a wait would end a step at its only one. Not yet run
+// on a device.
 TEST(DeviceWaitsCuda, AStepWaitsOnceByLibTorchsOwnCount) {
   if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
   ASSERT_NE(cuda_kernels().module, nullptr) << cuda_kernels().reason;
