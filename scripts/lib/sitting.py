@@ -78,7 +78,7 @@ class Sitting:
         now = datetime.datetime.now(datetime.timezone.utc)
         self.name, self.start, self.log = name, time.monotonic(), ""
         self.part = self.parts[name] = {"about": self.about, "time": now.strftime("%Y-%m-%d %H:%M UTC"), "seconds": 0, "ended": False,
-                                        "failed": [], "page": [], "figures": {}}
+                                        "failed": [], "page": [], "figures": dict(self.earlier)}
         try:
             try:
                 work()

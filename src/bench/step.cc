@@ -57,6 +57,10 @@ class Stepper {
   std::int64_t tokens() const { return batch_.inputs_BT.numel(); }
   GptImpl& model() { return *model_; }
   bool uses_graphs() const { return graphs_->in_use(); }
+  std::string kernel() const {  // of attention
+    const auto& x = batch_.inputs_BT;
+    return model_->attention_kernel({x.size(0), x.size(1), /*training=*/true, false}, x.device());
+  }
 
  private:
   torch::Tensor loss_of(const PlacedBatch& batch) {
@@ -211,7 +215,9 @@ void bench_length(const StepBench& bench, std::int64_t length, BenchRecord& reco
               {"gemm_operations_per_second", by.matrix_rate},
               {"copy_bytes_per_second", by.copy_rate},
               {"share_of_gemm_rate", total / timing.median / by.matrix_rate},
-              {"profiled_seconds", watched}};
+              {"profiled_seconds", watched},
+              {"kernel", stepper.kernel()},
+              {"cuda_graph", stepper.uses_graphs()}};
   add_timing(row, "step", timing);
   record.rows.push_back(std::move(row));
   // Operators on a device return before its work is done: their times here are not its times.

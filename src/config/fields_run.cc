@@ -350,7 +350,8 @@ Fields runtime_fields(RuntimeConfig& r) {
       .free();
   add(f, "memory_limit_bytes", &r.memory_limit_bytes,
       "A training run that is estimated to need more gets smaller micro batches, or is refused. "
-      "Default: the smallest of free memory, control group limits and ulimit -v.")
+      "Default: the smallest of free memory, control group limits and ulimit -v; of a CUDA device, "
+      "what is free.")
       .range(1, 1e18)
       .free();
   return f;

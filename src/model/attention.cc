@@ -51,7 +51,7 @@ const char* module_lacks(const CudaModule* module, const AttentionProblem& p) {
 template <const CudaKernels& (*kOpened)(), const char* (*kLacks)(const AttentionProblem&),
           const char* (*kLeft)(const AttentionProblem&)>
 constexpr AttentionKernel on_device(const char* name,
-                                    bool (*measured_fastest)(const AttentionProblem&) = nullptr) {
+                                    bool (*before_others)(const AttentionProblem&) = nullptr) {
   return {name,
           [](const AttentionProblem& problem, torch::Device device) -> const char* {
             if (!device.is_cuda()) return "a model that is not on a CUDA device";
@@ -70,7 +70,7 @@ constexpr AttentionKernel on_device(const char* name,
           /*tiles=*/nullptr,
           kOpened,
           kLeft,
-          measured_fastest};
+          before_others};
 }
 
 // Where the reference is faster by counting: few blocks of rows, each of which walks all keys.
@@ -258,7 +258,7 @@ std::string fault_at_first_use(const AttentionKernel& kernel, const AttentionPro
 
 const char* left_by(const std::string& choice, const AttentionKernel& kernel,
                     const AttentionProblem& problem) {
-  if (choice == "fastest" && kernel.measured_fastest != nullptr && kernel.measured_fastest(problem))
+  if (choice == "fastest" && kernel.before_others != nullptr && kernel.before_others(problem))
     return nullptr;
   const bool asks = choice == "auto" || choice == "fastest";
   return asks && kernel.left_by_auto != nullptr ? kernel.left_by_auto(problem) : nullptr;
@@ -306,8 +306,8 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
     return takes(kernel, problem, device, choice, *list.first_use);
   };
   const auto before_all = std::ranges::find_if(list.kernels, [&](const AttentionKernel& kernel) {
-    return choice == "fastest" && kernel.measured_fastest != nullptr &&
-           kernel.measured_fastest(problem) && takes_it(kernel);
+    return choice == "fastest" && kernel.before_others != nullptr &&
+           kernel.before_others(problem) && takes_it(kernel);
   });
   if (before_all != list.kernels.end()) return *before_all;
   const auto chosen = std::ranges::find_if(list.kernels, takes_it);

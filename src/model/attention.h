@@ -64,7 +64,7 @@ struct AttentionKernel {
   // list, for a message; null: it does not.
   const char* (*left_by_auto)(const AttentionProblem& problem) = nullptr;
   // Whether "fastest" takes it before all others; null: it does not.
-  bool (*measured_fastest)(const AttentionProblem& problem) = nullptr;
+  bool (*before_others)(const AttentionProblem& problem) = nullptr;
 
   bool supports(const AttentionProblem& problem, torch::Device device) const {
     return lacks(problem, device) == nullptr;
@@ -86,9 +86,9 @@ struct AttentionList {
   FirstUse* first_use = &alibi::first_use();
 };
 
-// `choice`: "auto", "fastest" or "check" (first that supports the problem) or a kernel's name.
-// Throws Error when the named kernel does not exist or does not support the problem; one of a CUDA
-// device's leaves that to another one of them or to the reference, where it is there at all.
+// `choice`: "auto" or "check" (first that supports the problem), "fastest" (below) or a kernel's
+// name. Throws Error when the named kernel does not exist or does not support the problem; one of a
+// CUDA device's leaves that to another one of them or to the reference, where it is there at all.
 //
 // A device's kernel must also agree with the reference at the first use of its kind there
 // (model/attention_check.h), whether "auto" takes it or its name; "check" compares each call. On a
@@ -110,8 +110,9 @@ struct AttentionList {
 // measured: each of few blocks of rows walks all keys alone. "fastest" takes cuDNN for up to 2,048
 // queries of as many keys where it supports the problem, else what "auto" takes: forward and
 // backward together take an eighth less than the cuda kernel's time at 1k, and a quarter more at
-// 4k. "auto" does not: cuDNN's backward sums in no fixed order, so a run would not give the same
-// bits twice. LibTorch's attention is not in the list: it takes a bias as a mask of T x S numbers.
+// 4k (12 heads of 64; the limit between is a guess). "auto" does not: cuDNN's backward sums in no
+// fixed order, so a run would not give the same bits twice. LibTorch's attention is not in the
+// list: it takes a bias as a mask of T x S numbers.
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice, const AttentionList& list = {});
 

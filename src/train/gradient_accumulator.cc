@@ -105,7 +105,8 @@ StepFigures GradientAccumulator::compute(const Batch& batch) {
     }
     exchange_.finish();
     if (const auto figures = figures_of(own)) return *figures;
-    if (graphs_.set_aside("memory ran out")) continue;  // which they take more of
+    // They take more of it. Only one process alone has them: all ranks would have to give them up.
+    if (graphs_.set_aside("memory ran out")) continue;
     if (!shrink_micro_batch(batch)) throw_out_of_memory(step, batch.length);
     emitter_.emit(MicroBatchRecord{step, micro_batch_tokens()});
   }

@@ -205,6 +205,16 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
   return parts;
 }
 
+namespace {
+
+// Where memory is short a run gives up its graphs before anything else.
+Config without_graphs(Config config) {
+  config.runtime.cuda_graph = false;
+  return config;
+}
+
+}  // namespace
+
 std::string describe_parts(const MemoryParts& p) {
   const auto part = [](const char* name, std::int64_t bytes) {
     return cat(name, " ", human_bytes(static_cast<double>(bytes)));
@@ -219,8 +229,9 @@ std::string describe_parts(const MemoryParts& p) {
   return join(parts, ", ");
 }
 
-std::int64_t fitting_micro_batch(const Config& c, std::int64_t vocabulary, std::int64_t limit,
+std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit,
                                  int ranks) {
+  const Config c = without_graphs(config);
   const BatchShape shape = batch_shape(c.batch);
   for (std::int64_t rows = micro_batch_tokens_of(c.batch) / shape.length; rows > 0; --rows) {
     if (shape.rows / lanes_of(c.batch) % rows != 0) continue;
@@ -246,7 +257,7 @@ std::int64_t plan_micro_batch(const Config& config, std::int64_t vocabulary, tor
   const std::int64_t fitting = fitting_micro_batch(config, vocabulary, limit.bytes, ranks);
   if (fitting == wanted) return wanted;
   const std::int64_t tried = fitting > 0 ? wanted : batch_shape(config.batch).length;
-  const MemoryParts parts = estimate_memory(config, vocabulary, tried, ranks);
+  const MemoryParts parts = estimate_memory(without_graphs(config), vocabulary, tried, ranks);
   const std::string found = cat(
       "an estimate of ", human_bytes(static_cast<double>(parts.total())), " (",
       describe_parts(parts), ") for micro batches of ", tried, " tokens, expected at most 8/9 of ",

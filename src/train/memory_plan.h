@@ -42,7 +42,7 @@ MemoryParts estimate_memory(const Config& config, std::int64_t vocabulary,
 std::string describe_parts(const MemoryParts& parts);
 
 // The largest micro batch (tokens; whole sequences that divide a step) up to the configured one
-// whose bound is at most `limit`; 0 where not even one sequence fits.
+// whose bound, without graphs, is at most `limit`; 0 where not even one sequence fits.
 std::int64_t fitting_micro_batch(const Config& config, std::int64_t vocabulary, std::int64_t limit,
                                  int ranks = 1);
 

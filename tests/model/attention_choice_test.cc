@@ -139,7 +139,7 @@ TEST(ChooseAttention, OnADeviceAutoFollowsTheTable) {
 }
 
 // Seen failing with twice the length.
-TEST(ChooseAttention, FastestTakesWhatSumsInNoOrderWhereItWasMeasured) {
+TEST(ChooseAttention, FastestTakesWhatSumsInNoOrderForShortRows) {
   Answers answers;
   const auto chosen = [&](const std::function<void(AttentionProblem&)>& change) {
     return answers.chosen(with(change), "fastest");

@@ -170,6 +170,7 @@ class GpuCheck(unittest.TestCase):
         self.put("scripts/speed_twin.py", TWIN + "sys.exit('compiled' if '--compile' in sys.argv else 0)\n")
         self.assertIn("failed: steps", self.check("--only", "steps", code=1))
         page = self.read("README.md")
+        self.check("--only", "steps", "--minutes", "0.2", code=1)  # cut off before the shapes
         self.put("scripts/speed_twin.py", TWIN)
         self.check("--only", "steps")
         self.assertNotIn("bench step", self.started())

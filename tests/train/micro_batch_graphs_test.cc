@@ -8,6 +8,7 @@
 
 #include "device/cuda_library.h"
 #include "device/device.h"
+#include "model/linear/linear_layers.h"
 #include "support/recorded_graph.h"
 #include "train/same_end.h"
 
@@ -311,6 +312,29 @@ TEST(MicroBatchGraphsCuda, GiveTheBitsOfKernelsOneByOne) {
   }
 }
 
+// The device is as it was, for all steps behind it.
+TEST(MicroBatchGraphsCuda, ACaptureThatFailsLeavesTheRunAsItIs) {
+  if (!open_cuda_library().usable) GTEST_SKIP() << open_cuda_library().reason;
+  const torch::Device device = open_device(Device::kCuda);
+  ASSERT_NE(device_graphs().module, nullptr) << device_graphs().reason;
+  static const DeviceGraphModule failing{.capture = [](torch::Device on, const DeviceGraph* before,
+                                                       const std::function<void()>& work) {
+    return device_graphs().module->capture(on, before, [&] {
+      work();
+      throw std::runtime_error("at the end of the capture");
+    });
+  }};
+  TrainExample example;
+  use_operators(example);
+  example.leave_out("runtime.device=cpu");
+  example.add("runtime.device=cuda");
+  example.device = device;
+  EXPECT_EQ(example.train(example.config("plain"), false), 0);
+  example.graphs = DeviceGraphs{&failing, {}};
+  EXPECT_EQ(example.train(example.config("graphs"), false), 0);
+  expect_same_end(example, "plain", "graphs", "twelve steps");
+}
+
 TEST(MicroBatchGraphs, AreNotForEveryRun) {
   TrainExample example;
   use_operators(example);
@@ -328,6 +352,49 @@ TEST(MicroBatchGraphs, AreNotForEveryRun) {
            {"runtime.attention.kernel=fastest", "runtime.attention.kernel"},
            {"runtime.attention.kernel=check", "runtime.attention.kernel"}})
     EXPECT_NE(why(change).find(named), std::string::npos) << change;
+}
+
+// A layer whose weight is kept in bf16 until it changes, as on a device, in two micro batches.
+struct Cast {
+  torch::Tensor weight_OI = torch::arange(16, torch::kFloat).view({4, 4}).requires_grad_();
+  SharedProducts products;
+  MicroBatchGraphs graphs;
+
+  explicit Cast(const DeviceGraphs& given) : graphs(given, {weight_OI}) {}
+
+  void cast() {
+    products = c10::make_intrusive<LinearProducts>(weight_OI, torch::kBFloat16,
+                                                   LinearProducts::Kind::kLibtorch);
+  }
+  torch::Tensor loss_of(const PlacedBatch& batch) {
+    if (!products || !products->matches(weight_OI, torch::kBFloat16)) cast();
+    const torch::Tensor y = linear_layer({}, batch.inputs_BT, {weight_OI, {}, products});
+    const torch::Tensor loss = y.to(torch::kDouble).square().sum();
+    loss.backward();
+    return loss.detach();
+  }
+  // What three steps give; between them the cast is made anew elsewhere, as by a validation.
+  std::vector<torch::Tensor> steps() {
+    std::vector<torch::Tensor> all;
+    for (int step = 0; step < 3; ++step) {
+      weight_OI.mutable_grad() = torch::Tensor();
+      for (int part = 0; part < 2; ++part) {
+        const torch::Tensor x = torch::full({2, 4}, 0.25 * (step + 2 * part + 1), torch::kBFloat16);
+        all.push_back(
+            graphs.run({x, x, {}}, true, [&](const PlacedBatch& b) { return loss_of(b); }).clone());
+      }
+      all.push_back(weight_OI.grad().clone());
+      const torch::NoGradGuard guard;
+      weight_OI.sub_(weight_OI.grad(), 1e-3);
+      cast();
+    }
+    return all;
+  }
+};
+
+TEST(MicroBatchGraphs, LaterOnesReadWhatTheFirstHasCast) {
+  const auto plain = Cast({}).steps(), graphs = Cast(kRecorded).steps();
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], graphs[i])) << i;
 }
 
 // Graphs are given up before micro batches, which change a run's bits.

@@ -23,14 +23,14 @@ class Graph final : public DeviceGraph {
     c10::cuda::CUDACachingAllocator::emptyCache();  // nor can memory be given back within one
     const c10::cuda::CUDAStreamGuard guard(stream_);
     // Other threads, as one that saves, may ask the device for what a graph cannot hold.
-    graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
     try {
+      graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
       work();
+      graph_.capture_end();
     } catch (...) {
       give_up();
       throw;
     }
-    graph_.capture_end();
   }
 
  private:
@@ -41,7 +41,11 @@ class Graph final : public DeviceGraph {
     cudaStreamEndCapture(stream_.stream(), &unfinished);
     cudaGetLastError();  // also of the call that the graph could not hold
     if (unfinished != nullptr) cudaGraphDestroy(unfinished);
-    c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
+    } catch (const c10::Error&) {
+      return;  // it was ended: the graph gives back what it has when it goes
+    }
     c10::cuda::CUDACachingAllocator::releasePool(stream_.device_index(), pool_);
     at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool_);
     at::getHostAllocator(at::kCUDA)->release_pool(pool_);
