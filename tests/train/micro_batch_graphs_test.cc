@@ -392,6 +392,7 @@ struct Cast {
   }
 };
 
+// Seen failing with the weight cast in later ones alone.
 TEST(MicroBatchGraphs, LaterOnesReadWhatTheFirstHasCast) {
   const auto plain = Cast({}).steps(), graphs = Cast(kRecorded).steps();
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], graphs[i])) << i;
