@@ -165,12 +165,13 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in self.started()], ["train", "evaluate", "generate", "export"])
         self.assertNotIn("**", self.read("README.md"))
 
-    # Seen failing with every program of the part run anew.
+    # Seen failing with every program of the part run anew, and with what was kept forgotten at the second end.
     def test_what_a_part_measured_before_it_failed_is_kept(self):
         self.put("scripts/speed_twin.py", TWIN + "sys.exit('compiled' if '--compile' in sys.argv else 0)\n")
         self.assertIn("failed: steps", self.check("--only", "steps", code=1))
         page = self.read("README.md")
-        self.check("--only", "steps", "--minutes", "0.2", code=1)  # cut off before the shapes
+        self.put("scripts/speed_twin.py", "import os, time\nprint(os.getpid(), file=open('waits', 'w'), flush=True)\ntime.sleep(60)\n")
+        self.end_where_it_waits("--only", "steps")
         self.put("scripts/speed_twin.py", TWIN)
         self.check("--only", "steps")
         self.assertNotIn("bench step", self.started())
@@ -194,16 +195,19 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("not begun for time, call again: short-run", text)
         self.assertIn("not begun for time, call again: nothing", self.check("--only", "steps,short-run", "--minutes", "1"))
 
-    # As `timeout` ends it: what was done is in the archive, and no program runs on.
-    def test_an_end_in_the_middle_keeps_what_was_done(self):
-        self.put("wait", "")
-        process = subprocess.Popen(self.command("--only", "steps,short-run"), env=self.variables, stdout=subprocess.DEVNULL)
+    def end_where_it_waits(self, *words):
+        process = subprocess.Popen(self.command(*words), env=self.variables, stdout=subprocess.DEVNULL)
         for _ in range(600):
             if (self.root / "waits").exists() and (self.root / "waits").read_text().strip():
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(30), 128 + signal.SIGTERM)
+
+    # As `timeout` ends it: what was done is in the archive, and no program runs on.
+    def test_an_end_in_the_middle_keeps_what_was_done(self):
+        self.put("wait", "")
+        self.end_where_it_waits("--only", "steps,short-run")
         with self.assertRaises(ProcessLookupError):
             os.kill(int((self.root / "waits").read_text()), 0)
         with tarfile.open(self.root / "out/check.tar.gz") as archive:
