@@ -241,9 +241,9 @@ BenchRecord bench_step(const StepBench& bench) {
   const std::string chosen = settle_linear_layers(settled.config.runtime, bench.config.model,
                                                   bench.vocabulary, bench.device, bench.tokens);
   if (!chosen.empty()) record.notes.push_back(chosen);
-  const DeviceGraphs graphs = graphs_for(settled.config, bench.device);
-  if (settled.config.runtime.cuda_graph && graphs.module == nullptr)
-    record.notes.push_back("runtime.cuda_graph is without effect: " + graphs.reason);
+  const std::string without =
+      graphs_without_effect(settled.config, graphs_for(settled.config, bench.device));
+  if (!without.empty()) record.notes.push_back(without);
   for (const std::int64_t length : bench.lengths) bench_length(settled, length, record);
   return record;
 }

@@ -2,21 +2,10 @@
 
 #include <mutex>
 
-#include "base/strings.h"
-#include "device/cuda_library.h"
+#include "device/torch_module.h"
 
 namespace alibi {
 namespace {
-
-DeviceGraphs checked(const ModuleSymbol& symbol) {
-  if (symbol.address == nullptr) return {nullptr, symbol.reason};
-  const DeviceGraphModule* module = reinterpret_cast<DeviceGraphFunction>(symbol.address)();
-  if (module->version != kDeviceGraphVersion || std::string(module->torch_version) != TORCH_VERSION)
-    return {nullptr, cat(symbol.library, " is of version ", module->version, " for LibTorch ",
-                         module->torch_version, ", this program expects ", kDeviceGraphVersion,
-                         " for ", TORCH_VERSION, ": build both anew")};
-  return {module, {}};
-}
 
 // Of the graph under capture, whose backward pass has a thread of its own.
 std::mutex keeping;
@@ -25,13 +14,9 @@ std::vector<torch::Tensor>* kept_now = nullptr;
 }  // namespace
 
 const DeviceGraphs& device_graphs() {
-  static const DeviceGraphs graphs =
-      checked(open_module_beside_program(kDeviceGraphFile, kDeviceGraphSymbol));
+  static const auto graphs = checked_torch_module<DeviceGraphs, DeviceGraphModule>(
+      open_module_beside_program(kDeviceGraphFile, kDeviceGraphSymbol));
   return graphs;
-}
-
-DeviceGraphs open_device_graphs(const std::string& library) {
-  return checked(open_module(library, kDeviceGraphSymbol));
 }
 
 CapturedGraph capture_graph(const DeviceGraphModule& module, torch::Device device,

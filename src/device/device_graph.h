@@ -39,8 +39,6 @@ struct DeviceGraphModule {
                                           const std::function<void()>& work) = nullptr;
 };
 
-using DeviceGraphFunction = const DeviceGraphModule* (*)();
-
 struct DeviceGraphs {
   const DeviceGraphModule* module = nullptr;
   std::string reason;  // why not, when there is none
@@ -48,7 +46,6 @@ struct DeviceGraphs {
 
 // Of the library beside the program; only after open_device() found a CUDA device.
 const DeviceGraphs& device_graphs();
-DeviceGraphs open_device_graphs(const std::string& library);
 
 // A graph, and what it reads that was made before it.
 struct CapturedGraph {

@@ -26,6 +26,4 @@ struct DeviceGroupModule {
                                             int size, std::chrono::milliseconds limit) = nullptr;
 };
 
-using DeviceGroupFunction = const DeviceGroupModule* (*)();
-
 }  // namespace alibi

@@ -256,10 +256,14 @@ std::string fault_at_first_use(const AttentionKernel& kernel, const AttentionPro
                          [&] { return fault_of_attention(kernel, problem, device); });
 }
 
+bool comes_first(const std::string& choice, const AttentionKernel& kernel,
+                 const AttentionProblem& problem) {
+  return choice == "fastest" && kernel.before_others != nullptr && kernel.before_others(problem);
+}
+
 const char* left_by(const std::string& choice, const AttentionKernel& kernel,
                     const AttentionProblem& problem) {
-  if (choice == "fastest" && kernel.before_others != nullptr && kernel.before_others(problem))
-    return nullptr;
+  if (comes_first(choice, kernel, problem)) return nullptr;
   const bool asks = choice == "auto" || choice == "fastest";
   return asks && kernel.left_by_auto != nullptr ? kernel.left_by_auto(problem) : nullptr;
 }
@@ -288,6 +292,11 @@ bool needs_cuda(const std::string& choice) {
   return kernel != nullptr && kernel->library != nullptr;
 }
 
+bool gives_same_bits(const std::string& choice) {
+  const AttentionKernel* const kernel = named(kKernels, choice);
+  return choice != "fastest" && (kernel == nullptr || kernel->left_by_auto != in_no_order);
+}
+
 const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::Device device,
                                         const std::string& choice, const AttentionList& list) {
   check_attention_name(choice);
@@ -306,8 +315,7 @@ const AttentionKernel& choose_attention(const AttentionProblem& problem, torch::
     return takes(kernel, problem, device, choice, *list.first_use);
   };
   const auto before_all = std::ranges::find_if(list.kernels, [&](const AttentionKernel& kernel) {
-    return choice == "fastest" && kernel.before_others != nullptr &&
-           kernel.before_others(problem) && takes_it(kernel);
+    return comes_first(choice, kernel, problem) && takes_it(kernel);
   });
   if (before_all != list.kernels.end()) return *before_all;
   const auto chosen = std::ranges::find_if(list.kernels, takes_it);

@@ -124,6 +124,9 @@ std::string why_no_device_kernel(const AttentionProblem& problem, torch::Device 
 // Whether it names a kernel that only a CUDA device has.
 bool needs_cuda(const std::string& choice);
 
+// Whether what it chooses gives the same bits for the same numbers twice.
+bool gives_same_bits(const std::string& choice);
+
 // Throws a usage Error unless `choice` is "auto", "fastest", "check" or a kernel's name.
 void check_attention_name(const std::string& choice);
 

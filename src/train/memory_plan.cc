@@ -173,6 +173,12 @@ std::int64_t update_bytes(const Config& c, std::int64_t vocabulary) {
   return kStackedCopies * 4 * std::min(most_alike, std::max(kMatricesTogether, largest));
 }
 
+// Where memory is short a run gives up its graphs before anything else.
+Config without_graphs(Config config) {
+  config.runtime.cuda_graph = false;
+  return config;
+}
+
 }  // namespace
 
 MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
@@ -204,16 +210,6 @@ MemoryParts estimate_memory(const Config& c, std::int64_t vocabulary,
     parts.graph = parts.activations + parts.loss + parts.packed + 2 * trained.weights;
   return parts;
 }
-
-namespace {
-
-// Where memory is short a run gives up its graphs before anything else.
-Config without_graphs(Config config) {
-  config.runtime.cuda_graph = false;
-  return config;
-}
-
-}  // namespace
 
 std::string describe_parts(const MemoryParts& p) {
   const auto part = [](const char* name, std::int64_t bytes) {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "device/libtorch.h"
+#include "model/attention.h"
 #include "train/optimizer/optimizer.h"
 
 namespace alibi {
@@ -39,9 +40,10 @@ std::string why_no_graphs(const Config& config) {
   if (lanes_of(config.batch) > 1) return "batch.lanes keeps gradients of several lanes";
   if (!config.batch.length_mixture.empty()) return "batch.length_mixture changes shapes";
   const std::string& kernel = config.runtime.attention.kernel;
-  if (kernel == "cudnn" || kernel == "fastest" || kernel == "check")
+  const bool reads = kernel == "check";
+  if (reads || !gives_same_bits(kernel))
     return cat("runtime.attention.kernel \"", kernel, "\" ",
-               kernel == "check" ? "reads numbers" : "does not give the same bits twice");
+               reads ? "reads numbers" : "does not give the same bits twice");
   return {};
 }
 
@@ -51,7 +53,10 @@ DeviceGraphs graphs_for(const Config& config, torch::Device device) {
   return device_graphs();
 }
 
-bool MicroBatchGraphs::is_first() const { return !parameters_.front().grad().defined(); }
+std::string graphs_without_effect(const Config& config, const DeviceGraphs& graphs) {
+  const bool lacks = config.runtime.cuda_graph && graphs.module == nullptr;
+  return lacks ? "runtime.cuda_graph is without effect: " + graphs.reason : "";
+}
 
 torch::Tensor MicroBatchGraphs::run(const PlacedBatch& batch, bool repeatable, const Work& work) {
   if (module_ == nullptr || !repeatable) return work(batch);
@@ -59,27 +64,23 @@ torch::Tensor MicroBatchGraphs::run(const PlacedBatch& batch, bool repeatable, c
     forget();
     inputs_ = {batch.inputs_BT.clone(), batch.targets_BT.clone(),
                batch.starts_BT.defined() ? batch.starts_BT.clone() : torch::Tensor()};
+  } else {
+    inputs_.inputs_BT.copy_(batch.inputs_BT);
+    inputs_.targets_BT.copy_(batch.targets_BT);
+    if (batch.starts_BT.defined()) inputs_.starts_BT.copy_(batch.starts_BT);
   }
-  place(batch);
-  const bool first = is_first();
+  const bool first = !parameters_.front().grad().defined();
   ensure(first || parameters_.front().grad().is_same(gradients_.front()),
          "later micro batches add to the gradients of the first's graph");
   Graph& graph = first ? first_ : later_;
-  if (!graph.captured.graph) return capture(graph, work);
+  if (!graph.captured.graph) return capture(first, work);
   if (first) set_gradients(gradients_);
   graph.captured.graph->replay();
   return graph.loss;
 }
 
-void MicroBatchGraphs::place(const PlacedBatch& batch) {
-  inputs_.inputs_BT.copy_(batch.inputs_BT);
-  inputs_.targets_BT.copy_(batch.targets_BT);
-  if (batch.starts_BT.defined()) inputs_.starts_BT.copy_(batch.starts_BT);
-}
-
 // The loss and gradients of the graph, or, where it is at fault, of what was queued before it.
-torch::Tensor MicroBatchGraphs::capture(Graph& graph, const Work& work) {
-  const bool first = is_first();
+torch::Tensor MicroBatchGraphs::capture(bool first, const Work& work) {
   const std::vector<torch::Tensor> before =
       first ? std::vector<torch::Tensor>(parameters_.size()) : copies_of(gradients_of(parameters_));
   const torch::Tensor loss = work(inputs_);
@@ -89,17 +90,18 @@ torch::Tensor MicroBatchGraphs::capture(Graph& graph, const Work& work) {
     set_gradients(before);
   else
     for (std::size_t i = 0; i < made.size(); ++i) torch::Tensor(made[i]).copy_(before[i]);
-  const std::string fault = fault_of(graph, work, loss, gradients);
-  if (fault.empty()) return graph.loss;
+  const std::string fault = fault_of_capture(first, work, loss, gradients);
+  if (fault.empty()) return first ? first_.loss : later_.loss;
   set_aside(fault);
   set_gradients(gradients);
   return loss;
 }
 
-std::string MicroBatchGraphs::fault_of(Graph& graph, const Work& work, const torch::Tensor& loss,
-                                       const std::vector<torch::Tensor>& gradients) {
+std::string MicroBatchGraphs::fault_of_capture(bool first, const Work& work,
+                                               const torch::Tensor& loss,
+                                               const std::vector<torch::Tensor>& gradients) {
+  Graph& graph = first ? first_ : later_;
   try {
-    const bool first = is_first();
     if (first) make_weights_new();  // each step's first replay shall cast them anew, for all
     const DeviceGraph* const before = first ? nullptr : first_.captured.graph.get();
     graph.captured =
@@ -126,10 +128,8 @@ bool MicroBatchGraphs::set_aside(const std::string& reason) {
   return true;
 }
 
-// What is made of them and kept while they stay as they are is made again.
 void MicroBatchGraphs::make_weights_new() {
-  for (const torch::Tensor& parameter : parameters_)
-    parameter.unsafeGetTensorImpl()->bump_version();
+  for (const torch::Tensor& parameter : parameters_) mark_changed(parameter);
 }
 
 void MicroBatchGraphs::set_gradients(const std::vector<torch::Tensor>& gradients) {

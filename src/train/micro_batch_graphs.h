@@ -26,6 +26,8 @@ struct PlacedBatch {
 std::string why_no_graphs(const Config& config);
 // The same of a run on `device`, or the module that makes them.
 DeviceGraphs graphs_for(const Config& config, torch::Device device);
+// What to tell a user who asked for graphs and gets none; "": nothing.
+std::string graphs_without_effect(const Config& config, const DeviceGraphs& graphs);
 
 class MicroBatchGraphs {
  public:
@@ -52,11 +54,10 @@ class MicroBatchGraphs {
     CapturedGraph captured;
   };
 
-  bool is_first() const;  // there are no gradients yet
-  void place(const PlacedBatch& batch);
-  torch::Tensor capture(Graph& graph, const Work& work);
-  std::string fault_of(Graph& graph, const Work& work, const torch::Tensor& loss,
-                       const std::vector<torch::Tensor>& gradients);
+  // `first`: of a step, before there are gradients.
+  torch::Tensor capture(bool first, const Work& work);
+  std::string fault_of_capture(bool first, const Work& work, const torch::Tensor& loss,
+                               const std::vector<torch::Tensor>& gradients);
   void set_gradients(const std::vector<torch::Tensor>& gradients);
   void make_weights_new();
   void forget();

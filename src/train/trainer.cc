@@ -21,8 +21,8 @@ namespace {
 DeviceGraphs graphs_of(const TrainerParts& parts) {
   if (parts.graphs) return *parts.graphs;
   DeviceGraphs graphs = graphs_for(parts.config, parts.device);
-  if (parts.config.runtime.cuda_graph && graphs.module == nullptr)
-    log_warning("runtime.cuda_graph is without effect: " + graphs.reason);
+  const std::string without = graphs_without_effect(parts.config, graphs);
+  if (!without.empty()) log_warning(without);
   return graphs;
 }
 

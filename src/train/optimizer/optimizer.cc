@@ -128,15 +128,18 @@ void Optimizer::update(const std::vector<torch::Tensor>& gradients, std::int64_t
                        .together = group.parameters.front().is_cpu() ? 0 : kMatricesTogether});
     group.gradients.clear();
   }
-  // LibTorch's fused updates do not count as a change, nor does what comes from other ranks; what
-  // was packed from the weights must see that it is old (model/linear/linear_products.h).
-  for (const auto& [name, parameter] : all_) parameter.unsafeGetTensorImpl()->bump_version();
+  // LibTorch's fused updates do not count as a change, nor does what comes from other ranks.
+  for (const auto& [name, parameter] : all_) mark_changed(parameter);
 }
 
 void Optimizer::update(std::int64_t step, double learning_rate) {
   std::vector<torch::Tensor> gradients;
   for (const auto& [name, parameter] : all_) gradients.push_back(parameter.grad());
   update(gradients, step, learning_rate);
+}
+
+void mark_changed(const torch::Tensor& parameter) {
+  parameter.unsafeGetTensorImpl()->bump_version();
 }
 
 void Optimizer::zero_gradients() {

@@ -141,6 +141,9 @@ class Optimizer {
   std::vector<ParameterGroup> groups_;
 };
 
+// What was made from it and kept while it stays as it is (model/linear/linear_products.h) is old.
+void mark_changed(const torch::Tensor& parameter);
+
 // Square root of the sum of squares over all gradients: each one's norm in its own precision, their
 // squares summed in fp64; those that are not defined count 0.
 double gradient_norm(const std::vector<torch::Tensor>& gradients);
