@@ -131,6 +131,8 @@ std::string zero_padded(std::uint64_t number, std::size_t digits) {
   return text;
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {

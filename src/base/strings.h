@@ -42,6 +42,7 @@ std::optional<std::int64_t> parse_bytes(std::string_view text);
 std::string human_seconds(double seconds);                          // 3725 -> "1 h 2 min"
 std::string zero_padded(std::uint64_t number, std::size_t digits);  // 42, 5 -> "00042"
 std::string join(std::span<const std::string> parts, std::string_view separator);
+std::string first_line(const std::string& text);  // of what a library threw: others hold its stack
 std::vector<std::string> split(std::string_view text, char separator);  // keeps empty parts
 std::string lower_hex(std::span<const unsigned char> bytes);
 

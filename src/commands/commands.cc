@@ -43,6 +43,4 @@ std::string foreign_error(const std::exception& error) {
   return first_line(error.what());
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 }  // namespace alibi

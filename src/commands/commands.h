@@ -21,8 +21,6 @@ Command inspect_command();
 Command bench_command();
 Command completion_command();
 
-std::string first_line(const std::string& text);
-
 // What an exception not of our own says, in one line without its stack trace; memory that ran out
 // in our words, whoever asked for it.
 std::string foreign_error(const std::exception& error);

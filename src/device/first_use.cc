@@ -23,8 +23,7 @@ std::string FirstUse::fault(const std::string& kernel, const std::string& way_ou
       log_error(cat(kernel, ": the device failed while it was checked", out));
       throw;
     }
-    fault = error.what();
-    fault = fault.substr(0, fault.find('\n'));                        // without a stack trace
+    fault = first_line(error.what());
     if (dynamic_cast<const Error*>(&error) == nullptr) fault += out;  // an Error names its own
   }
   faults_[kernel] = fault;

@@ -58,10 +58,8 @@ std::int64_t byte_count(const torch::Tensor& tensor) {
   return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
 }
 
-// The first line of what a library threw: others hold its stack.
 std::string reason_of(const std::exception& error) {
-  const std::string text = error.what();
-  return printable(text.substr(0, text.find('\n')), 200);
+  return printable(first_line(error.what()), 200);
 }
 
 std::string seconds_text(milliseconds time) {

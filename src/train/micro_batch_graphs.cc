@@ -113,8 +113,7 @@ std::string MicroBatchGraphs::fault_of_capture(bool first, const Work& work,
       if (!same_bits(gradients_[i], gradients[i]))
         return cat("its gradient of parameter ", i, " differs from that of the kernels one by one");
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    return text.substr(0, text.find('\n'));  // without a stack trace
+    return first_line(error.what());
   }
   return {};
 }
